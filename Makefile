@@ -36,7 +36,7 @@ test-faults: MINUTES := $(or $(MINUTES),10)
 test-faults: FIRST := $(or $(FIRST),$(shell date +%Y%m%d00000))
 test-faults: setup  ## Every crash and every fault that an apply has to survive, then 10 minutes of simulation
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal --faults \
-		tests/applier tests/cli tests/clients tests/crash tests/drivers/influxdb/test_engine_faults.py tests/export $(ARGS)
+		tests/applier tests/cli tests/clients tests/crash tests/drivers/influxdb/test_engine_faults.py tests/export tests/gateway $(ARGS)
 	@echo 'To search these seeds again: make simulate MINUTES=$(MINUTES) FIRST=$(FIRST)'
 	@$(BIN)/python -m tests.simulation --minutes '$(MINUTES)' --first '$(FIRST)'
 

@@ -77,11 +77,11 @@ class Gatherer:
         usage = Usage(self.bounds, asyncio.get_running_loop().time)
         for source in wanted:
             if _encoding(source) is Encoding.JSONNET and not self.allow_jsonnet:
-                way_out = (
+                remedy = (
                     "the operator of the parser can allow it with PKGER_ALLOW_JSONNET=1;"
                     " or evaluate it first and send the JSON that it gives"
                 )
-                raise EncodingInvalid(_name(source), "jsonnet", way_out)
+                raise EncodingInvalid(_name(source), "jsonnet", remedy)
             if not source.url:
                 usage.take_bytes(_name(source), size(_name(source), source.text))
         tasks = [asyncio.ensure_future(self._source(source, usage)) for source in wanted]

@@ -22,24 +22,24 @@ def holders_of(resources: Iterable[Resource], platform: PlatformTraits) -> Holde
 
 
 def taken_by_object(item: Object, first: Object) -> NameTaken:
-    """Two objects of a package that cannot both have their names."""
+    """The error for two objects of a package that cannot both have their names."""
     name, held = item.spec.display_name, first.spec.display_name
-    way_out = "" if held == name else "The platform takes the two names for one: rename one of the two objects."
-    return NameTaken(*item.key, name, f"{first.key} of the same package{_as(held, name)}", way_out)
+    remedy = "" if held == name else "The platform treats the two names as equal: rename one of the two objects."
+    return NameTaken(*item.key, name, f"{first.key} of the same package{_as(held, name)}", remedy)
 
 
 def taken_by_resources(key: Key, display_name: str, holders: Sequence[Resource]) -> NameTaken:
-    """An object that cannot have the name of *holders*, or cannot be matched with any of them as they are several."""
+    """The error for an object whose name one or more resources have, the *holders*."""
     named = [
         f"{each.kind} resource {each.id} on the platform{_as(each.spec.display_name, display_name)}" for each in holders
     ]
     if not named[1:]:
-        way_out = "Choose another name, or rename or delete that one, in the stack that owns it or on the platform."
-        return NameTaken(*key, display_name, named[0], way_out)
-    way_out = "Only one can have it: rename or delete the others, in the stack that owns them or on the platform."
-    return NameTaken(*key, display_name, f"each of {', '.join(named[:-1])} and {named[-1]}", way_out)
+        remedy = "Choose another name, or rename or delete that one, in the stack that owns it or on the platform."
+        return NameTaken(*key, display_name, named[0], remedy)
+    remedy = "Only one can have it: rename or delete the others, in the stack that owns them or on the platform."
+    return NameTaken(*key, display_name, f"each of {', '.join(named[:-1])} and {named[-1]}", remedy)
 
 
 def _as(held: str, wanted: str) -> str:
-    """How a name is written that is the same for the platform, where that is not as *wanted*."""
+    """The spelling of a name that the platform treats as equal to *wanted*; empty if both are spelled the same."""
     return "" if held == wanted else f" (as {held!r})"

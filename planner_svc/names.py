@@ -125,5 +125,5 @@ def _by_resource(matching: Matching) -> dict[ResourceKey, Match]:
 
 
 def _given_up_late(key: Key, display_name: str, holder: Key, what: str) -> NameTaken:
-    way_out = f"It is {what} only after that: apply without the new name first, and with it then."
-    return NameTaken(*key, display_name, str(holder), way_out)
+    remedy = f"{holder} is {what} later in this plan. Apply without the new name first, then with it."
+    return NameTaken(*key, display_name, str(holder), remedy)

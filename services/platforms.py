@@ -1,4 +1,4 @@
-"""The platforms file: which platforms there are, where their drivers are, and which drivers run here."""
+"""The platforms file: the configured platforms, the addresses of their drivers, and the drivers that run here."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -17,13 +17,13 @@ FILE = "platforms.yml"
 """Name of the file in ``PKGER_HOME``."""
 
 EMBEDDED = "embedded"
-"""The driver of the only platform, where there is no file."""
+"""The driver of the only platform if there is no platforms file."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-"""A name is part of names of files, also where case does not count, and of sockets, whose paths have a bound."""
+"""The name is part of file names, also on case-insensitive systems, and of paths of sockets, which have a limit."""
 
 NAME_RULE = "write up to 40 lower-case letters, digits, - and _, the first a letter or digit"
-"""What to write instead of a name that cannot be used."""
+"""The remedy for an invalid name; part of messages."""
 
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 
@@ -41,11 +41,11 @@ class Platform:
     One row of the file.
 
     Attributes:
-        name: What targets call it.
-        driver: Its driver in this program; empty for a driver that somebody else runs.
-        address: Where the driver is: ``host:port`` or ``unix:/path``.
-        options: What its driver is opened with. They name files and variables, never hold credentials.
-        source: File and line of the row, for errors; empty where there is no file.
+        name: Name of the platform in targets.
+        driver: Its driver in this program; empty for a driver that is not run here.
+        address: The address of the driver: ``host:port`` or ``unix:/path``.
+        options: Options of the driver. They name files and variables, and never hold credentials.
+        source: File and line of the row, for errors; empty without a file.
     """
 
     name: str
@@ -56,17 +56,17 @@ class Platform:
 
     @property
     def service(self) -> str:
-        """What its process, log, socket and database are called: ``platform``, as ever, for the platform embedded."""
+        """Name of its process, log, socket and database; ``platform`` for the embedded platform, for compatibility."""
         return "platform" if self.name == DEFAULT_PLATFORM else f"platform-{self.name}"
 
     @property
     def row(self) -> str:
-        """How an error about the row begins: its file and line, if there is a file, and the name of the platform."""
+        """The prefix of errors about the row: its file and line, if there is a file, and the name of the platform."""
         return f"{self.source}: platform {self.name}" if self.source else f"platform {self.name}"
 
 
 class PlatformsInvalid(SystemExit):
-    """The file cannot be used. Whatever process reads it ends with one line for each mistake."""
+    """The file is invalid. Every process that reads it ends with one line for each problem."""
 
     def __init__(self, problems: Collection[str]) -> None:
         super().__init__("\n".join(f"Error: {problem}" for problem in problems))
@@ -74,14 +74,15 @@ class PlatformsInvalid(SystemExit):
 
 def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -> dict[str, Platform]:
     """
-    Read the platforms by name, in the order of the file; behind them, those of ``PKGER_MORE_PLATFORMS``.
+    Read the platforms by name, in the order of the file, followed by those of ``PKGER_MORE_PLATFORMS``.
 
     Args:
-        settings: Where the file is. Without one, the only platform is ``embedded``, at ``PKGER_PLATFORM_ADDRESS``.
-        drivers: The drivers that a row may name; None: any, for who connects to drivers and runs none.
+        settings: The location of the file. Without a file, the only platform is ``embedded``, at
+            ``PKGER_PLATFORM_ADDRESS``.
+        drivers: The drivers that a row may name; None: any, for processes that only connect to drivers.
 
     Raises:
-        PlatformsInvalid: The file cannot be read, is named and not there, or has mistakes: all are reported.
+        PlatformsInvalid: The file cannot be read, is configured but missing, or has problems: all are reported.
     """
     path = settings.platforms or settings.home / FILE
     try:
@@ -104,10 +105,10 @@ def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -
 
 def _more_platforms(settings: Settings, known: Collection[Platform], drivers: Collection[str] | None) -> list[Platform]:
     """
-    The rows that stand in the environment.
+    The rows in the environment variable.
 
     Raises:
-        PlatformsInvalid: They have mistakes, or the name or the address of a platform that is *known*.
+        PlatformsInvalid: They have problems, or the name or the address of a *known* platform.
     """
     if not settings.more_platforms:
         return []
@@ -116,22 +117,22 @@ def _more_platforms(settings: Settings, known: Collection[Platform], drivers: Co
     problems = [problem for _, problem in sorted(reading.problems)]
     for platform, other in product(more, known):
         if platform.name == other.name:
-            problems.append(f"{platform.row}: {other.source or 'the default'} has a platform of that name already")
+            problems.append(f"{platform.row}: {other.source or 'the default'} already has a platform with this name")
         elif platform.address == other.address:
-            problems.append(f"{platform.row}: {platform.address} is the address of platform {other.name} already")
+            problems.append(f"{platform.row}: {platform.address} is already the address of platform {other.name}")
     if problems:
         raise PlatformsInvalid(problems)
     return more
 
 
 def is_platform_name(name: str) -> bool:
-    """Whether a platform may have that name."""
+    """Whether *name* is a valid name of a platform."""
     return bool(_NAME.fullmatch(name))
 
 
 def find_platform(platforms: Mapping[str, Platform], name: str) -> Platform:
     """
-    The platform of that name.
+    The platform with this name.
 
     Raises:
         PlatformUnknown: There is none.
@@ -143,7 +144,7 @@ def find_platform(platforms: Mapping[str, Platform], name: str) -> Platform:
 
 def address_of(platforms: Mapping[str, Platform], name: str) -> str:
     """
-    Where the driver of the platform of that name is.
+    The address of the driver of the platform with this name.
 
     Raises:
         PlatformUnknown: There is none.
@@ -152,7 +153,7 @@ def address_of(platforms: Mapping[str, Platform], name: str) -> str:
 
 
 def _at_socket(platform: Platform, folder: Path | None) -> Platform:
-    """The platform with its driver in a folder of sockets, if there is one and the driver runs here."""
+    """The platform with the address of its driver in the folder of sockets, if there is one and it runs here."""
     if folder and platform.driver:
         return replace(platform, address=f"unix:{folder / platform.service}.sock")
     return platform
@@ -160,10 +161,10 @@ def _at_socket(platform: Platform, folder: Path | None) -> Platform:
 
 class _Reading:
     """
-    Reads one file to its end, whatever is wrong in it.
+    Reads one file completely, and collects its problems.
 
     Attributes:
-        problems: Each mistake as a sentence, with its line before it.
+        problems: Each problem as its line and a sentence.
     """
 
     def __init__(self, path: Path, default_address: str, drivers: Collection[str] | None) -> None:
@@ -174,7 +175,7 @@ class _Reading:
         self._name = ""
 
     def platforms(self, text: str) -> Iterator[Platform]:
-        """The platforms of *text*; after a mistake, those that are left."""
+        """The platforms of *text* without its invalid rows."""
         names: dict[str, yaml.Node] = {}
         taken: dict[str, str] = {}
         for key, value in self._rows(text):
@@ -182,7 +183,7 @@ class _Reading:
             if not _NAME.fullmatch(self._name):
                 self._report(key, f"the name cannot be used; {NAME_RULE}")
             elif self._name in names:
-                self._report(key, f"the name stands in line {_line(names[self._name])} already; each has one row")
+                self._report(key, f"the name is already in line {_line(names[self._name])}; a platform has one row")
             names.setdefault(self._name, key)
             if not isinstance(value, yaml.MappingNode):
                 self._report(key, "the row is no mapping; write driver, address and options below the name")
@@ -191,7 +192,7 @@ class _Reading:
             address, place = self._address(key, fields)
             if address in taken:
                 self._report(
-                    place, f"{address} is the address of platform {taken[address]} already; choose another one"
+                    place, f"{address} is already the address of platform {taken[address]}; choose another one"
                 )
             elif address:
                 taken[address] = self._name
@@ -216,22 +217,22 @@ class _Reading:
         return rows
 
     def _fields(self, row: yaml.MappingNode) -> dict[str, yaml.Node]:
-        """The values of a row by their keys; of a key that stands twice, the first."""
+        """The values of a row by key; for a repeated key, the first."""
         found: dict[str, yaml.Node] = {}
         for key, value in row.value:
             if _text(key) not in _KEYS:
                 self._report(key, f"unknown key {_text(key)!r}; write {', '.join(_KEYS)}")
             elif _text(key) in found:
-                self._report(key, f"{_text(key)} stands twice; write it once")
+                self._report(key, f"{_text(key)} is given twice; write it once")
             found.setdefault(_text(key), value)
         return found
 
     def _address(self, row: yaml.Node, fields: Mapping[str, yaml.Node]) -> tuple[str, yaml.Node]:
-        """The address, empty when it cannot be used, and where it stands."""
+        """The address, empty if it is invalid, and its node in the file."""
         if "address" not in fields:
             if self._name == DEFAULT_PLATFORM:
                 return self._default_address, row
-            self._report(row, "address is missing; write host:port or unix:/path, where its driver is")
+            self._report(row, "address is missing; write host:port or unix:/path of its driver")
             return "", row
         place = fields["address"]
         address = _text(place)
@@ -245,7 +246,7 @@ class _Reading:
             return ""
         driver = _text(fields["driver"])
         if not driver:
-            self._report(fields["driver"], "driver is no name; leave it out for a driver that somebody else runs")
+            self._report(fields["driver"], "driver is not a name; leave it out for a driver that is not run here")
         elif self._drivers is not None and driver not in self._drivers:
             self._report(
                 fields["driver"], f"there is no driver {driver!r}; drivers are {', '.join(sorted(self._drivers))}"
@@ -267,13 +268,13 @@ class _Reading:
             if not name:
                 self._report(key, "the name of an option is no text")
             elif name in options:
-                self._report(key, f"option {name!r} stands twice; write it once")
+                self._report(key, f"option {name!r} is given twice; write it once")
             else:
                 options[name] = self._value(name, value)
         return options
 
     def _value(self, name: str, node: yaml.Node) -> Any:
-        """The value of an option, as data. No error shows it: it may be a credential all the same."""
+        """The value of an option, as data. No error shows it, as it may be a credential against the rules."""
         loader = yaml.SafeLoader("")
         try:
             return loader.construct_document(node)
@@ -295,7 +296,7 @@ def _line(node: yaml.Node) -> int:
 
 
 def _text(node: yaml.Node) -> str:
-    """What a key or a value is written as; empty for a list, a mapping and null."""
+    """The text of a scalar key or value; empty for a list, a mapping and null."""
     if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null":
         return ""
     text: str = node.value
@@ -303,7 +304,7 @@ def _text(node: yaml.Node) -> str:
 
 
 def _address_problem(address: str) -> str:
-    """What to write instead of *address*, and why; empty when it is one."""
+    """The remedy for an invalid *address*, with the reason; empty if the address is valid."""
     found = _HOST_AND_PORT.fullmatch(address)
     socket = address.removeprefix("unix:") if address.startswith("unix:") else ""
     if len(socket.encode("utf-8", "surrogatepass")) > _SOCKET_PATH_BYTES:

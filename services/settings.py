@@ -1,4 +1,4 @@
-"""Addresses, paths and bounds from the environment, read once."""
+"""Addresses, paths and limits from the environment, read once."""
 
 import os
 import re
@@ -13,17 +13,17 @@ PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "p
 """The five services and their default ports (design.md 2)."""
 
 HTTP_PORT = 8086
-"""Where the gateway listens by default, as the command line of InfluxDB looks there by itself."""
+"""Default port of the gateway, as the ``influx`` command line connects to this one by default."""
 
 LEASE_SECONDS = 30
 LONGEST_LEASE_SECONDS = 600
-"""What ``PKGER_LEASE`` is by default, and at most (journal.proto)."""
+"""Default and maximum of ``PKGER_LEASE`` (journal.proto)."""
 
 GRACE_SECONDS = 30.0
-"""How long a stopping server lets calls in flight run on."""
+"""How long a stopping server waits for calls in flight."""
 
 READY_SECONDS = 5.0
-"""How long a call waits for a service that it cannot connect to, such as one that restarts."""
+"""How long a call waits for a connection, for example to a service that restarts."""
 
 STACK_DATABASE = "stack.db"
 """The database of the stack service, in the folder of the databases; no platform may use it."""
@@ -32,16 +32,16 @@ MORE_PLATFORMS = "PKGER_MORE_PLATFORMS"
 """The environment variable with rows besides those of the platforms file; ``pkger up`` sets it for its services."""
 
 MAX_DEPTH = 200
-"""The most that the bound on depth can be set to: what writes JSON for us ends a little above."""
+"""Maximum of the limit on depth, slightly below the limit of the JSON library."""
 
 
 def address_variable(service: str) -> str:
-    """The environment variable that tells clients where *service* is."""
+    """The environment variable with the address of *service* for clients."""
     return f"PKGER_{service.upper()}_ADDRESS"
 
 
 def http_address(environ: Mapping[str, str]) -> str:
-    """Where clients find the gateway: ``host:port`` or ``unix:/path``."""
+    """The address of the gateway for clients: ``host:port`` or ``unix:/path``."""
     return environ.get("PKGER_HTTP_ADDRESS") or f"127.0.0.1:{HTTP_PORT}"
 
 
@@ -56,7 +56,7 @@ def keep_variable(bound: str) -> str:
 
 
 class SettingInvalid(SystemExit):
-    """A variable of the environment has a value that it cannot have. Whatever process reads it ends with this line."""
+    """A variable of the environment has an invalid value. Every process that reads it ends with this line."""
 
     def __init__(self, variable: str, value: str, problem: str) -> None:
         super().__init__(f"Error: {variable}={value}: {problem}")
@@ -65,14 +65,14 @@ class SettingInvalid(SystemExit):
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """
-    How much one package may ask of the parser; an operator can set each.
+    Limits of the parser for one package; an operator can set each.
 
     Attributes:
         bytes: UTF-8 text of all sources together.
         objects: Objects in all sources together.
-        depth: Lists and mappings inside each other, aliases followed; a dashboard needs about ten.
+        depth: Nested lists and mappings, aliases followed; a dashboard needs about ten.
         nodes: Values in all sources together, aliases followed; 8 MiB of real packages hold some 300,000.
-        seconds: Time to fetch and evaluate all sources, and again to read them.
+        seconds: Time to fetch and evaluate all sources, and as much again to read them.
         memory: Bytes of memory that the evaluation of one Jsonnet source may use.
     """
 
@@ -87,12 +87,12 @@ class Bounds:
 @dataclass(frozen=True, slots=True)
 class Keep:
     """
-    How much the store keeps of finished operations, with their plans and events; whichever bound is reached first.
+    How many finished operations the store keeps, with their plans and events; the first limit reached applies.
 
     Attributes:
-        operations: How many.
-        days: Since they ended.
-        bytes: What all of them together take.
+        operations: Their number.
+        days: Days since they ended.
+        bytes: Size of all of them together.
     """
 
     operations: int = 1000
@@ -101,28 +101,28 @@ class Keep:
 
 
 _MOST_KEPT = {"operations": 10**9, "days": 36_500, "bytes": 10**15}
-"""The most that the fields of ``Keep`` can be set to."""
+"""Maxima of the fields of ``Keep``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """
-    What the environment says.
+    The settings from the environment.
 
     Attributes:
-        addresses: Where clients find each service, by its name in ``PORTS``: ``host:port`` or ``unix:/path``.
+        addresses: Address of each service for clients, by its name in ``PORTS``: ``host:port`` or ``unix:/path``.
         listen: Where a server binds; empty means its own address in ``addresses``.
         data: Folder of the two databases.
-        home: Folder for what the command line keeps between calls.
-        bounds: How much one package may ask of the parser.
-        allow_jsonnet: Whether the parser evaluates Jsonnet that it is sent, or told to fetch.
+        home: Folder for data that the command line keeps between calls.
+        bounds: Limits of the parser for one package.
+        allow_jsonnet: Whether the parser evaluates Jsonnet that it receives or fetches.
         allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
-        lease: Seconds after which the operation of an applier that died is carried on by another.
-        holder: Name of this applier in leases and operations, for people.
-        keep: How much the store keeps of finished operations.
-        platforms: The platforms file; None: the one in *home*, if it is there.
-        more_platforms: Rows of a platforms file that count besides those of the file, as its text.
-        platform_sockets: Folder with the sockets of the drivers that run here; None: their rows say where they are.
+        lease: Seconds after which another applier resumes the operation of an applier that died.
+        holder: Name of this applier in leases and operations, for users.
+        keep: How many finished operations the store keeps.
+        platforms: The platforms file; None: the one in *home*, if it exists.
+        more_platforms: Rows that are added to those of the platforms file, as its text.
+        platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses.
     """
 
     addresses: Mapping[str, str]
@@ -141,7 +141,7 @@ class Settings:
 
 
 def is_configured(environ: Mapping[str, str]) -> bool:
-    """Whether the environment names a server, or any one service."""
+    """Whether the environment has the address of a server, or of any service."""
     return bool(environ.get("PKGER_SERVER")) or any(environ.get(address_variable(name)) for name in PORTS)
 
 
@@ -158,7 +158,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     it), ``PKGER_MORE_PLATFORMS`` further rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers.
 
     Raises:
-        SettingInvalid: A bound is no whole number in its range, or a switch is neither 0 nor 1.
+        SettingInvalid: A limit is not a whole number in its range, or a switch is neither 0 nor 1.
     """
     host = environ.get("PKGER_SERVER") or "127.0.0.1"
     home = Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")

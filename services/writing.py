@@ -1,4 +1,4 @@
-"""Writes documents, such as the objects of a package, as text that every reader of YAML or JSON understands alike."""
+"""Writes documents, such as the objects of a package, as text that all readers of YAML or JSON read alike."""
 
 import io
 import json
@@ -14,7 +14,7 @@ Document = Mapping[str, Any]
 """A tree of JSON values; its mappings are written in their order."""
 
 _WIDTH = 2**20
-"""No line of YAML is broken that was not."""
+"""Long enough that PyYAML never breaks a line."""
 
 _TEXT_TAG, _LIST_TAG, _MAPPING_TAG = (f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
 _TAGS = {yaml.ScalarNode: _TEXT_TAG, yaml.SequenceNode: _LIST_TAG, yaml.MappingNode: _MAPPING_TAG}
@@ -22,27 +22,27 @@ _TAGS = {yaml.ScalarNode: _TEXT_TAG, yaml.SequenceNode: _LIST_TAG, yaml.MappingN
 _WORDS = frozenset(
     ("", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf", "+.inf", "-.inf", ".nan")
 )
-"""Texts, in lower case, that some version of YAML reads as something else unless they are quoted."""
+"""Texts, in lower case, that some version of YAML does not read as text unless they are quoted."""
 
 _NUMBER_LIKE = re.compile(r"[-+.]*[0-9][-+0-9a-fA-FoOxX_.,:tTzZ ]*")
-"""All that some version of YAML reads as a number, a date or a time, and more that looks like one."""
+"""Everything that some version of YAML reads as a number, a date or a time, and more that looks like one."""
 
 _HARD = re.compile(r"\t| (?=\n|$)|[\U00010000-\U0010ffff]", re.MULTILINE)
-"""What keeps PyYAML from writing a text as a block, though YAML has it in blocks."""
+"""Characters that keep PyYAML from writing a text as a block, although YAML allows them there."""
 
 _PRIVATE = range(0xE000, 0xF900)
-"""The private characters of Unicode, which stand in for those that are hard to write."""
+"""The private characters of Unicode, which stand in for the characters of ``_HARD``."""
 
 _PRIVATE_CHARACTER = re.compile("[\ue000-\uf8ff]")
 _HARD_START = re.compile(r"\t| +(\n|$)")
-"""The beginning of a text whose indentation a block cannot tell."""
+"""The beginning of a text from which a block scalar cannot infer its indentation."""
 
 
 class Writer(Protocol):
     """
-    Writes documents one by one, so that of a large package only the text has to be kept.
+    Writes documents one by one, so that only the text of a large package is kept in memory.
 
-    What a reader of YAML 1.1 or 1.2 takes for something else than text is quoted; texts of several lines are blocks.
+    Text that YAML 1.1 or 1.2 would read as another type is quoted; texts of several lines are blocks.
     """
 
     def document(self, document: Document) -> str:
@@ -54,7 +54,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class YamlWriter:
-    """A stream of YAML documents; *comment* is the first line of each, without ``#``, and empty for none."""
+    """A stream of YAML documents; *comment* is the first line of each, without ``#``; empty: none."""
 
     comment: str = ""
 
@@ -73,7 +73,7 @@ class JsonWriter:
 
     def document(self, document: Document) -> str:
         """The text of one item."""
-        # Texts have no line breaks in JSON, so all of them are between items.
+        # Strings have no line breaks in JSON, so all of them are between items.
         return "\t" + json.dumps(document, indent="\t", ensure_ascii=False).replace("\n", "\n\t")
 
     def joined(self, documents: Sequence[str]) -> str:
@@ -96,10 +96,10 @@ def _yaml(document: Document) -> str:
 
 class _StandIns:
     """
-    Characters that take the place of others while PyYAML writes one document.
+    Private characters that replace others while PyYAML writes one document.
 
-    libyaml writes texts with tabs, with spaces at the end of a line or with characters beyond U+FFFF as one line in
-    quotes. Queries and configurations have such texts, and are to be read by people.
+    libyaml writes texts with tabs, with spaces at the end of a line or with characters beyond U+FFFF as quoted lines.
+    Queries and configurations have such texts, and should be readable.
     """
 
     def __init__(self, document: Document) -> None:
@@ -108,19 +108,19 @@ class _StandIns:
         self._is_possible: bool | None = None
 
     def easy(self, text: str) -> str:
-        """*text* as a block can be written; as it is where that cannot be helped."""
+        """*text* in a form that can be written as a block; unchanged if there is none."""
         if not _HARD.search(text) or not self._may_begin() or _HARD_START.match(text):
             return text
         return _HARD.sub(lambda found: self._stand_in(found[0]), text)
 
     def undone(self, written: str) -> str:
-        """What was *written*, with the characters that belong there."""
+        """*written* with the original characters restored."""
         if not self._taken:
             return written
         return written.translate({ord(stand_in): character for character, stand_in in self._taken.items()})
 
     def _may_begin(self) -> bool:
-        # A document that has such characters itself could not be told from one with stand-ins.
+        # Private characters of the document itself would be indistinguishable from stand-ins.
         if self._is_possible is None:
             self._is_possible = not _PRIVATE_CHARACTER.search(json.dumps(self._document, ensure_ascii=False))
         return self._is_possible and len(self._taken) < len(_PRIVATE)
@@ -133,16 +133,16 @@ class _StandIns:
 
 class _Dumper(yaml.CSafeDumper):
     """
-    Decides itself what is quoted.
+    Decides itself which scalars are quoted.
 
-    All scalars have the tag of texts, so the emitter writes no tag and leaves out quotes where that changes nothing: a
-    text that would be something else asks for quotes, and numbers, booleans and null ask for none.
+    All scalars have the tag of texts, so the emitter writes no tags and no quotes of its own. Text that would be read
+    as another type requests quotes; numbers, booleans and null do not.
     """
 
     stand_ins: _StandIns
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
-        """The tag that every node of *kind* has."""
+        """The tag of all nodes of *kind*."""
         return _TAGS[kind]
 
     def represent_data(self, data: Any) -> yaml.Node:
@@ -154,7 +154,7 @@ class _Dumper(yaml.CSafeDumper):
             return yaml.MappingNode(_MAPPING_TAG, pairs, flow_style=not pairs)
         if isinstance(data, list | tuple):
             return yaml.SequenceNode(_LIST_TAG, [self.represent_data(item) for item in data], flow_style=not data)
-        # JSON is YAML, but for floats such as 1e+16, which YAML 1.1 wants to have a point.
+        # JSON is valid YAML, except for floats such as 1e+16, which need a point in YAML 1.1.
         return yaml.ScalarNode(_TEXT_TAG, _number(data) if isinstance(data, float) else json.dumps(data))
 
     def _text(self, text: str) -> yaml.ScalarNode:
@@ -165,7 +165,7 @@ class _Dumper(yaml.CSafeDumper):
 
 @lru_cache(maxsize=4096)
 def _is_ambiguous(text: str) -> bool:
-    """Whether some version of YAML reads *text* as something else than text; keys come again and again."""
+    """Whether some version of YAML reads *text* as another type; cached, as keys repeat."""
     return text.lower() in _WORDS or bool(_NUMBER_LIKE.fullmatch(text))
 
 

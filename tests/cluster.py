@@ -51,11 +51,11 @@ ALL_VIEWS = (
     plan_pb2.PLAN_VIEW_SUMMARY,
     plan_pb2.PLAN_VIEW_RECORD,
 )
-"""All that a plan tells to clients."""
+"""All parts of a plan."""
 
 
 class InvalidPackage(Exception):
-    """The package breaks rules; ``paths`` says where."""
+    """The package breaks rules at ``paths``."""
 
     def __init__(self, violations: Sequence[object_pb2.Violation]) -> None:
         super().__init__("\n".join(map(str, violations)))
@@ -64,13 +64,13 @@ class InvalidPackage(Exception):
 
 class Shown:
     """
-    A plan as tests look at it: header and remarks as one, steps as values.
+    A plan as tests read it: header and remarks together, steps as values.
 
     Attributes:
         parts: The plan, joined.
         steps: Its steps.
-        resource_diffs: What happens to objects.
-        label_mapping_diffs: What happens to associations.
+        resource_diffs: Its diffs of objects.
+        label_mapping_diffs: Its diffs of associations.
         summary: The summary document.
     """
 
@@ -93,7 +93,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Record:
-    """The record of a stack: the stack, and what it owns."""
+    """The record of a stack: its header and inventory."""
 
     stack: stack_pb2.Stack
     resources: list[object_pb2.InventoryEntry]
@@ -122,7 +122,7 @@ class Record:
 
 @dataclass
 class Export:
-    """An export as tests look at it, joined."""
+    """The joined parts of an export."""
 
     header: planner_pb2.ExportHeader = field(default_factory=planner_pb2.ExportHeader)
     warnings: list[planner_pb2.ExportWarning] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Export:
     text: str = ""
 
     def add(self, message: planner_pb2.ExportPackageResponse) -> None:
-        """Add a message of the answer."""
+        """Add one message of the response."""
         match message.WhichOneof("part"):
             case "header":
                 self.header = message.header
@@ -142,8 +142,8 @@ class Export:
                 self.text += message.text
 
     @property
-    def told(self) -> list[str]:
-        """The warnings in words."""
+    def warning_texts(self) -> list[str]:
+        """The texts of the warnings."""
         return [warning.text for warning in self.warnings]
 
     @property
@@ -155,10 +155,10 @@ class Export:
 @dataclass
 class Cluster:
     """
-    The services as their callers see them.
+    The services as clients see them.
 
     Attributes:
-        addresses: Where they are.
+        addresses: Their addresses.
         peers: Connections to them.
     """
 
@@ -177,7 +177,7 @@ class Cluster:
         **more: Any,
     ) -> Shown:
         """
-        A plan: the dry run, or one to *store*; with *more* fields of the request, a stack as ``stack_ref``.
+        A plan: of a dry run, or to *store*; with *more* fields of the request, a stack as ``stack_ref``.
 
         Raises:
             InvalidPackage: The package breaks rules.
@@ -212,7 +212,7 @@ class Cluster:
         return export
 
     async def stored_plan(self, name: str, view: Sequence[View] = ALL_VIEWS) -> Shown:
-        """A plan as it is stored."""
+        """A stored plan."""
         stub = StackServiceStub(self.peers["stack"].channel)
         answers = self.peers["stack"].stream(stub.GetPlan, stack_pb2.GetPlanRequest(plan=name, view=view))
         plan = await joined(answers)
@@ -220,7 +220,7 @@ class Cluster:
         return Shown(plan)
 
     async def apply_plan(self, plan: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
-        """An apply of a stored plan, event by event; with *more* fields of the request, but values may be missing."""
+        """The events of an apply of a stored plan; with *more* fields of the request; values may be missing."""
         request = applier_pb2.ApplyPlanRequest(plan=plan, digest=digest, **{"allow_missing": True, **more})
         stub = ApplierServiceStub(self.peers["applier"].channel)
         async for answer in self.peers["applier"].stream(stub.ApplyPlan, request):
@@ -230,7 +230,7 @@ class Cluster:
         self, *texts: str, stack: str = "", org: str = "", platform: str = "", digest: str = "", **more: Any
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
-        An apply, event by event; with *more* fields of the request, a stack as ``stack_ref``; values may be missing.
+        The events of an apply; with *more* fields of the request, a stack as ``stack_ref``; values may be missing.
 
         Raises:
             InvalidPackage: The package breaks rules.
@@ -260,7 +260,7 @@ class Cluster:
         return [event async for event in self.events(*texts, stack=stack, org=org, **more)][-1].finished
 
     async def plan_that_ran(self, *texts: str, stack: str = "", org: str = "", **more: Any) -> Shown:
-        """The plan of an apply that succeeded, as it is stored afterwards."""
+        """The stored plan of an apply that succeeded."""
         events = [event async for event in self.events(*texts, stack=stack, org=org, **more)]
         assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED, events[-1].finished.cause
         return await self.stored_plan(events[0].accepted.plan)
@@ -268,7 +268,7 @@ class Cluster:
     async def uninstall(
         self, stack: str, platform: str = "", then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE
     ) -> operation_pb2.Finished:
-        """An uninstall to its end; the stack goes, too, unless *then* says otherwise."""
+        """An uninstall to its end; it deletes the stack, too, unless *then* says otherwise."""
         target, ref = object_pb2.Target(platform=platform), object_pb2.StackRef(name=stack)
         request = applier_pb2.UninstallStackRequest(target=target, stack=ref, then=then)
         stub = ApplierServiceStub(self.peers["applier"].channel)
@@ -281,7 +281,7 @@ class Cluster:
         return (await peer.call(ApplierServiceStub(peer.channel).ListOperations, request)).operations[0]
 
     async def cancel(self, operation: str) -> None:
-        """Ask an operation to turn back."""
+        """Cancel an operation."""
         stub = ApplierServiceStub(self.peers["applier"].channel)
         await self.peers["applier"].call(stub.CancelOperation, applier_pb2.CancelOperationRequest(operation=operation))
 
@@ -305,7 +305,7 @@ class Cluster:
         return [found.name for found in answer.stacks]
 
     async def resources(self, org: str = "default", kinds: Collection[str] = KINDS.keys()) -> list[object_pb2.Resource]:
-        """All that the platform holds, sorted by kind and id."""
+        """All resources of the platform, sorted by kind and id."""
         stub = DriverServiceStub(self.peers["platform"].channel)
         request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
         return [
@@ -321,7 +321,7 @@ class Cluster:
         return list((await self.peers["platform"].call(stub.ListSecretKeys, request)).keys)
 
     async def mutate(self, *mutations: driver_pb2.Mutation, org: str = "default") -> driver_pb2.MutateResponse:
-        """Change the platform behind pkger's back, as people do."""
+        """Change the platform outside pkger, as users do."""
         stub = DriverServiceStub(self.peers["platform"].channel)
         return await self.peers["platform"].call(stub.Mutate, driver_pb2.MutateRequest(org=org, mutations=mutations))
 
@@ -335,7 +335,7 @@ async def cluster(
 
     Args:
         data: Folder of the databases.
-        replaced: Services to run in place of the usual ones.
+        replaced: Services that replace the usual ones.
         given: Addresses of services that run elsewhere.
     """
     addresses: dict[str, str] = dict(given or {})
@@ -365,14 +365,14 @@ def sources(texts: Sequence[str]) -> list[parser_pb2.Source]:
 
 
 class Calls(logging.Handler):
-    """Counts the calls that servers of this process serve, by the last part of their method."""
+    """Counts the calls that servers of this process handle, by the last part of the method."""
 
     def __init__(self) -> None:
         super().__init__()
         self.methods: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count *record* if it is the line of a call."""
+        """Count *record* if it logs a call."""
         method: Any = record.__dict__.get("method")
         if record.getMessage() == "call" and method:
             self.methods.append(str(method).rpartition("/")[2])

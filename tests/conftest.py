@@ -11,7 +11,7 @@ from hypothesis import settings
 from tests import older_platform
 from tests.cluster import Calls, Cluster, cluster
 
-# No test depends on how fast the machine is; the gate tries the same examples each time, everybody else new ones.
+# No deadline, as no test depends on the speed of the machine. The gate tries the same examples each time.
 settings.register_profile("steady", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("steady")
 
@@ -19,20 +19,20 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
-    parser.addoption("--faults", action="store_true", help="try every crash and every fault, instead of a sample")
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
+    parser.addoption("--faults", action="store_true", help="try every crash and every fault instead of a sample")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     is_whole = config.getoption("--faults")
-    # Each of these takes seconds: three services die and come back.
+    # Each example takes seconds: three services die and restart.
     settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
     settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 15)
     settings.register_profile("exports", settings.get_profile("steady"), max_examples=200 if is_whole else 6)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked ``faults``, unless all faults are asked for."""
+    """Deselect tests marked ``faults``, unless ``--faults`` is given."""
     if not config.getoption("--faults"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("faults")])
         items[:] = [item for item in items if not item.get_closest_marker("faults")]
@@ -47,7 +47,7 @@ async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 @pytest.fixture
 async def older_services(tmp_path: Path) -> AsyncIterator[Cluster]:
-    """All services on an empty store, with a driver that foresees no refusal: each comes with the write."""
+    """All services on an empty store, whose driver cannot prepare specs: each rejection comes with the write."""
     async with cluster(tmp_path, {"platform": older_platform.opened}) as running:
         yield running
 

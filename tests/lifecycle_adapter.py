@@ -27,7 +27,7 @@ _COMPARED = (DriftStatus.CONFLICT, DriftStatus.DRIFTED, DriftStatus.PENDING, Dri
 
 
 def _side(spec: dict[str, Any] | None, labels: list[str], set_paths: list[str]) -> Side:
-    # No kind: packages have words of their own for some fields, which the cases have not.
+    # Without a kind, as the cases do not use the field names that packages have for some kinds.
     value = None if spec is None else comparable("", spec_of(spec), set_paths).value
     return Side(value, frozenset(labels))
 
@@ -44,10 +44,10 @@ def _drift(case: dict[str, Any]) -> dict[str, Any]:
     fields = fields_of(package, applied, _side(live.get("spec"), labels["live"], sets), case["policy"]["ignore"])
     is_pending_delete = case["entry"]["state"] == "PENDING_DELETE"
     status = status_of(_FOUND[live["is"]], fields, is_pending_delete=is_pending_delete)
-    told = fields if status in _COMPARED else ()
+    compared = fields if status in _COMPARED else ()
     return {
         "status": status.value,
-        "fields": [{"path": each.path, "class": each.field_class.value} for each in told],
+        "fields": [{"path": each.path, "class": each.field_class.value} for each in compared],
     }
 
 

@@ -1,4 +1,4 @@
-"""The embedded platform behind an older driver: it foresees no refusal, does not list organisations, checks nothing."""
+"""The embedded platform behind an older driver: without preparing specs, listing organisations and checks."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,12 +18,12 @@ _NEWER = ("PrepareSpecs", "ListOrgs", "Check")
 
 
 def older(servicer: DriverServiceServicer) -> Register:
-    """What serves *servicer* without PrepareSpecs, ListOrgs and Check."""
+    """Registers *servicer* without PrepareSpecs, ListOrgs and Check."""
     return lambda server: add_DriverServiceServicer_to_server(servicer, _Without(server))  # type: ignore[arg-type]
 
 
 class _Without:
-    """A server, as generated code adds handlers to it."""
+    """The part of a server to which generated code adds handlers; it omits the newer methods."""
 
     def __init__(self, server: grpc.aio.Server) -> None:
         self._server = server

@@ -1,8 +1,8 @@
-"""What the gate leaves out, as it tries a sample of what is much alike."""
+"""Marks cases that run with --faults only: the gate tries a sample of similar cases."""
 
 from functools import partial
 
 import pytest
 
 rare = partial(pytest.param, marks=pytest.mark.faults)
-"""A case that runs with --faults only, as others are much like it."""
+"""A case that runs with --faults only, as others are similar."""

@@ -8,7 +8,7 @@ from services.core import model
 from services.kinds.format.canonical import canonical_text, spec_of
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
-"""Names as people may write them, never empty."""
+"""Names as users may write them, never empty."""
 
 resource_ids = st.text("0123456789abcdef", min_size=16, max_size=16)
 
@@ -98,7 +98,7 @@ entries = st.builds(model.InventoryEntry, keys, resource_ids, origins, label_lis
 inventories = st.lists(
     entries, unique_by=(lambda entry: entry.key, lambda entry: (entry.key.kind, entry.resource_id)), max_size=12
 ).map(tuple)
-"""What one stack may own: every key and every resource once."""
+"""Inventories of one stack: unique keys and resources."""
 
 _step_references = st.lists(st.builds(model.StepReference, words, keys, st.just("") | resource_ids), max_size=2).map(
     tuple
@@ -112,11 +112,11 @@ _any_step = {
 }
 
 _found_ids = st.just("") | resource_ids
-"""Ids of resources that are there, or that an earlier step creates."""
+"""Ids of existing resources; empty for a resource that an earlier step creates."""
 
 
 def _step(**fields: Any) -> model.Step:
-    # Hypothesis would make up what is left out of a named tuple.
+    # Hypothesis would generate omitted fields of a named tuple.
     return model.Step(**fields)
 
 
@@ -163,12 +163,12 @@ STEPS = {
     },
     "put_secret": st.builds(_secret_step, words, st.booleans(), **_any_step),
 }
-"""Steps as plans have them, by the field of the message that says what they do."""
+"""Steps of plans, by the field of the message that holds their effect."""
 
 steps = st.one_of(*STEPS.values())
 
 resource_steps = st.one_of(*(found for change, found in STEPS.items() if change != "put_secret"))
-"""Steps that write no secret, which are undone by other rules."""
+"""Steps without writes of secrets, which are undone by other rules."""
 
 field_changes = st.builds(model.FieldChange, words, json_values.map(canonical_text), json_values.map(canonical_text))
 

@@ -1,4 +1,4 @@
-"""Contexts: servers and targets under names, in ``config.yml`` of the folder of the command line."""
+"""Contexts: named pairs of server and target, in ``config.yml`` of ``PKGER_HOME``."""
 
 import os
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ _FIELDS = ("server", "target")
 
 def in_use(home: Path) -> Mapping[str, str]:
     """
-    Server and target of the context in use, as far as it has them.
+    Server and target of the context in use; without a key for one that it does not set.
 
     Raises:
-        UsageError: The file says something else.
+        UsageError: The file cannot be read, or does not hold contexts.
     """
     config = _read(home)
     found: Mapping[str, str] = config["contexts"].get(config["current"], {})
@@ -48,21 +48,21 @@ def show_contexts(rows: list[dict[str, Any]]) -> None:
 
 def use(home: Path, name: str) -> None:
     """
-    Use a context from now on; an empty name: none.
+    Make a context the one in use; an empty name: none.
 
     Raises:
-        Failed: There is none of that name.
+        Failed: There is no context of that name.
     """
     config = _read(home)
     if name and name not in config["contexts"]:
         known = ", ".join(sorted(config["contexts"])) or "none"
-        raise Failed(f"there is no context {name!r}; there are: {known}; `pkger config set {name}` makes it")
+        raise Failed(f"there is no context {name!r}; there are: {known}; `pkger config set {name}` creates it")
     _write(home, {**config, "current": name})
     console(stderr=True).print(Text(f"using {name}" if name else "using no context"))
 
 
 def change(home: Path, name: str, given: Mapping[str, str]) -> None:
-    """Make a context, or change what is *given* of it; an empty text takes a field away."""
+    """Create a context, or change the *given* fields of one; an empty text removes a field."""
     if not name or not name.isprintable():
         raise Failed("the name of a context is empty, or has characters that cannot be printed")
     config = _read(home)
@@ -92,7 +92,7 @@ def _read(home: Path) -> dict[str, Any]:
 
 
 def _write(home: Path, config: Mapping[str, Any]) -> None:
-    """Replace the file as a whole; only its owner may read it."""
+    """Replace the file atomically; only its owner may read it."""
     path, new = home / "config.yml", home / "config.yml.new"
     try:
         home.mkdir(parents=True, exist_ok=True)

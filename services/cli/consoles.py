@@ -1,4 +1,4 @@
-"""The consoles that commands print to: harmless, and uncut."""
+"""The consoles that commands print to: they escape control characters, and cut nothing."""
 
 import os
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from services.cli.escapes import escaped
 from services.cli.options import Common
 
 _UNBOUNDED = 100_000
-"""Columns, more than any table has: a name that is cut can be neither copied nor piped."""
+"""More columns than any table has: a name that is cut can be neither copied nor piped."""
 
 
 class _Escaping(Console):
-    """A console that shows what a terminal would obey."""
+    """A console that escapes characters that a terminal would interpret."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print *objects*, texts, with escapes for what a terminal would obey or not show."""
+        """Print *objects*, texts, with escapes for characters that a terminal would interpret or not show."""
         super().print(*map(_shown, objects), **options)
 
 
@@ -37,18 +37,18 @@ def _shown(text: Any) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Standard output, or error; colours only at a terminal, and nothing is broken or cut to the width of one."""
+    """Standard output or error; colours only at a terminal, and no line is wrapped or cut to its width."""
     return _Escaping(highlight=False, markup=False, emoji=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
 
 
-def talk() -> Console:
-    """Where progress is told: standard output, and nowhere if nobody wants to hear it."""
+def progress_console() -> Console:
+    """Where progress is printed: standard output; with ``--quiet``, nowhere."""
     context = click.get_current_context(silent=True)
     is_quiet = context is not None and context.find_root().ensure_object(Common).quiet
     return _Escaping(file=open(os.devnull, "w")) if is_quiet else console()
 
 
 def print_lines(out: Console, lines: Sequence[Text]) -> None:
-    """Print *lines* at once, if there are any: one by one, those of a large plan would take seconds."""
+    """Print *lines* in one call, if there are any: line by line, a large plan would take seconds."""
     if lines:
         out.print(Text("\n").join(lines))

@@ -15,11 +15,11 @@ def text_document(document: Any, output: str, one_line: bool = False) -> str:
     Args:
         document: JSON data.
         output: "json" or "yaml".
-        one_line: Of JSON: without indentation. YAML then begins with ``---``, as one document of several.
+        one_line: JSON without indentation; YAML begins with ``---``, as one document of several.
     """
     if output == "yaml":
         return ("---\n" if one_line else "") + _yaml(document)
-    # JSON text stays what it is when characters in it are escaped.
+    # Escaped characters do not change the value of a JSON text.
     return escaped(orjson.dumps(document, option=0 if one_line else orjson.OPT_INDENT_2).decode())
 
 
@@ -29,7 +29,7 @@ def _yaml(document: Any) -> str:
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     text: str = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=100)
     if escaped(text) != text:
-        # A scalar cannot hold an escape unless it is quoted, which YAML does for what is not ASCII.
+        # Only quoted scalars can hold escapes; with allow_unicode=False, PyYAML quotes all that is not ASCII.
         text = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=False, width=100)
     return text.removesuffix("...\n").rstrip("\n")
 
@@ -40,11 +40,11 @@ def print_document(document: Any, output: str) -> None:
 
 
 def print_records(documents: Iterable[Any], output: str) -> None:
-    """Print each of *documents* as soon as it is there: JSON one a line, YAML as documents of a stream."""
+    """Print each of *documents* as it arrives: one JSON object a line, or YAML documents of one stream."""
     for document in documents:
         _print(text_document(document, output, one_line=True))
 
 
 def _print(text: str) -> None:
-    # Not through a terminal's view of it: documents have no colours, and may be large.
+    # Not through a console: documents have no colours, and may be large.
     print(text, flush=True)

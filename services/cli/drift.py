@@ -1,4 +1,4 @@
-"""``pkger stacks drift``: what became of the resources of a stack since its last write."""
+"""``pkger stacks drift``: how the resources of a stack differ from its last write and its package."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from services.cli.consoles import console, print_lines
 from services.cli.documents import print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.escapes import escaped, one_line
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
@@ -40,21 +40,21 @@ _STYLES = {
     "in sync": "green",
 }
 _GROUP_STYLES = ("green", "red", "yellow")
-"""Of the groups of sides, in their order."""
+"""Styles of the groups of sides, in their order."""
 
 _LINE_STYLES = {ADDED: "red", REMOVED: "green", LEFT_OUT: "cyan"}
-"""What is on the platform is what went wrong, so the colours are not those of a plan."""
+"""The platform is the side that changed unexpectedly, so the colours are the reverse of those of a plan."""
 
 _FULL = "--full shows all"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Detection:
     """
-    What a look found.
+    The result of one drift detection.
 
     Attributes:
-        summary: What there is to say about it as a whole.
+        summary: Counts, and remarks on the stack as a whole.
         reports: One report for each resource, worst first.
     """
 
@@ -63,7 +63,7 @@ class Look:
 
     @property
     def has_drift(self) -> bool:
-        """Whether anything that counts is not in sync, or is not known to be."""
+        """Whether a resource that counts is not in sync, or unreadable."""
         counts = counts_from_pb(self.summary.counts)
         return sum(counts) > counts.in_sync
 
@@ -94,35 +94,37 @@ async def drift(
     full: bool = False,
 ) -> bool:
     """
-    Print how the resources of a stack are, worst first.
+    Print the drift of the resources of a stack, worst first.
 
     Args:
         name: Name or id of the stack.
-        keys: Resources to look at; empty: all.
+        keys: Resources to compare; empty: all.
         target: Where the name is looked up.
         environ: The environment.
         output: "text", "json" or "yaml".
-        show_all: Whether what is in sync is shown, too, and what does not count.
+        show_all: Whether resources that are in sync, and drift that the policy ignores, are shown, too.
         full: Whether nothing is cut.
 
     Returns:
-        Whether anything that counts is not in sync.
+        Whether there is drift that counts, as ``Detection.has_drift`` says.
 
     Raises:
-        Failed: They cannot be compared.
+        Failed: The stack cannot be compared with its platform.
     """
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ, target.platform) as services:
-            look = await interrupts.or_stop(_look(services, name, keys, target))
+            found = await interrupts.or_stop(_detect(services, name, keys, target))
     if output != "text":
-        print_document(_document(look), output)
+        print_document(_document(found), output)
     else:
-        print_lines(console(), list(_lines(look, show_all, full)))
-        _print_remarks(console(stderr=True), look, bool(keys))
-    return look.has_drift
+        print_lines(console(), list(_lines(found, show_all, full)))
+        _print_remarks(console(stderr=True), found, bool(keys))
+    return found.has_drift
 
 
-async def _look(services: Session, name: str, keys: Sequence[object_pb2.ObjectKey], target: object_pb2.Target) -> Look:
+async def _detect(
+    services: Session, name: str, keys: Sequence[object_pb2.ObjectKey], target: object_pb2.Target
+) -> Detection:
     stack = await ref_of(services.stack, target_from_pb(target), name)
     request = planner_pb2.DetectDriftRequest(target=target, stack=stack, keys=keys)
     summary, reports = planner_pb2.DriftSummary(), list[planner_pb2.DriftReport]()
@@ -130,26 +132,26 @@ async def _look(services: Session, name: str, keys: Sequence[object_pb2.ObjectKe
     async for answer in services.planner.stream(stub.DetectDrift, request):
         summary.MergeFrom(answer.summary)
         reports += answer.reports.reports
-    return Look(summary, reports)
+    return Detection(summary, reports)
 
 
-def _lines(look: Look, show_all: bool, full: bool) -> Iterator[Text]:
-    shown = [report for report in look.reports if show_all or _counts(report)]
+def _lines(found: Detection, show_all: bool, full: bool) -> Iterator[Text]:
+    shown = [report for report in found.reports if show_all or _counts(report)]
     count = len(shown) if full or len(shown) <= MOST_ENTRIES else FIRST_ENTRIES
     for report in shown[:count]:
         yield from _report_lines(report, full)
     if more := len(shown) - count:
         yield Text(f"… and {more:,} more; {_FULL}", "dim")
-    yield Text(_sum(look), "bold")
+    yield Text(_sum(found), "bold")
 
 
-def _sum(look: Look) -> str:
-    counts = counts_text(look.summary.counts)
-    return f"{'Drift' if look.has_drift else 'No drift'}: {counts or 'the stack has no resources'}."
+def _sum(found: Detection) -> str:
+    counts = counts_text(found.summary.counts)
+    return f"{'Drift' if found.has_drift else 'No drift'}: {counts or 'the stack has no resources'}."
 
 
 def _counts(report: planner_pb2.DriftReport) -> bool:
-    """Whether a report is of something that is not in sync and that the policy does not ignore."""
+    """Whether a report shows drift that the policy does not ignore."""
     changed = (drift_pb2.DRIFT_STATUS_MISSING, drift_pb2.DRIFT_STATUS_CONFLICT, drift_pb2.DRIFT_STATUS_DRIFTED)
     is_ignored = report.is_ignored and report.status in changed
     return report.status != drift_pb2.DRIFT_STATUS_IN_SYNC and not is_ignored
@@ -157,10 +159,10 @@ def _counts(report: planner_pb2.DriftReport) -> bool:
 
 def _report_lines(report: planner_pb2.DriftReport, full: bool) -> Iterator[Text]:
     status = word(drift_pb2.DriftStatus, "DRIFT_STATUS", report.status)
-    what = f"{report.key.kind} {report.key.name}"
+    subject = f"{report.key.kind} {report.key.name}"
     if report.display_name:
-        what += f" {json.dumps(report.display_name, ensure_ascii=False)}"
-    line = Text("").append(status, _STYLES[status]).append(f" {one_line(what)}")
+        subject += f" {json.dumps(report.display_name, ensure_ascii=False)}"
+    line = Text("").append(status, _STYLES[status]).append(f" {one_line(subject)}")
     if notes := list(_notes(report)):
         line.append(f"  ({one_line('; '.join(notes))})", "dim")
     yield line
@@ -172,7 +174,7 @@ def _notes(report: planner_pb2.DriftReport) -> Iterator[str]:
     if report.problem:
         yield report.problem
     if report.origin == object_pb2.ORIGIN_SHARED:
-        yield "shared: it belongs to another stack"
+        yield "shared: another stack owns it"
     if report.HasField("same_name"):
         same = report.same_name
         owner = f"stack {same.stack_name or same.stack_id!r} owns" if same.stack_id else "no stack owns"
@@ -182,9 +184,9 @@ def _notes(report: planner_pb2.DriftReport) -> Iterator[str]:
 
 
 def _field_lines(field: drift_pb2.DriftField, status: str, full: bool) -> Iterator[Text]:
-    told = word(drift_pb2.DriftClass, "DRIFT_CLASS", field.field_class)
-    path = one_line(field.path.lstrip("/")) or "all of it: the current revision does not have it"
-    yield Text(f"  {path}" + ("" if told == status else f" ({told})"))
+    field_class = word(drift_pb2.DriftClass, "DRIFT_CLASS", field.field_class)
+    path = one_line(field.path.lstrip("/")) or "the whole resource: the current revision does not have it"
+    yield Text(f"  {path}" + ("" if field_class == status else f" ({field_class})"))
     groups = side_groups(field)
     if lines := lines_of(groups):
         before, after = groups
@@ -208,29 +210,29 @@ def _names(group: SideGroup) -> str:
     return ", ".join(group.names)
 
 
-def _print_remarks(err: Console, look: Look, has_keys: bool) -> None:
-    summary, lines = look.summary, list[str]()
+def _print_remarks(err: Console, found: Detection, has_keys: bool) -> None:
+    summary, lines = found.summary, list[str]()
     if summary.without_baseline_count:
-        left = "" if summary.revision else ": only what is missing can be told"
+        left = "" if summary.revision else ": only missing resources can be detected"
         lines.append(
-            f"{summary.without_baseline_count:,} resource(s) have no baseline yet{left}; the next apply makes them"
+            f"{summary.without_baseline_count:,} resource(s) have no baseline yet{left}; the next apply records them"
         )
     if not (has_keys or summary.is_stored):
-        lines.append("an operation is at work on the stack: what it has not written yet looks like drift")
+        lines.append("an operation runs on the stack: changes that it has not written yet look like drift")
     print_lines(err, [Text(line, "yellow") for line in lines])
 
 
-def _document(look: Look) -> dict[str, Any]:
-    """A look as JSON data, with the names of the contract; a side that does not have a field is left out."""
-    return {**message_document(look.summary), "reports": [_report_document(report) for report in look.reports]}
+def _document(found: Detection) -> dict[str, Any]:
+    """A detection as JSON data, with the names of the contract; a side without the field is omitted."""
+    return {**message_document(found.summary), "reports": [_report_document(report) for report in found.reports]}
 
 
 def _report_document(report: planner_pb2.DriftReport) -> dict[str, Any]:
     document = message_document(report)
-    for told, field in zip(document["fields"], report.fields, strict=True):
+    for shown, field in zip(document["fields"], report.fields, strict=True):
         for side, text in _sides(field):
             if not text:
-                del told[side]
+                del shown[side]
     return document
 
 

@@ -1,4 +1,4 @@
-"""What steps do, in the words that people read."""
+"""The effects of steps as text for users."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ from services.views.entries import Act
 @dataclass(frozen=True, slots=True)
 class Wording:
     """
-    How an effect is told.
+    How an effect is printed.
 
     Attributes:
-        sign: In front of its line.
-        style: Of its line.
-        planned: Behind the number of such effects in a plan.
-        done: Behind the number of those that took place.
-        ended: Behind the line of one that took place; ``{}`` stands for the id of the resource.
-        undone: Behind the line of one that was taken back.
+        sign: The sign in front of its line.
+        style: The style of its line.
+        planned: Text after the number of such effects in a plan.
+        done: Text after the number of such effects that are done.
+        ended: Text after the line of a step that is done; ``{}`` stands for the id of the resource.
+        undone: Text after the line of a step that is undone.
     """
 
     sign: str
@@ -61,7 +61,7 @@ SUMMED = {
     "attaches": _ATTACH,
     "detaches": _DETACH,
 }
-"""How a sum tells of the numbers of steps (plan.proto), in its order."""
+"""Texts for the fields of ``StepCounts`` (plan.proto), in the order of the summary line."""
 
 WORDS: Mapping[Act, Wording] = {
     Act.WRITE_SECRET: _PUT_SECRET,
@@ -74,16 +74,16 @@ WORDS: Mapping[Act, Wording] = {
     Act.DETACH: _DETACH,
     Act.RECORD: _RECORD,
 }
-"""How an entry of a plan is told, in the order of a sum."""
+"""How the entries of a plan are printed, in the order of the summary line."""
 
 
 def effect_in(step: plan_pb2.Step) -> AnyEffect:
-    """What a step of a plan does; nothing is known of its content."""
+    """The effect of a step of a plan, without its content."""
     return effect_of(bare_step_from_pb(step))
 
 
 def wording(effect: AnyEffect) -> Wording:
-    """How *effect* is told."""
+    """How *effect* is printed."""
     match effect:
         case Create():
             return _CREATE
@@ -103,5 +103,5 @@ def wording(effect: AnyEffect) -> Wording:
 
 
 def overwrites_secret(effect: AnyEffect) -> bool:
-    """Whether a secret is lost by it for good."""
+    """Whether the effect destroys the previous value of a secret, which cannot be read back."""
     return isinstance(effect, PutSecret) and effect.overwrites

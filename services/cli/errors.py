@@ -1,4 +1,4 @@
-"""How the command line ends when something is wrong: one line on standard error, or one object, and an exit status."""
+"""Errors of commands: one line or one object on standard error, and an exit status."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ HINTS: dict[Reason, str] = {
     Reason.ORG_UNKNOWN: "`pkger platforms check`",
     Reason.REPLACEMENT_REFUSED: "--allow-replace",
 }
-"""The command or the options for what the text of an error advises, which names fields and methods of the contract."""
+"""The command or options that do what an error advises; its own text names fields and methods of the contract."""
 
 
 EXIT_CODES: Mapping[Reason, Exit] = {
@@ -66,11 +66,11 @@ EXIT_CODES: Mapping[Reason, Exit] = {
     Reason.CONTENT_REFUSED: Exit.ERROR,
     Reason.INTERNAL: Exit.ERROR,
 }
-"""The status for each reason of an error. A test holds it complete."""
+"""The exit status for each reason of an error. A test holds it complete."""
 
 
 def exit_code(reason: Reason, metadata: Mapping[str, str]) -> Exit:
-    """The status for an error: that of its reason, but for an operation that waits for a decision."""
+    """The exit status for an error: that of its reason, except for a blocked operation."""
     if reason is Reason.OPERATION_UNFINISHED and metadata.get("state") == "BLOCKED":
         return Exit.BLOCKED
     return EXIT_CODES[reason]
@@ -81,9 +81,9 @@ class Failed(click.ClickException):
     The command failed; its message is the line to print.
 
     Attributes:
-        code: Status of the command.
-        reason: Reason of the error of a service; empty for any other.
-        metadata: The values in that error.
+        code: Exit status of the command.
+        reason: Reason of the error of a service; empty for other errors.
+        metadata: The metadata of that error.
     """
 
     def __init__(self, message: str, code: Exit = Exit.ERROR, error: PkgerError | None = None) -> None:
@@ -103,7 +103,7 @@ class Failed(click.ClickException):
 
 
 class InvalidPackageError(Failed):
-    """The package breaks rules: every violation on a line of its own, then the sum."""
+    """The package breaks rules: the message has their number, then each violation on its own line."""
 
     def __init__(self, violations: list[Violation]) -> None:
         lines = [f"{violation.location}: {violation.path}: {violation.reason}" for violation in violations]
@@ -112,7 +112,7 @@ class InvalidPackageError(Failed):
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """Turn errors of services into ``Failed``."""
     try:
         yield
@@ -121,32 +121,32 @@ def told_plainly() -> Iterator[None]:
 
 
 def failed(error: PkgerError) -> Failed:
-    """The end of a command by an error of a service."""
+    """*error* of a service as the error of the command."""
     return Failed(text_of(error), exit_code(error.reason, error.metadata), error)
 
 
 def _listed(error: PkgerError) -> str:
-    """The refusals of a platform, each on a line of its own, below the sum."""
-    told, count = error.metadata["objects"].split("\n"), int(error.metadata["count"])
-    left = [f"and {count - len(told)} more"] if count > len(told) else []
+    """The objects that a platform rejects, each on its own line, below their number."""
+    shown, count = error.metadata["objects"].split("\n"), int(error.metadata["count"])
+    left = [f"and {count - len(shown)} more"] if count > len(shown) else []
     objects = "1 object" if count == 1 else f"{count} objects"
-    first = f"platform {error.metadata['platform']!r} refuses {objects}; nothing was written"
-    return "\n".join([first, *told, *left])
+    first = f"platform {error.metadata['platform']!r} rejects {objects}; nothing was written"
+    return "\n".join([first, *shown, *left])
 
 
 def text_of(error: PkgerError) -> str:
-    """The text of *error*, and the command or the options that help with it in parentheses."""
+    """The text of *error*, with the command or options that help in parentheses."""
     if error.reason is Reason.CONTENT_REFUSED:
         return _listed(error)
     hint = _usable(HINTS.get(error.reason, ""))
     if error.reason is Reason.OPERATION_UNFINISHED and error.metadata.get("state") != "BLOCKED":
-        # An applier resumes it without anybody's help.
+        # An applier resumes the operation without a decision.
         hint = "`pkger operations list`"
     return f"{error} ({hint})" if hint else str(error)
 
 
 def _usable(hint: str) -> str:
-    """*hint* without the options that the command that runs does not have."""
+    """*hint* without options that the running command does not have."""
     context = click.get_current_context(silent=True)
     if context is None or not hint.startswith("--"):
         return hint

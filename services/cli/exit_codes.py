@@ -1,24 +1,24 @@
-"""With which status a command ends."""
+"""Exit statuses of commands."""
 
 from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit statuses of the command; 7 to 10 are reserved."""
+    """Exit statuses; 7 to 10 are reserved."""
 
     DONE = 0
     """Done, or nothing to do."""
     ERROR = 1
-    """Anything else that is wrong."""
+    """Any other error."""
     USAGE = 2
-    """The command is mistyped; with ``--detailed-exitcode`` that is ``ERROR``."""
+    """The command is mistyped; with ``--detailed-exitcode``, that is ``ERROR``."""
     CHANGES = 2
-    """With ``--detailed-exitcode``: there is something to do."""
+    """With ``--detailed-exitcode``: the plan has changes, or there is drift."""
     STALE = 3
-    """What a plan was made from has changed: make a new one."""
+    """The plan is stale: make a new one."""
     LOCKED = 4
-    """Another operation is at work: try again later."""
+    """Another operation holds the lease of the stack: retry later."""
     ROLLED_BACK = 5
-    """An operation failed, or was cancelled, and what it did is undone."""
+    """An operation failed or was cancelled, and was rolled back."""
     BLOCKED = 6
-    """An operation waits for somebody's decision."""
+    """An operation is blocked: it needs a decision."""

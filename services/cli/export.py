@@ -1,4 +1,4 @@
-"""``pkger export``: what is on a platform, as a package in a file or on standard output."""
+"""``pkger export``: resources of a platform as a package, in a file or on standard output."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.text import Text
 
 from services.cli.consoles import console
-from services.cli.errors import Failed, told_plainly
+from services.cli.errors import Failed, plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.pairs import Named
 from services.cli.session import Session, session
@@ -34,21 +34,21 @@ _ENCODINGS = {"yml": parser_pb2.ENCODING_YAML, "json": parser_pb2.ENCODING_JSON}
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """
-    What the user asks for.
+    What to export, and how to write it.
 
     Attributes:
         platform: Platform; empty for the default one.
         org: Organisation; empty for the default one.
         stack: Name or id of a stack; empty for none.
-        everything: Whether to export all of the target that fits *kinds* and *labels*.
+        everything: Whether to export all resources of the target that match *kinds* and *labels*.
         kinds: Kinds and families to export; empty for all.
-        labels: Names of labels of which a resource must carry one; empty for any.
+        labels: Names of labels of which a resource must have one; empty: no such condition.
         named: Single resources.
         encoding: ``yml`` or ``json``; empty: as the ending of *file* says.
-        schema: What the first line of each document names for editors; empty: no such line.
+        schema: JSON Schema that the first line of each document names for editors; empty: no such line.
         file: Where to write; empty for standard output.
-        full: Whether all warnings are told.
-        quiet: Whether nothing but data, warnings and errors is printed.
+        full: Whether all warnings are printed.
+        quiet: Whether only data, warnings and errors are printed.
     """
 
     platform: str = ""
@@ -65,7 +65,7 @@ class Wanted:
     quiet: bool = False
 
     def request(self) -> planner_pb2.ExportPackageRequest:
-        """The request for the export."""
+        """The request to the planner."""
         encoding = self.encoding or ("json" if self.file.lower().endswith(".json") else "yml")
         request = planner_pb2.ExportPackageRequest(
             target=object_pb2.Target(platform=self.platform, org=self.org),
@@ -85,15 +85,15 @@ class Wanted:
 
 @dataclass(slots=True)
 class _Export:
-    """The answer of the planner, joined."""
+    """The parts of the response of the planner, joined."""
 
     header: planner_pb2.ExportHeader = field(default_factory=planner_pb2.ExportHeader)
     warnings: list[str] = field(default_factory=list)
     secret_keys: list[str] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
     def add(self, message: planner_pb2.ExportPackageResponse) -> None:
-        """Add a message of the answer."""
+        """Add one message of the response."""
         match message.WhichOneof("part"):
             case "header":
                 self.header = message.header
@@ -102,27 +102,27 @@ class _Export:
             case "secrets":
                 self.secret_keys += message.secrets.keys
             case "text":
-                self.pieces.append(message.text)
+                self.texts.append(message.text)
             case None:
                 """A part that this version does not know."""
 
 
 async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
     """
-    Write a package of what is on a platform; on standard error, what it lacks and which secrets it needs.
+    Write a package of resources; its warnings, and the secrets that it refers to, go to standard error.
 
     Raises:
-        Failed: There is no export, or it cannot be written; the file is as it was.
+        Failed: There is no export, or it cannot be written; an existing file is unchanged.
     """
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(EXPORTING, environ, wanted.platform) as services:
             made = await interrupts.or_stop(_make(services, wanted))
     if wanted.file:
-        _write(wanted.file, made.pieces)
+        _write(wanted.file, made.texts)
     else:
-        sys.stdout.buffer.writelines(piece.encode() for piece in made.pieces)
+        sys.stdout.buffer.writelines(text.encode() for text in made.texts)
         sys.stdout.buffer.flush()
-    _tell(made, wanted)
+    _print_remarks(made, wanted)
 
 
 async def _make(services: Session, wanted: Wanted) -> _Export:
@@ -143,7 +143,7 @@ async def _joined(services: Session, request: planner_pb2.ExportPackageRequest) 
     return made
 
 
-def _tell(made: _Export, wanted: Wanted) -> None:
+def _print_remarks(made: _Export, wanted: Wanted) -> None:
     out, file = console(stderr=True), wanted.file
     shown = made.warnings if wanted.full else made.warnings[:LISTED]
     for warning in shown:
@@ -160,25 +160,25 @@ def _tell(made: _Export, wanted: Wanted) -> None:
         out.print(Text(f"Exported {objects}" + (f" to {file}." if file else ".")))
 
 
-def _write(file: str, pieces: Iterable[str]) -> None:
+def _write(file: str, texts: Iterable[str]) -> None:
     """
     Write a file that only its owner can read, whole or not at all.
 
     Raises:
-        Failed: It cannot be written; what was there before is still there.
+        Failed: It cannot be written; an existing file is unchanged.
     """
     try:
-        # What is no file, such as a pipe, takes the text as it comes.
+        # A pipe or a device cannot be replaced: it gets the text directly.
         if Path(file).exists() and not stat.S_ISREG(Path(file).stat().st_mode):
             with Path(file).open("wb") as other:
-                other.writelines(piece.encode() for piece in pieces)
+                other.writelines(text.encode() for text in texts)
             return
-        # A link stays one; the new file is made with mode 0600.
+        # A symbolic link stays, and its target is replaced. mkstemp creates the new file with mode 0600.
         path = Path(os.path.realpath(file))
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
         try:
             with os.fdopen(descriptor, "wb") as new:
-                new.writelines(piece.encode() for piece in pieces)
+                new.writelines(text.encode() for text in texts)
             Path(name).replace(path)
         except BaseException:
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What was found in a package, as text with the offending lines and as JSON."""
+"""The findings of a validation: as text with the offending lines, and as JSON."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,25 +15,25 @@ from services.rpc.documents import document_of
 from services.rpc.parsing import Parsed
 
 _CREDENTIAL = re.compile("tok|pass|user|secret|key|auth|cred", re.IGNORECASE)
-"""In a line that may hold a credential, however its field is misspelled."""
+"""Matches a line that may hold a credential, even if its field is misspelled."""
 
 _LINE_WIDTH = 120
-"""Of longer lines, what surrounds the column is shown."""
+"""Of a longer line, only the characters around the column are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     """
-    What there is to say about a package.
+    The findings on a package.
 
     Attributes:
-        violations: What makes it invalid; of kind "Source" and without a path, for a source that cannot be read.
-        warnings: What only looks wrong.
+        violations: What makes it invalid; a source that cannot be read has kind "Source" and no path.
+        warnings: Remarks that leave it valid.
         kinds: Number of its objects of each kind; empty for an invalid package.
-        missing_env_refs: Environment keys that have no value.
+        missing_env_refs: Keys of environment references that have no value.
         missing_secrets: Secret keys that it refers to.
-        unused_env_keys: Keys of environment values that are given, and that it does not refer to.
-        credentials: Where it holds credentials: those lines are not shown.
+        unused_env_keys: Keys of given environment values that it does not refer to.
+        credentials: Locations of credentials: their lines are not shown.
     """
 
     violations: Sequence[Violation] = ()
@@ -46,7 +46,7 @@ class Findings:
 
     @classmethod
     def of(cls, answer: Parsed) -> Self:
-        """What the parser found."""
+        """The findings of a response of the parser."""
         return cls(
             tuple(map(violation_from_pb, answer.violations)),
             tuple(map(violation_from_pb, answer.warnings)),
@@ -80,7 +80,7 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
     Print the findings as a table, each row with its line below; a line that may hold a credential is not shown.
 
     Args:
-        out: Where to.
+        out: The console to print to.
         found: The findings.
         texts: Texts of the sources whose lines are known, by name.
     """
@@ -101,8 +101,8 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
     if found.missing_env_refs:
         out.print(Text(f"environment values not given: {', '.join(found.missing_env_refs)}", "yellow"))
     if found.unused_env_keys:
-        told = ", ".join(found.unused_env_keys)
-        out.print(Text(f"environment values given that the package does not refer to: {told}", "yellow"))
+        unused = ", ".join(found.unused_env_keys)
+        out.print(Text(f"environment values given that the package does not refer to: {unused}", "yellow"))
     if found.missing_secrets:
         out.print(Text(f"secrets that it needs: {', '.join(found.missing_secrets)}", "yellow"))
 
@@ -140,5 +140,5 @@ def _sum(found: Findings) -> str:
     return f"The package is invalid: {_count(len(found.violations), 'violation')}{warned}."
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

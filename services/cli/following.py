@@ -1,4 +1,4 @@
-"""An operation from its beginning to its end, for whoever waits for it: as text, or event by event as data."""
+"""Follows an operation to its end: as text for users, or event by event as data."""
 
 import asyncio
 import contextlib
@@ -11,15 +11,15 @@ from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2
 from rich.text import Text
 
-from services.cli.consoles import console, talk
+from services.cli.consoles import console, progress_console
 from services.cli.documents import print_records
 from services.cli.errors import EXIT_CODES, Failed, InvalidPackageError, text_of
 from services.cli.exit_codes import Exit
 from services.cli.interrupts import Interrupts
-from services.cli.live import SECOND, Live
 from services.cli.plan_text import print_plan
 from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session
+from services.cli.status_line import SECOND, StatusLine
 from services.core.errors import PkgerError
 from services.rpc.call import deadline, loop_time
 from services.rpc.convert.objects import violation_from_pb
@@ -27,7 +27,7 @@ from services.rpc.documents import document_of
 from services.rpc.plan_parts import JoinedPlan
 
 WATCHED_SECONDS = 60.0
-"""How long an operation is looked for whose applier does not answer."""
+"""How long to ask appliers about an operation after its applier stopped answering."""
 
 Answer = (
     applier_pb2.ApplyResponse
@@ -42,74 +42,74 @@ ReadPlan = Callable[[str], Awaitable[JoinedPlan]]
 
 
 class Report(Protocol):
-    """Tells of an operation."""
+    """Reports an operation."""
 
     def plan(self, made: JoinedPlan) -> None:
-        """The plan that the operation runs."""
+        """Report the plan that the operation runs."""
 
     def event(self, event: operation_pb2.OperationEvent) -> None:
-        """Something happened."""
+        """Report an event."""
 
     def note(self, text: str) -> None:
-        """Tell people something beside."""
+        """Report a remark for the user that is not an event."""
 
 
-class Lines:
-    """An operation as data: its events, each as soon as it is there."""
+class DataReport:
+    """An operation as data: its events, each as it arrives."""
 
     def __init__(self, output: str) -> None:
         self._output = output
 
     def plan(self, made: JoinedPlan) -> None:
-        """Nothing: the first event names the plan."""
+        """Print nothing: the first event names the plan."""
 
     def event(self, event: operation_pb2.OperationEvent) -> None:
         """Print the event."""
         print_records([document_of(event)], self._output)
 
     def note(self, text: str) -> None:
-        """Tell people, who do not read the data."""
+        """Print on standard error, as standard output is for data."""
         console(stderr=True).print(Text(text))
 
 
-class Words:
-    """An operation as people follow it."""
+class TextReport:
+    """An operation as text for users."""
 
-    def __init__(self, progress: Progress, live: Live, full: bool) -> None:
-        self._progress, self._live, self._full = progress, live, full
+    def __init__(self, progress: Progress, status: StatusLine, full: bool) -> None:
+        self._progress, self._status, self._full = progress, status, full
 
     def plan(self, made: JoinedPlan) -> None:
         """Print the plan."""
-        with self._live.printing():
-            print_plan(talk(), made, self._full)
+        with self._status.printing():
+            print_plan(progress_console(), made, self._full)
 
     def event(self, event: operation_pb2.OperationEvent) -> None:
-        """Print what people want to know of the event."""
-        with self._live.printing():
+        """Print the event, as ``Progress`` shows it."""
+        with self._status.printing():
             self._progress.show(event)
 
     def note(self, text: str) -> None:
-        """Print it where progress is printed."""
-        with self._live.printing():
-            talk().print(Text(text, "bold red"))
+        """Print the remark between the lines of progress."""
+        with self._status.printing():
+            progress_console().print(Text(text, "bold red"))
 
 
 class Following:
     """Follows one operation."""
 
     def __init__(
-        self, services: Session, interrupts: Interrupts, live: Live, report: Report, progress: Progress
+        self, services: Session, interrupts: Interrupts, status: StatusLine, report: Report, progress: Progress
     ) -> None:
         """
         Args:
-            services: Where the operation runs.
-            interrupts: What makes it roll back, or ends the waiting.
-            live: Shows that something is going on.
-            report: Is told of all that happens.
-            progress: Knows the steps, and how far they are.
+            services: Connections to the services.
+            interrupts: An interrupt cancels the operation, or ends the wait for another one.
+            status: Shows the progress in one line.
+            report: Receives the plan and the events.
+            progress: The state of the steps.
         """
         self._services, self._interrupts = services, interrupts
-        self._live, self._report, self._progress = live, report, progress
+        self._status, self._report, self._progress = status, report, progress
         self._stub = ApplierServiceStub(services.applier.channel)
         self._operation, self._seq = "", 0
         self._platform = ""
@@ -118,25 +118,25 @@ class Following:
         self, begin: Begin, read_plan: ReadPlan, wait: float, shown: JoinedPlan | None
     ) -> tuple[JoinedPlan, operation_pb2.Finished]:
         """
-        Begin an operation and follow it to its end; an interrupt makes it roll back, and the end is still awaited.
+        Start an operation and follow it to its end; an interrupt cancels it, and its end is still awaited.
 
         Args:
-            begin: Begins it.
-            read_plan: Reads the plan of a name.
+            begin: Starts it.
+            read_plan: Reads a plan by its name.
             wait: Seconds to wait for another operation of the stack to end.
-            shown: Its plan, if that was shown; None: to be read and shown.
+            shown: Its plan, if that is already shown; None: the plan is read and shown.
 
         Returns:
             Its plan and its last event.
 
         Raises:
-            Failed: It did not begin, or nobody knows its end.
+            Failed: It did not start, or its end is unknown.
             InvalidPackageError: The package breaks rules.
         """
         made, violations = shown or JoinedPlan(), list[object_pb2.Violation]()
         cancelling: asyncio.Task[None] | None = None
         try:
-            async for answer in self._lasting(self._patient(begin, wait)):
+            async for answer in self._resumed(self._retried(begin, wait)):
                 if isinstance(answer, applier_pb2.ApplyResponse) and answer.HasField("violations"):
                     violations += answer.violations.violations
                     continue
@@ -156,32 +156,32 @@ class Following:
                 await asyncio.gather(cancelling, return_exceptions=True)
         if violations:
             raise InvalidPackageError(list(map(violation_from_pb, violations)))
-        raise Failed("the applier ended the stream before the operation was over; `pkger plan` shows where things are")
+        raise Failed("the applier ended the stream before the operation ended; `pkger plan` shows what is left to do")
 
     def _begin_steps(self, made: JoinedPlan) -> None:
         self._progress.begin(made.steps)
         self._platform = f"platform {made.header.target.platform}"
-        self._live.show(self._progress.told, self._platform)
+        self._status.show(self._progress.summary, self._platform)
 
     async def watch(self, begin: Begin, read_plan: ReadPlan) -> operation_pb2.Finished:
         """
-        Follow an operation that runs already; an interrupt is somebody else's matter.
+        Follow an operation that already runs; the caller handles interrupts.
 
         Raises:
-            Failed: Nobody knows its end.
+            Failed: Its end is unknown.
             PkgerError: It cannot be watched.
         """
-        async for answer in self._lasting(begin()):
+        async for answer in self._resumed(begin()):
             if answer.event.HasField("accepted"):
                 self._begin_steps(await read_plan(answer.event.accepted.plan))
             self._report.event(answer.event)
             if answer.event.HasField("finished"):
                 return answer.event.finished
-        raise Failed("the applier ended the stream before the operation was over; `pkger operations show` tells more")
+        raise Failed("the applier ended the stream before the operation ended; `pkger operations show` shows its state")
 
-    async def _patient(self, begin: Begin, wait: float) -> AsyncIterator[Answer]:
-        """The answers, once no other operation is in the way; a refusal is final when *wait* seconds are over."""
-        until, is_told = loop_time() + wait, False
+    async def _retried(self, begin: Begin, wait: float) -> AsyncIterator[Answer]:
+        """The responses of *begin*, which is retried for *wait* seconds while another operation holds the stack."""
+        until, is_reported = loop_time() + wait, False
         while True:
             try:
                 async for answer in begin():
@@ -190,20 +190,20 @@ class Following:
                 is_locked = EXIT_CODES[error.reason] is Exit.LOCKED and error.metadata.get("state") != "BLOCKED"
                 if self._operation or not is_locked or loop_time() >= until:
                     raise
-                if not is_told:
+                if not is_reported:
                     self._report.note(f"waiting for another operation: {error}")
-                    is_told = True
+                    is_reported = True
             else:
                 return
             await self._interrupts.or_stop(asyncio.sleep(SECOND))
 
-    async def _lasting(self, answers: AsyncIterator[Answer]) -> AsyncIterator[Answer]:
+    async def _resumed(self, answers: AsyncIterator[Answer]) -> AsyncIterator[Answer]:
         """
-        The answers to the last one, from whichever applier: when one dies, another one resumes the operation.
+        The responses up to the last event, from any applier: when one dies, another one resumes the operation.
 
         Raises:
-            Failed: No applier answered for a minute, or the time of the command is over.
-            PkgerError: The operation did not begin.
+            Failed: No applier answered for ``WATCHED_SECONDS``, or the deadline of the command has passed.
+            PkgerError: The operation did not start.
         """
         until, problem = 0.0, ""
         while True:
@@ -215,7 +215,7 @@ class Following:
                     self._operation, self._seq = event.operation or self._operation, event.seq or self._seq
                     if until:
                         until = 0.0
-                        self._live.wait_for(self._platform)
+                        self._status.wait_for(self._platform)
                     yield answer
                     if event.HasField("finished"):
                         return
@@ -230,20 +230,20 @@ class Following:
                 break
             if not until:
                 until = now + WATCHED_SECONDS
-                self._live.wait_for("an applier")
-                self._report.note("the applier does not answer; waiting for the one that goes on with the operation")
+                self._status.wait_for("an applier")
+                self._report.note("the applier does not answer; waiting for an applier that resumes the operation")
             await asyncio.sleep(SECOND)
             request = applier_pb2.WatchOperationRequest(operation=self._operation, after_seq=self._seq)
             watched = self._services.applier.stream(self._stub.WatchOperation, request, seconds=None)
             answers = watched
-        way_on = f"`pkger operations watch {self._operation}` shows how it goes on"
-        raise Failed(f"{problem}; the operation is not over: an applier will finish or undo it, {way_on}")
+        hint = f"`pkger operations watch {self._operation}` shows its progress"
+        raise Failed(f"{problem}; the operation has not ended: an applier will finish it or roll it back; {hint}")
 
     async def _cancel_on_interrupt(self) -> None:
         await self._interrupts.event.wait()
         self._report.note("interrupted")
         request = applier_pb2.CancelOperationRequest(operation=self._operation)
-        # An operation that is over just now needs no cancelling.
+        # An operation that has just ended cannot be cancelled.
         with contextlib.suppress(PkgerError):
             answer = await self._services.applier.call(self._stub.CancelOperation, request)
             short = self._operation.rpartition("/")[2]
@@ -251,7 +251,7 @@ class Following:
 
 
 def outcome_code(finished: operation_pb2.Finished) -> Exit:
-    """The exit status for how an operation ended."""
+    """The exit status for the end of an operation."""
     match finished.state:
         case operation_pb2.OPERATION_STATE_ROLLED_BACK:
             return Exit.ROLLED_BACK

@@ -1,4 +1,4 @@
-"""A platform that is typed for one run: ``--platform eu=URL``, a server of InfluxDB."""
+"""A platform for one run of ``pkger up``: ``--platform eu=URL``, an InfluxDB server."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,25 +13,25 @@ from services.rpc.process import CannotServe
 DRIVER = "influxdb"
 
 TOKEN = "PKGER_INFLUXDB_TOKEN"  # noqa: S105
-"""The environment variable that has the token: on a command line everybody on the machine could read it."""
+"""The environment variable with the token: a command line is readable for all users of the machine."""
 
 OPTION = "--platform"
 
 
 def given_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str]) -> Platform:
     """
-    The platform that is *typed*, whose driver is to listen in *folder*.
+    The platform of the *typed* options, whose driver listens in *folder*.
 
-    No error repeats what is typed behind the name: it may hold a credential all the same.
+    No error repeats the text after the name: it may hold a credential.
 
     Raises:
-        Failed: It cannot be a platform, or there is no token.
+        Failed: The option is not valid, or there is no token.
     """
     if len(typed) > 1:
         # The token of one server would be sent to all of them.
         raise Failed(
-            f"{OPTION} stands {len(typed)} times, and {TOKEN} has the token of one server; write the others into the"
-            " platforms file, each with a token of its own"
+            f"{OPTION} is given {len(typed)} times, and {TOKEN} holds the token of one server; write the other servers"
+            " into the platforms file, each with its own token"
         )
     name, equals, url = typed[0].partition("=")
     if not (equals and url):
@@ -46,15 +46,18 @@ def given_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str
 
 def refuse_faulty(given: Platform, others: Mapping[str, Platform], data: Path) -> None:
     """
-    Refuse a platform that cannot be beside *others*, those of the platforms file; *data*: folder of the databases.
+    Refuse a platform that clashes with *others*, the platforms of the platforms file.
+
+    Args:
+        given: The platform.
+        others: The other platforms, by name.
+        data: Folder of the databases.
 
     Raises:
-        Failed: Its name or its server is that of another one, or its URL is none.
+        Failed: Another platform has its name or its server, or its URL is not valid.
     """
     if given.name in others:
-        raise Failed(
-            f"{given.row}: there is a platform of that name already: {others[given.name].source or 'the default'}"
-        )
+        raise Failed(f"{given.row}: another platform has that name: {others[given.name].source or 'the default'}")
     try:
         refuse_shared_place(given, others.values(), data)
     except CannotServe as error:
@@ -62,7 +65,7 @@ def refuse_faulty(given: Platform, others: Mapping[str, Platform], data: Path) -
 
 
 def row_of(given: Platform) -> str:
-    """The row of the platforms file that says the same."""
+    """*given* as a row of a platforms file."""
     row = {"driver": given.driver, "address": given.address, "options": dict(given.options)}
     text: str = yaml.safe_dump({given.name: row})
     return text

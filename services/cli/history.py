@@ -9,7 +9,7 @@ from rich.text import Text
 
 from services.cli.consoles import console, print_lines
 from services.cli.documents import print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
@@ -32,7 +32,7 @@ async def history(name: str, platform: str, org: str, environ: Mapping[str, str]
     Raises:
         Failed: There is no such stack.
     """
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
             found = await interrupts.or_stop(_revisions(services, _target(platform, org), name, limit))
     if output != "text":
@@ -40,11 +40,11 @@ async def history(name: str, platform: str, org: str, environ: Mapping[str, str]
         return
     rows = []
     for revision in found:
-        what = word(plan_pb2.OperationKind, "OPERATION_KIND", revision.kind)
+        kind = word(plan_pb2.OperationKind, "OPERATION_KIND", revision.kind)
         notes = f" of {revision.rollback_of}" if revision.rollback_of else ""
         notes += f", {revision.leftover_count} left to do" if revision.leftover_count else ""
         sources = ", ".join(revision.sources)
-        rows.append((str(revision.number), moment(revision.create_time), what + notes, revision.author, sources))
+        rows.append((str(revision.number), moment(revision.create_time), kind + notes, revision.author, sources))
     print_table(console(), ("REVISION", "TIME", "KIND", "AUTHOR", "SOURCES"), rows)
 
 
@@ -52,12 +52,12 @@ async def diff(
     name: str, old: int, new: int, platform: str, org: str, environ: Mapping[str, str], output: str, full: bool
 ) -> None:
     """
-    Print what is different between two revisions of a stack.
+    Print the differences of two revisions of a stack.
 
     Raises:
         Failed: There is no such stack, or it has no such revision.
     """
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
             found = await interrupts.or_stop(_difference(services, _target(platform, org), name, old, new))
     if output != "text":

@@ -1,4 +1,4 @@
-"""Ctrl-C as an event, so that a command can end what it began."""
+"""Ctrl-C as an event, so that a command can finish or roll back before it ends."""
 
 import asyncio
 import signal
@@ -28,19 +28,19 @@ class Interrupts:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().remove_signal_handler(number)
 
-    async def or_stop(self, work: Coroutine[Any, Any, T], told: str = "interrupted; nothing was written") -> T:
+    async def or_stop(self, work: Coroutine[Any, Any, T], message: str = "interrupted; nothing was written") -> T:
         """
-        Await *work*, which writes nothing, and cancel it on an interrupt, whose error says *told*.
+        Await *work*, which writes nothing; an interrupt cancels it.
 
         Raises:
-            Failed: It was interrupted.
+            Failed: It was interrupted; with *message*.
         """
         task, interrupted = asyncio.create_task(work), asyncio.create_task(self.event.wait())
         try:
             await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise Failed(told)
+            raise Failed(message)
         finally:
             for each in (task, interrupted):
                 each.cancel()

@@ -1,4 +1,4 @@
-"""``pkger kinds`` and ``pkger schema``: what packages may have."""
+"""``pkger kinds`` and ``pkger schema``: the kinds of objects that packages may have."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pkger.parser.v1 import parser_pb2
 
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import Failed, told_plainly
+from services.cli.errors import Failed, plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import parser
 from services.cli.tables import print_table
@@ -18,7 +18,7 @@ from services.rpc.documents import document_of
 
 async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:
     """
-    Print the JSON Schema of a kind, or of an object of any kind; or, for *is_array*, of a JSON array of such objects.
+    Print the JSON Schema of a kind, or of an object of any kind; with *is_array*, of a JSON array of such objects.
 
     Raises:
         Failed: There is no such kind.
@@ -34,7 +34,7 @@ async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) ->
         )
     schema = json.loads(schemas[kind] if kind else answer.schema_json)
     if is_array:
-        # What the schema of an object refers to within itself has to stay at the top.
+        # References within the schema are absolute, so its $defs have to stay at the top.
         known = {key: schema.pop(key) for key in ("$schema", "$defs") if key in schema}
         schema = {**known, "type": "array", "items": schema}
     print_document(schema, "json")
@@ -57,6 +57,6 @@ async def print_kinds(environ: Mapping[str, str], output: str) -> None:
 
 
 async def _kinds(environ: Mapping[str, str]) -> parser_pb2.ListKindsResponse:
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with parser(environ) as found:
             return await interrupts.or_stop(found.kinds())

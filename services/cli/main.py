@@ -27,17 +27,19 @@ Examples:
   pkger plan -f fleet.yml --stack fleet
   pkger apply -f fleet.yml --stack fleet
   pkger stacks show fleet
-Exit status: 0 done, 1 error, 2 mistyped, 3 stale plan, 4 locked by another operation, 5 rolled back, 6 blocked.""",
+Exit status: 0 done, 1 error, 2 wrong usage, 3 stale plan, 4 another operation runs, 5 rolled back, 6 blocked.""",
 )
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print it.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+)
 @common_options
 def main() -> None:
-    """Declarative packages of resources of a platform: check them, plan them, apply them, keep them."""
+    """Validate, plan and apply declarative packages of platform resources, and keep them as stacks."""
     leave_no_core()
 
 
 dry_run = copy.copy(packages.plan)
-dry_run.name, dry_run.short_help = "dry-run", "The other name of plan."
+dry_run.name, dry_run.short_help = "dry-run", "Another name of plan."
 
 for command in (
     packages.validate,

@@ -1,4 +1,4 @@
-"""``pkger operations``: what appliers did and do."""
+"""``pkger operations``: list, show, watch, recover and cancel operations."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,18 +8,18 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.consoles import console, talk
+from services.cli.consoles import console, progress_console
 from services.cli.documents import print_document
-from services.cli.errors import Failed, told_plainly
-from services.cli.following import Following, Lines, Report, Words, outcome_code
+from services.cli.errors import Failed, plain_errors
+from services.cli.following import DataReport, Following, Report, TextReport, outcome_code
 from services.cli.interrupts import Interrupts
-from services.cli.live import Live
 from services.cli.names import full_name, short_name, word
 from services.cli.packages import APPLYING, Manner
 from services.cli.plans import stored
 from services.cli.progress import Progress, cancel_effect, left_over
 from services.cli.session import Session, session
 from services.cli.show import LARGEST_PAGE, LISTED, moment, print_blocked, print_facts, print_more
+from services.cli.status_line import StatusLine
 from services.cli.tables import print_table
 from services.core.errors import OperationNotFound
 from services.core.model import Target
@@ -30,7 +30,7 @@ from services.rpc.plan_parts import JoinedPlan
 DECISIONS = {
     word(operation_pb2.Decision, "DECISION", number): number for number in operation_pb2.Decision.values() if number
 }
-"""What can be decided for a blocked step, by the word for it."""
+"""The decisions for a blocked step, by their texts."""
 
 _UNFINISHED = (
     operation_pb2.OPERATION_STATE_PREPARING,
@@ -48,13 +48,13 @@ async def list_all(
 
     Args:
         environ: The environment.
-        unfinished: Whether only those that are not finished.
-        place: Only those on this platform and organisation, the default ones where empty; both empty: all.
+        unfinished: Whether to list only unfinished operations.
+        place: Platform and organisation of the operations; an empty one is the default, both empty: all targets.
         output: How to print.
-        limit: How many; None: as many as are listed unasked.
+        limit: How many; None: ``LISTED``.
     """
     target = Target(place[0] or Target().platform, place[1] or Target().org) if any(place) else None
-    with told_plainly():
+    with plain_errors():
         async with session(APPLYING, environ) as services:
             found = await _newest(services, _UNFINISHED if unfinished else (), target, limit or LISTED)
     operations, has_more = found
@@ -72,9 +72,9 @@ async def _newest(
     limit: int,
 ) -> tuple[list[operation_pb2.Operation], bool]:
     """
-    The newest operations, and whether there may be older ones; a page may have fewer than it is asked for.
+    The newest operations, and whether there may be older ones; a page may be shorter than its size.
 
-    The applier lists those of all targets: the store keeps few that are over.
+    The target is filtered here, as ``ListOperations`` has no such filter; the store retains few finished operations.
     """
     request = applier_pb2.ListOperationsRequest(states=states)
     operations: list[operation_pb2.Operation] = []
@@ -89,7 +89,7 @@ async def _newest(
 
 async def show(name: str, environ: Mapping[str, str], output: str) -> None:
     """Print one operation."""
-    with told_plainly():
+    with plain_errors():
         async with session(APPLYING, environ) as services:
             request = applier_pb2.GetOperationRequest(operation=_full(name))
             operation = (await services.applier.call(_stub(services).GetOperation, request)).operation
@@ -107,42 +107,42 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
 
 async def watch(name: str, environ: Mapping[str, str], manner: Manner) -> None:
     """
-    Print what happens in an operation, from its beginning to its end.
+    Print the events of an operation, from the first to the last.
 
     Raises:
-        Failed: It did not do all.
+        Failed: It did not succeed, or left steps to do.
     """
-    async with Live(quiet=manner.quiet) as live:
-        with Interrupts() as interrupts, told_plainly():
+    async with StatusLine(quiet=manner.quiet) as status:
+        with Interrupts() as interrupts, plain_errors():
             async with session(APPLYING, environ) as services:
                 request = applier_pb2.WatchOperationRequest(operation=_full(name))
                 progress = Progress()
-                following = _following(services, interrupts, live, progress, manner)
+                following = _following(services, interrupts, status, progress, manner)
                 work = following.watch(
                     lambda: services.applier.stream(_stub(services).WatchOperation, request, seconds=None),
                     lambda plan: _steps(services, plan),
                 )
-                _tell_end(progress, await interrupts.or_stop(work, _goes_on(name)), manner)
+                _print_end(progress, await interrupts.or_stop(work, _interrupted(name)), manner)
 
 
 async def recover(
     name: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], manner: Manner
 ) -> None:
     """
-    Carry on an operation that is blocked, and print what happens.
+    Recover a blocked operation, and print its events.
 
     Args:
         name: Its name.
-        decisions: A word of ``DECISIONS``, and the id of the resource for "adopt", by step number; the other steps are
-            tried again.
+        decisions: A key of ``DECISIONS``, and the id of the resource for "adopt", by step number; other steps are
+            retried.
         environ: The environment.
         manner: How it is shown.
 
     Raises:
-        Failed: It is still blocked, or took back what it did.
+        Failed: It is blocked again, or rolled back.
     """
-    async with Live(quiet=manner.quiet) as live:
-        with Interrupts() as interrupts, told_plainly():
+    async with StatusLine(quiet=manner.quiet) as status:
+        with Interrupts() as interrupts, plain_errors():
             async with session(APPLYING, environ) as services:
                 blocked = applier_pb2.GetOperationRequest(operation=_full(name))
                 answer = await interrupts.or_stop(services.applier.call(_stub(services).GetOperation, blocked))
@@ -150,44 +150,46 @@ async def recover(
                 request = applier_pb2.RecoverOperationRequest(
                     operation=_full(name),
                     decisions=[
-                        applier_pb2.StepDecision(step=step, decision=DECISIONS[way], resource_id=resource_id)
-                        for step, (way, resource_id) in sorted(decisions.items())
+                        applier_pb2.StepDecision(step=step, decision=DECISIONS[decision], resource_id=resource_id)
+                        for step, (decision, resource_id) in sorted(decisions.items())
                     ],
                 )
                 progress = Progress(made.steps)
-                following = _following(services, interrupts, live, progress, manner)
+                following = _following(services, interrupts, status, progress, manner)
                 work = following.watch(
                     lambda: services.applier.stream(_stub(services).RecoverOperation, request, seconds=None),
                     lambda plan: _steps(services, plan),
                 )
-                _tell_end(progress, await interrupts.or_stop(work, _goes_on(name)), manner)
+                _print_end(progress, await interrupts.or_stop(work, _interrupted(name)), manner)
 
 
-def _following(services: Session, interrupts: Interrupts, live: Live, progress: Progress, manner: Manner) -> Following:
-    report: Report = Words(progress, live, manner.full) if manner.output == "text" else Lines(manner.output)
-    live.show(progress.told, "the applier")
-    return Following(services, interrupts, live, report, progress)
+def _following(
+    services: Session, interrupts: Interrupts, status: StatusLine, progress: Progress, manner: Manner
+) -> Following:
+    report: Report = TextReport(progress, status, manner.full) if manner.output == "text" else DataReport(manner.output)
+    status.show(progress.summary, "the applier")
+    return Following(services, interrupts, status, report, progress)
 
 
-def _tell_end(progress: Progress, finished: operation_pb2.Finished, manner: Manner) -> None:
+def _print_end(progress: Progress, finished: operation_pb2.Finished, manner: Manner) -> None:
     state = _word(finished.state)
     if finished.leftover_count or finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
         end = f"{state}: {progress.end(finished)}"
         if manner.output == "text":
-            talk().print(Text(end, "bold red"))
+            progress_console().print(Text(end, "bold red"))
         raise Failed(f"{progress.cause(finished)}; {end}", outcome_code(finished))
     if manner.output == "text":
-        talk().print(Text(state, "bold"))
+        progress_console().print(Text(state, "bold"))
 
 
 async def cancel(name: str, environ: Mapping[str, str], output: str) -> None:
     """
-    Ask an operation to roll back, and print what happens to it.
+    Cancel an operation, and print the effect.
 
     Raises:
-        Failed: It cannot roll back any more.
+        Failed: It has ended, or is past its seal.
     """
-    with told_plainly():
+    with plain_errors():
         async with session(APPLYING, environ) as services:
             request = applier_pb2.CancelOperationRequest(operation=_full(name))
             try:
@@ -195,25 +197,25 @@ async def cancel(name: str, environ: Mapping[str, str], output: str) -> None:
             except OperationNotFound:
                 wanted = applier_pb2.GetOperationRequest(operation=_full(name))
                 finished = (await services.applier.call(_stub(services).GetOperation, wanted)).operation
-                raise Failed(f"{_full(name)} is over: {_word(finished.state)}") from None
-    told = f"{_full(name)} {cancel_effect(answer.effect, name)}"
+                raise Failed(f"{_full(name)} has already ended: {_word(finished.state)}") from None
+    effect = f"{_full(name)} {cancel_effect(answer.effect, name)}"
     if answer.effect == operation_pb2.CANCEL_EFFECT_SEALED:
-        raise Failed(told)
+        raise Failed(effect)
     if output != "text":
         print_document({"operation": _full(name), **document_of(answer)}, output)
     else:
-        console().print(Text(f"{told}; `pkger operations watch {name}` shows it"))
+        console().print(Text(f"{effect}; `pkger operations watch {name}` shows it"))
 
 
-def _goes_on(name: str) -> str:
+def _interrupted(name: str) -> str:
     return (
-        f"interrupted; the operation goes on: `pkger operations watch {name}` shows it,"
-        f" `pkger operations cancel {name}` makes it roll back"
+        f"interrupted; the operation continues: `pkger operations watch {name}` shows it,"
+        f" `pkger operations cancel {name}` rolls it back"
     )
 
 
 async def _steps(services: Session, plan: str) -> JoinedPlan:
-    """The plan of that name with its steps; none while an operation has no plan."""
+    """The plan of that name with its steps; an empty one for an operation without a plan."""
     return await stored(services, plan, [plan_pb2.PLAN_VIEW_STEPS]) if plan else JoinedPlan()
 
 

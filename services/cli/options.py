@@ -1,4 +1,4 @@
-"""Options of commands, and what several of them mean together."""
+"""Options that several commands have, and how they combine."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -13,9 +13,9 @@ _LONGEST_SECONDS = 365 * 86_400
 F = TypeVar("F", bound=Callable[..., Any])
 
 SERVER_HELP = (
-    "Host whose services to use, on their default ports. Without it, and without PKGER_SERVER or"
-    " PKGER_<SERVICE>_ADDRESS in the environment or a context in use, the services run for the time of this call, on"
-    " databases in PKGER_HOME (~/.pkger)."
+    "Host of the services, which are called on their default ports. Without it, and without PKGER_SERVER,"
+    " PKGER_<SERVICE>_ADDRESS or a context in use, the services run for the time of this command, on databases in"
+    " PKGER_HOME (~/.pkger)."
 )
 
 SERVICES = ("parser", "planner", "applier", "stack", "platform")
@@ -24,13 +24,13 @@ SERVICES = ("parser", "planner", "applier", "stack", "platform")
 @dataclass
 class Common:
     """
-    What is typed for any command, before its name or behind it; None: not typed.
+    The options that all commands have, typed before or after the name of the command; None: not typed.
 
     Attributes:
-        server: Host whose services to use.
+        server: Host of the services.
         target: Platform and organisation.
         output: How to print.
-        quiet: Print nothing but data and errors.
+        quiet: Print only data and errors.
         timeout: Seconds that the command may take.
     """
 
@@ -46,11 +46,11 @@ class Common:
         return self.output or "text"
 
     def environ(self) -> dict[str, str]:
-        """The environment of this process, with the server that is typed, else configured, else that of a context."""
+        """The environment of this process, with the server of ``--server``, of the environment, or of a context."""
         environ = dict(os.environ)
         variables = ["PKGER_SERVER", *(f"PKGER_{name.upper()}_ADDRESS" for name in SERVICES)]
         if self.server:
-            # What is typed wins over all that is configured.
+            # The option takes precedence over the environment.
             return {key: value for key, value in environ.items() if key not in variables} | {
                 "PKGER_SERVER": self.server
             }
@@ -60,7 +60,7 @@ class Common:
 
     def place(self, platform: str, org: str) -> tuple[str, str]:
         """
-        Platform and organisation of the options of that name, of ``--target``, or of a context; empty for the default.
+        Platform and organisation by ``--platform`` and ``--org``, ``--target``, or a context; empty for the default.
 
         Raises:
             UsageError: The options contradict each other.
@@ -85,12 +85,12 @@ def _context(environ: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def common() -> Common:
-    """What was typed for the command that runs."""
+    """The common options of the running command."""
     return click.get_current_context().find_root().ensure_object(Common)
 
 
 def _host(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """A host without a port: each service has one of its own. An IPv6 address stands in brackets."""
+    """A host without a port, as each service has its own; an IPv6 address is in brackets."""
     if value and ":" in value and not value.endswith("]"):
         raise click.BadParameter("write the host without a port (an IPv6 address in brackets)")
     return value
@@ -120,7 +120,7 @@ def _waiting(_context: click.Context, _option: click.Parameter, value: float) ->
 
 
 def _kept(name: str, check: Callable[..., Any] | None = None) -> Callable[[click.Context, click.Parameter, Any], None]:
-    """Note what is typed for all commands; what stands behind the name of the command wins."""
+    """Store an option in ``Common``; one after the name of the command overrides one before it."""
 
     def keep(context: click.Context, option: click.Parameter, value: Any) -> None:
         checked = check(context, option, value) if check else value
@@ -148,17 +148,17 @@ _target_option = click.option(
 
 
 class _Revision(click.IntRange):
-    """A number from 1 on, with an error that says so."""
+    """A number of at least 1, with an error that names the rule."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             return super().convert(value, None, None)
         except click.BadParameter:
-            self.fail(f"{value!r} is no revision: they are counted from 1", param, ctx)
+            self.fail(f"{value!r} is not a revision: revisions are numbers from 1", param, ctx)
 
 
 REVISION = _Revision(1, 2**63 - 1)
-"""Number of a revision; which there are, the store knows."""
+"""Number of a revision; the store knows which revisions exist."""
 
 _output_option = click.option(
     "-o",
@@ -166,51 +166,55 @@ _output_option = click.option(
     type=click.Choice(["text", "json", "yaml"]),
     callback=_kept("output"),
     expose_value=False,
-    help="How to print.  [default: text]",
+    help="Output format.  [default: text]",
 )
 _talk_options = (
-    click.option("--quiet", "-q", is_flag=True, callback=_kept("quiet"), expose_value=False, help="No progress."),
-    click.option("--no-color", is_flag=True, callback=_colourless, expose_value=False, help="No colours (NO_COLOR)."),
+    click.option(
+        "--quiet", "-q", is_flag=True, callback=_kept("quiet"), expose_value=False, help="Print only data and errors."
+    ),
+    click.option(
+        "--no-color", is_flag=True, callback=_colourless, expose_value=False, help="No colours, as with NO_COLOR."
+    ),
     click.option(
         "--timeout",
         type=float,
         metavar="SECONDS",
         callback=_kept("timeout", _seconds),
         expose_value=False,
-        help="Give up after so long.",
+        help="Fail after so many seconds.",
     ),
 )
 
 
 def export_options(command: F) -> F:
-    """Take the options of all commands but ``-o``, which is a file there."""
+    """Add the options of all commands except ``-o``, which names a file in ``pkger export``."""
     for option in reversed((server_option, _target_option, *_talk_options)):
         command = option(command)
     return command
 
 
 def common_options(command: F) -> F:
-    """Take the options of all commands."""
+    """Add the options of all commands."""
     for option in reversed((server_option, _target_option, _output_option, *_talk_options)):
         command = option(command)
     return command
 
 
 def stack_name(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
-    """The name of a stack; empty when none is named. A name that is empty is that of a variable that is not set."""
+    """The name of a stack; empty without the option. An empty name, as of an unset shell variable, is refused."""
     if value == "":
-        raise click.BadParameter("the name is empty; leave it out to work without a stack, or without a name")
+        raise click.BadParameter("the name is empty; omit it for no stack, or for a stack without a name")
     return value or ""
 
 
 def _place(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
-    """A platform or an organisation; empty when none is named."""
+    """A platform or an organisation; empty without the option."""
     if value == "":
-        raise click.BadParameter("the name is empty; leave the option out for the default")
+        raise click.BadParameter("the name is empty; omit the option for the default")
     return value or ""
 
 
-stack_option = click.option("--stack", callback=stack_name, metavar="NAME", help="Stack that keeps what is applied.")
+stack_option = click.option("--stack", callback=stack_name, metavar="NAME", help="Stack that records what is applied.")
 platform_option = click.option(
     "--platform", callback=_place, metavar="NAME", help="Platform, a row of the platforms file.  [default: embedded]"
 )
@@ -224,51 +228,51 @@ encoding_option = click.option(
     "-e",
     "--encoding",
     type=click.Choice(["yml", "yaml", "json", "jsonnet"]),
-    help="What standard input holds, and files whose names do not say it.",
+    help="Encoding of standard input, and of files whose names do not show it.",
 )
-recursive_option = click.option("-R", "--recursive", is_flag=True, help="Take all package files in folders, too.")
+recursive_option = click.option("-R", "--recursive", is_flag=True, help="Read all package files in folders.")
 more_files = click.argument("more_files", nargs=-1, metavar="[FILE]...")
 env_option = click.option(
     "--env-ref",
     "env",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Value for an environment reference of the package; KEY:=JSON for what is no text.",
+    help="Value for an environment reference of the package; KEY:=JSON for any JSON value.",
 )
 env_file_option = click.option(
-    "--env-file", "env_files", multiple=True, metavar="FILE", help="Mapping of environment values, in YAML or JSON."
+    "--env-file", "env_files", multiple=True, metavar="FILE", help="YAML or JSON file of environment values."
 )
 skip_option = click.option(
     "--skip",
     multiple=True,
     metavar="KIND[:NAME]",
-    help="Leave an object out, or a whole kind: neither apply nor remove it.",
+    help="Skip an object, or all of a kind: neither apply nor remove it.",
 )
 allow_empty_option = click.option(
-    "--allow-empty", is_flag=True, help="A package without objects may take all from the stack."
+    "--allow-empty", is_flag=True, help="Allow a package without objects, which removes all resources of the stack."
 )
 allow_replace_option = click.option(
-    "--allow-replace", is_flag=True, help="What no stack owns may be deleted, to be created anew."
+    "--allow-replace", is_flag=True, help="Allow replacing resources that no stack owns."
 )
 allow_missing_option = click.option(
-    "--allow-missing", is_flag=True, help="Go on although environment values or secrets are missing."
+    "--allow-missing", is_flag=True, help="Apply although environment values or secrets are missing."
 )
 secret_option = click.option(
     "--secret",
     "secrets",
     multiple=True,
     metavar="KEY[=VALUE]",
-    help="Secret to write to the platform first. Without =VALUE, which others on this machine can see, it is asked for"
-    " at a terminal, and is the next line of standard input elsewhere.",
+    help="Secret to write to the platform first. Other users of this machine can see =VALUE. Without it, the value is"
+    " asked for at a terminal; elsewhere it is the next line of standard input.",
 )
 secret_keys_option = click.option(
-    "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that is going to be given with the apply."
+    "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that the apply will supply."
 )
-full_option = click.option("--full", is_flag=True, help="Show all of the plan: every step, field and line.")
+full_option = click.option("--full", is_flag=True, help="Show the whole plan: every step, field and line.")
 
 
 def _author(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
-    """Who asks: as typed, else the name of the user."""
+    """The author: as typed, else the name of the user."""
     if value is not None:
         return value
     from getpass import getuser
@@ -281,33 +285,18 @@ def _author(_context: click.Context, _option: click.Parameter, value: str | None
 
 
 author_option = click.option(
-    "--author", callback=_author, metavar="NAME", help="Who asks for it, for the history.  [default: the user's name]"
-)
-yes_option = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
-
-
-secret_option = click.option(
-    "--secret",
-    "secrets",
-    multiple=True,
-    metavar="KEY[=VALUE]",
-    help="Secret to write to the platform first. Without =VALUE, which others on this machine can see, it is asked for"
-    " at a terminal, and is the next line of standard input elsewhere.",
-)
-secret_keys_option = click.option(
-    "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that is going to be given with the apply."
+    "--author", callback=_author, metavar="NAME", help="Author to record in the history.  [default: the user's name]"
 )
 secret_file_option = click.option(
-    "--secret-file", "secret_files", multiple=True, metavar="FILE", help="Mapping of secrets, in YAML or JSON."
+    "--secret-file", "secret_files", multiple=True, metavar="FILE", help="YAML or JSON file of secrets."
 )
-full_option = click.option("--full", is_flag=True, help="Show all of the plan: every step, field and line.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("--yes", is_flag=True, help="Run the plan without asking.")
 wait_option = click.option(
     "--wait",
     type=float,
     default=0,
     callback=_waiting,
     metavar="SECONDS",
-    help="Wait so long for another operation of the stack to end.",
+    help="Wait up to so many seconds for another operation of the stack to end.",
 )
-limit_option = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many.")
+limit_option = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N.")

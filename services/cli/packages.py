@@ -1,4 +1,4 @@
-"""``pkger plan``, ``pkger apply``, ``pkger stacks uninstall`` and ``delete``: plan, show, ask, run, tell."""
+"""``pkger plan``, ``pkger apply``, ``pkger stacks uninstall`` and ``delete``: plan, show, approve, run, report."""
 
 import shlex
 from collections.abc import AsyncIterator, Mapping
@@ -12,14 +12,13 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from rich.text import Text
 
-from services.cli.agreeing import Asking, agreed, planned
-from services.cli.consoles import console, talk
+from services.cli.approval import Approval, approved_plan, planned
+from services.cli.consoles import console, progress_console
 from services.cli.documents import print_document
-from services.cli.errors import Failed, told_plainly
+from services.cli.errors import Failed, plain_errors
 from services.cli.exit_codes import Exit
-from services.cli.following import Answer, Begin, Following, Lines, Report, Words, outcome_code
+from services.cli.following import Answer, Begin, DataReport, Following, Report, TextReport, outcome_code
 from services.cli.interrupts import Interrupts
-from services.cli.live import Live
 from services.cli.names import full_name
 from services.cli.plan_text import done_sum, print_plan
 from services.cli.plans import SHOWN, WHOLE, stored
@@ -27,6 +26,7 @@ from services.cli.progress import Progress
 from services.cli.session import Session, session
 from services.cli.show import moment, plan_document
 from services.cli.stack_records import ref_of
+from services.cli.status_line import StatusLine
 from services.cli.terminal import Terminal
 from services.cli.wanted import Wanted
 from services.core.errors import StackNotFound
@@ -43,13 +43,13 @@ READING = ("stack",)
 @dataclass(frozen=True, slots=True)
 class Manner:
     """
-    How a command shows, asks and waits.
+    How a command prints, asks for approval and waits.
 
     Attributes:
         output: "text", "json" or "yaml".
         quiet: Whether only data and errors are printed.
-        full: Whether all of a plan is shown, uncut.
-        yes: Whether nobody is asked.
+        full: Whether plans are shown uncut.
+        yes: Whether plans run without approval.
         wait: Seconds to wait for another operation of the stack to end.
     """
 
@@ -59,24 +59,24 @@ class Manner:
     yes: bool = False
     wait: float = 0
 
-    def asking(
-        self, terminal: Terminal | None, interrupts: Interrupts, live: Live, allow_missing: bool = False
-    ) -> Asking:
-        """How somebody is asked; where data is printed, plans are shown beside it to whoever is asked."""
+    def approval(
+        self, terminal: Terminal | None, interrupts: Interrupts, status: StatusLine, allow_missing: bool = False
+    ) -> Approval:
+        """How plans are approved; where standard output is for data, a plan to approve goes to standard error."""
         asked = None if self.yes else terminal
-        out = talk() if self.output == "text" else console(stderr=True) if asked else None
-        return Asking(asked, interrupts, live, out, self.full, allow_missing)
+        out = progress_console() if self.output == "text" else console(stderr=True) if asked else None
+        return Approval(asked, interrupts, status, out, self.full, allow_missing)
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
     """
-    What becomes of a plan that is only shown.
+    How ``pkger plan`` saves a plan.
 
     Attributes:
-        keep: Whether it is kept for an apply.
+        keep: Whether the plan is stored for an apply.
         file: File for its name and digest; None for none.
-        detailed: Whether the exit status tells if there is something to do.
+        detailed: Whether the exit status says if the plan has changes.
     """
 
     keep: bool = False
@@ -87,7 +87,7 @@ class Saving:
 @dataclass(frozen=True, slots=True)
 class Done:
     """
-    An operation that did all that it was to do.
+    An operation that succeeded and left nothing to do.
 
     Attributes:
         plan: The header of its plan.
@@ -100,39 +100,39 @@ class Done:
 
 async def plan(wanted: Wanted, environ: Mapping[str, str], manner: Manner, saving: Saving) -> int:
     """
-    Show what an apply would do, and save the plan to be applied later.
+    Show the plan of an apply, and store it if *saving* says so.
 
     Returns:
         The exit status.
 
     Raises:
-        Failed: There is no plan; everything that is wrong is told.
+        Failed: There is no plan; the message lists every violation.
     """
     is_kept = saving.keep or saving.file is not None
-    async with Live(quiet=manner.quiet) as live:
-        with Interrupts() as interrupts, told_plainly():
+    async with StatusLine(quiet=manner.quiet) as status:
+        with Interrupts() as interrupts, plain_errors():
             request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=is_kept))
             request.view.extend(SHOWN if manner.output == "text" else WHOLE)
             async with session(PLANNING, environ, wanted.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
-                made = await planned(services, request, interrupts, live)
+                made = await planned(services, request, interrupts, status)
     header = made.header
     if saving.file:
         _write(saving.file, header)
     if manner.output != "text":
         print_document(plan_document(made), manner.output)
     else:
-        print_plan(talk(), made, manner.full)
+        print_plan(progress_console(), made, manner.full)
         if is_kept:
             secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
             name = shlex.quote(str(saving.file)) if saving.file else header.name
-            way_on = f"`pkger apply --plan {name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
-            talk().print(Text(f"Saved: {way_on}."))
+            hint = f"`pkger apply --plan {name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
+            progress_console().print(Text(f"Saved: {hint}."))
     return Exit.CHANGES if saving.detailed and not header.no_change else Exit.DONE
 
 
 def _write(file: Path, header: plan_pb2.Plan) -> None:
-    """Write what an apply needs to find the plan; no content of it."""
+    """Write name and digest of the plan, by which an apply finds it; none of its content."""
     document = {"plan": header.name, "digest": header.digest}
     try:
         file.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -145,7 +145,7 @@ def named_plan(text: str) -> tuple[str, str]:
     Name and digest of a plan by its name, or by the file that ``plan --out`` wrote; no digest without a file.
 
     Raises:
-        Failed: The file is no such file.
+        Failed: The file was not written by ``plan --out``.
     """
     path = Path(text)
     if not path.is_file():
@@ -154,52 +154,52 @@ def named_plan(text: str) -> tuple[str, str]:
         found = orjson.loads(path.read_bytes())
         return str(found["plan"]), str(found["digest"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Failed(f"{text}: is no file that `pkger plan --out` wrote") from error
+        raise Failed(f"{text}: is not a file that `pkger plan --out` wrote") from error
 
 
 async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> Done:
     """
-    Apply a package, or uninstall a stack: show the plan, ask for it, run that plan and no other.
+    Apply a package, or uninstall or roll back a stack: show the plan, ask for approval, run exactly that plan.
 
     Returns:
-        What was run, and its end.
+        The plan and the end of the operation.
 
     Raises:
-        Failed: Nothing was done, or what was done was undone.
+        Failed: The operation did not start, was rolled back or is blocked, or left steps to do.
     """
-    async with Live(quiet=manner.quiet) as live:
-        with Interrupts() as interrupts, told_plainly(), Terminal.opened() as terminal:
+    async with StatusLine(quiet=manner.quiet) as status:
+        with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
             request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=not manner.yes))
             async with session(APPLYING, environ, wanted.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
-                run = _Run(services, interrupts, live, manner)
+                run = _Run(services, interrupts, status, manner)
                 if manner.yes:
-                    # Nobody is asked, so the plan to show is the one that runs: made once.
+                    # Without approval, the applier makes the plan, and it is shown as it runs: one plan instead of two.
                     return await run.to_its_end(lambda: _start(services, request, wanted), _planning(request))
                 request.view.extend(SHOWN)
-                asking = manner.asking(terminal, interrupts, live, wanted.allow_missing)
-                async with agreed(services, request, asking) as found:
+                approval = manner.approval(terminal, interrupts, status, wanted.allow_missing)
+                async with approved_plan(services, request, approval) as found:
                     made, how = found.made, replace(wanted, secrets={**wanted.secrets, **found.secrets})
                     return await run.to_its_end(lambda: _apply_plan(services, made.header, how), "applying", made)
 
 
 async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, how: Wanted) -> None:
     """
-    Apply a stored plan, of that name or in that file: show it, ask for it, run it.
+    Apply a stored plan: show it, ask for approval, run it.
 
     Args:
-        name: Its name or file.
+        name: Its name, or the file that ``plan --out`` wrote.
         environ: The environment.
-        manner: How it is shown and asked for.
-        how: The secrets that it writes, whether values may be missing, and who asks; the plan says all else.
+        manner: How it is shown and approved.
+        how: Secrets, author, and whether values may be missing; the plan determines the rest.
 
     Raises:
-        Failed: Nothing was done, or what was done was undone.
+        Failed: The operation did not start, was rolled back or is blocked, or left steps to do.
     """
-    async with Live(quiet=manner.quiet) as live:
-        with Interrupts() as interrupts, told_plainly(), Terminal.opened() as terminal:
+    async with StatusLine(quiet=manner.quiet) as status:
+        with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
             plan_name, digest = named_plan(name)
-            # Which driver the services of one call need stands in the plan.
+            # The plan names the platform, and with it the driver that local services need.
             async with session(READING, environ) as services:
                 made = await interrupts.or_stop(stored(services, plan_name, SHOWN))
             header = plan_pb2.Plan()
@@ -207,34 +207,36 @@ async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, ho
             header.digest = digest or header.digest
             async with session(APPLYING, environ, header.target.platform) as services:
                 if manner.yes and manner.output == "text":
-                    print_plan(talk(), made, manner.full)
+                    print_plan(progress_console(), made, manner.full)
                 if not manner.yes:
-                    await manner.asking(terminal, interrupts, live, how.allow_missing).agree(made)
-                run = _Run(services, interrupts, live, manner)
+                    await manner.approval(terminal, interrupts, status, how.allow_missing).approve(made)
+                run = _Run(services, interrupts, status, manner)
                 await run.to_its_end(lambda: _apply_plan(services, header, how), "applying", made)
 
 
 class _Run:
     """Runs an operation and shows it."""
 
-    def __init__(self, services: Session, interrupts: Interrupts, live: Live, manner: Manner) -> None:
-        self._services, self._interrupts, self._live, self._manner = services, interrupts, live, manner
+    def __init__(self, services: Session, interrupts: Interrupts, status: StatusLine, manner: Manner) -> None:
+        self._services, self._interrupts, self._status, self._manner = services, interrupts, status, manner
 
     async def to_its_end(self, begin: Begin, doing: str, shown: JoinedPlan | None = None) -> Done:
         """
-        Show how an operation goes and how it ends; and its plan, unless that is *shown* already.
+        Start an operation and show its progress and its end; and its plan, unless that is already *shown*.
 
         Raises:
-            Failed: It did not do all.
+            Failed: It did not succeed, or left steps to do.
         """
         progress, manner = Progress(), self._manner
-        report: Report = Words(progress, self._live, manner.full) if manner.output == "text" else Lines(manner.output)
-        following = Following(self._services, self._interrupts, self._live, report, progress)
-        self._live.show(lambda: doing, "the services")
+        report: Report = (
+            TextReport(progress, self._status, manner.full) if manner.output == "text" else DataReport(manner.output)
+        )
+        following = Following(self._services, self._interrupts, self._status, report, progress)
+        self._status.show(lambda: doing, "the services")
         made, finished = await following.run(begin, self._read, manner.wait, shown)
-        self._live.hide()
+        self._status.hide()
         has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-        out = talk() if manner.output == "text" else console(stderr=True)
+        out = progress_console() if manner.output == "text" else console(stderr=True)
         if has_succeeded and manner.output == "text":
             out.print(f"Done: {done_sum(finished)}.")
         if finished.leftover_count or not has_succeeded:
@@ -243,18 +245,18 @@ class _Run:
                 out.print(Text(end, "bold red"))
             raise Failed(f"{progress.cause(finished)}; {end}", outcome_code(finished))
         if manner.output == "text":
-            _tell_end(made.header, finished)
+            _print_end(made.header, finished)
         return Done(made.header, finished)
 
     async def _read(self, name: str) -> JoinedPlan:
         return await stored(self._services, name, SHOWN)
 
 
-def _tell_end(header: plan_pb2.Plan, finished: operation_pb2.Finished) -> None:
-    """Tell what is there now, in one line."""
+def _print_end(header: plan_pb2.Plan, finished: operation_pb2.Finished) -> None:
+    """Print the resulting state of the stack, in one line."""
     name = header.stack_name or finished.stack_id or header.stack_id
     if header.kind == plan_pb2.OPERATION_KIND_UNINSTALL:
-        talk().print(Text(f"stack {name} {_left(header) if finished.stack_id else 'is gone'}"))
+        progress_console().print(Text(f"stack {name} {_left(header) if finished.stack_id else 'is gone'}"))
     elif finished.stack_id:
         target, here = header.target, Target()
         place = "".join(
@@ -265,19 +267,19 @@ def _tell_end(header: plan_pb2.Plan, finished: operation_pb2.Finished) -> None:
             )
             if given != default
         )
-        way_on = f"; `pkger stacks show {shlex.quote(header.stack_name)}{place}` shows it" if header.stack_name else ""
-        talk().print(Text(f"stack {name}, generation {finished.generation}{way_on}"))
+        hint = f"; `pkger stacks show {shlex.quote(header.stack_name)}{place}` shows it" if header.stack_name else ""
+        progress_console().print(Text(f"stack {name}, generation {finished.generation}{hint}"))
 
 
 def _left(header: plan_pb2.Plan) -> str:
-    """What is left of a stack that an uninstall kept."""
+    """The state of a stack that an uninstall kept, as text."""
     if not header.untouched_count:
         return "is kept, and owns nothing"
     return f"is kept, and still has {protected(header)}"
 
 
 def protected(header: plan_pb2.Plan) -> str:
-    """What an uninstall left alone, in words."""
+    """The resources that an uninstall kept, as text."""
     count = header.untouched_count
     return "1 resource, which is protected" if count == 1 else f"{count:,} resources, which are protected"
 
@@ -288,14 +290,14 @@ def _planning(request: planner_pb2.CreatePlanRequest) -> str:
 
 
 async def _find_stack(services: Session, request: planner_pb2.CreatePlanRequest) -> None:
-    """Name the stack of *request* by its id, if that is what the user wrote."""
+    """Refer to the stack of *request* by its id, if the user wrote an id."""
     if request.stack.name:
         ref = await ref_of(services.stack, target_from_pb(request.target), request.stack.name)
         request.stack.CopyFrom(ref)
 
 
 def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted) -> AsyncIterator[Answer]:
-    """Apply the stored plan of that header, and no other of that name."""
+    """Apply the stored plan of that header; the digest makes sure that it is exactly that plan."""
     stub = ApplierServiceStub(services.applier.channel)
     request = applier_pb2.ApplyPlanRequest(
         plan=header.name,
@@ -308,7 +310,7 @@ def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted) -> AsyncI
 
 
 def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted) -> AsyncIterator[Answer]:
-    """Apply what *request* asks a plan for."""
+    """Start the operation whose plan *request* describes."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
         then = request.destroy.then
@@ -317,7 +319,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
         )
         return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=None), wanted.stack)
     if request.HasField("revision"):
-        back = applier_pb2.RollbackStackRequest(
+        rollback = applier_pb2.RollbackStackRequest(
             target=request.target,
             stack=request.stack,
             revision=request.revision,
@@ -327,8 +329,8 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
             allow_replace=wanted.allow_replace,
             author=wanted.author,
         )
-        return services.applier.stream(stub.RollbackStack, back, seconds=None)
-    wish = applier_pb2.ApplyRequest(
+        return services.applier.stream(stub.RollbackStack, rollback, seconds=None)
+    apply_request = applier_pb2.ApplyRequest(
         target=request.target,
         package=request.package,
         skip=request.skip,
@@ -339,22 +341,22 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
         author=wanted.author,
     )
     if request.HasField("stack"):
-        wish.stack.CopyFrom(request.stack)
-    return services.applier.stream(stub.Apply, wish, seconds=None)
+        apply_request.stack.CopyFrom(request.stack)
+    return services.applier.stream(stub.Apply, apply_request, seconds=None)
 
 
 async def _of_stack(
     answers: AsyncIterator[applier_pb2.UninstallStackResponse], name: str
 ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
     """
-    *answers* about a stack.
+    The *answers* of an uninstall, of which a stack that does not exist has none.
 
     Raises:
-        StackNotFound: There are none: it was to be deleted, and is not there.
+        StackNotFound: There are no answers.
     """
-    is_there = False
+    exists = False
     async for answer in answers:
-        is_there = True
+        exists = True
         yield answer
-    if not is_there:
+    if not exists:
         raise StackNotFound(name)

@@ -1,4 +1,4 @@
-"""KIND NAME pairs on the command line, each with a new name where one is given: ``Bucket b --as c Task t``."""
+"""Pairs of KIND and NAME on the command line, each with an optional new name: ``Bucket b --as c Task t``."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import click
 
 
 class Named(NamedTuple):
-    """Resources that the user names: by kind, and by id or display name; *new_name* is empty for their own."""
+    """Resources by kind, and by id or display name; an empty *new_name* keeps their own name."""
 
     kind: str
     id_or_name: str
@@ -15,7 +15,7 @@ class Named(NamedTuple):
 
 
 class Renamed(str):
-    """The name of a resource as it is typed, with the name that it is to get."""
+    """The name of a resource as typed, with its new name."""
 
     new_name: str
 
@@ -27,10 +27,10 @@ class Renamed(str):
 
 
 class CommandOfPairs(click.Command):
-    """A command whose option ``--as`` belongs to the pair before it: click keeps no order of options and arguments."""
+    """A command whose option ``--as`` applies to the pair before it: click does not keep the order of options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put each ``--as`` into the name before it."""
+        """Attach the value of each ``--as`` to the name before it."""
         kept: list[str] = []
         rest = iter(args)
         for word in rest:
@@ -40,21 +40,21 @@ class CommandOfPairs(click.Command):
                 continue
             new_name = value if equals else next(rest, "")
             if not new_name or len(kept) < 2 or isinstance(kept[-1], Renamed):
-                raise click.UsageError("--as gives a new name to the pair before it: KIND NAME --as NEW", ctx)
+                raise click.UsageError("--as needs a pair before it and a new name after it: KIND NAME --as NEW", ctx)
             kept.append(Renamed(kept.pop(), new_name))
         return super().parse_args(ctx, kept)
 
 
 def named_resources(words: Sequence[str]) -> list[Named]:
     """
-    The resources that pairs name.
+    The resources that the pairs name.
 
     Raises:
-        click.UsageError: The last NAME is missing, or ``--as`` stands behind a KIND or an option.
+        click.UsageError: The last NAME is missing, or ``--as`` follows a KIND or an option.
     """
     if len(words) % 2:
-        raise click.UsageError(f"name a {words[-1]} by its id or its name, behind the kind: {words[-1]} NAME")
+        raise click.UsageError(f"write the id or the name of a {words[-1]} after the kind: {words[-1]} NAME")
     pairs = list(zip(words[::2], words[1::2], strict=True))
     if any(isinstance(kind, Renamed) for kind, _ in pairs):
-        raise click.UsageError("--as gives a new name to the pair before it: KIND NAME --as NEW")
+        raise click.UsageError("--as needs a pair before it and a new name after it: KIND NAME --as NEW")
     return [Named(kind, name, name.new_name if isinstance(name, Renamed) else "") for kind, name in pairs]

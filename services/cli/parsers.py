@@ -1,4 +1,4 @@
-"""The parser of a command: a configured one, or one in this process, which has neither state nor anybody to call."""
+"""The parser of a command: a configured one, or one in this process, as a parser has no state and calls no service."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -20,40 +20,40 @@ class Parser(Protocol):
         Parse a package.
 
         Raises:
-            PkgerError: It cannot be read.
+            PkgerError: A source cannot be read.
         """
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
-        """What packages may have."""
+        """The kinds of objects."""
 
 
 @asynccontextmanager
 async def parser(environ: Mapping[str, str]) -> AsyncIterator[Parser]:
-    """The parser that *environ* names; without one, a parser here, under the same settings."""
+    """The parser that *environ* configures; without one, a parser in this process, with the same settings."""
     settings = load(environ)
     if not is_configured(environ):
-        yield _Here(settings)
+        yield _Local(settings)
         return
     async with Peer("parser", settings.addresses["parser"]) as peer:
-        yield _There(peer)
+        yield _Remote(peer)
 
 
-class _There:
+class _Remote:
     """A parser at an address."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer, self._stub = peer, ParserServiceStub(peer.channel)
 
     async def parse(self, request: parser_pb2.ParsePackageRequest) -> Parsed:
-        """Have it parse a package."""
+        """Parse a package."""
         return await parse_package(self._peer, request)
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
-        """What packages may have."""
+        """The kinds of objects."""
         return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
 
 
-class _Here:
+class _Local:
     """The servicer of the parser, without a server."""
 
     def __init__(self, settings: Settings) -> None:
@@ -67,5 +67,5 @@ class _Here:
         return await joined(self._servicer.ParsePackage(request, None))
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
-        """What packages may have."""
+        """The kinds of objects."""
         return await self._servicer.ListKinds(parser_pb2.ListKindsRequest(), None)

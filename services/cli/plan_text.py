@@ -1,4 +1,4 @@
-"""A plan as people read it: what it does, step by step, and how much of which kind."""
+"""A plan as text for users: its entries in order, its remarks, and counts by kind."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +20,15 @@ from services.views.lines import ADDED, LEFT_OUT, REMOVED, Line
 SHOWN_WARNINGS = 10
 
 MOST_ENTRIES = 200
-"""Of a plan with more entries, only the first ``FIRST_ENTRIES`` are shown."""
+"""A plan with more entries is cut to the first ``FIRST_ENTRIES``."""
 
 FIRST_ENTRIES = 50
 
 SHOWN_FIELDS = 6
-"""Of what is created or deleted."""
+"""Fields that are shown of a resource that is created or deleted."""
 
 SHOWN_LINES = 40
-"""Of the difference of two texts."""
+"""Lines that are shown of the difference of two texts."""
 
 WIDTH = 80
 """Columns that a line should fit into."""
@@ -38,7 +38,7 @@ _STYLES = {ADDED: "green", REMOVED: "red", LEFT_OUT: "cyan"}
 
 
 def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
-    """What a plan does in its order, with old and new values, remarks, and the sums; *full*: all of it, uncut."""
+    """Print the entries of a plan in order, with old and new values, its remarks and counts; *full*: uncut."""
     found = entries(plan)
     lines = entries_lines(found, full)
     lines += _remark_lines(plan.remarks, full)
@@ -46,14 +46,14 @@ def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
     if len(kinds) > 1:
         width = max(map(len, kinds))
         for kind, counts in kinds.items():
-            told = ", ".join(f"{counts[act]} {words.planned}" for act, words in WORDS.items() if counts[act])
-            lines.append(Text(f"{kind:<{width}}  {told}"))
+            acts = ", ".join(f"{counts[act]} {words.planned}" for act, words in WORDS.items() if counts[act])
+            lines.append(Text(f"{kind:<{width}}  {acts}"))
     lines.append(Text(f"Plan: {plan_sum(plan.header)}.", "bold"))
     print_lines(out, lines)
 
 
 def entries_lines(found: Sequence[Entry], full: bool) -> list[Text]:
-    """The lines of entries; of very many, those of the first ones, unless *full*."""
+    """The lines of entries; unless *full*, of many entries only the first."""
     count = len(found) if full or len(found) <= MOST_ENTRIES else FIRST_ENTRIES
     lines = [line for entry in found[:count] for line in _entry_lines(entry, full)]
     if more := len(found) - count:
@@ -62,7 +62,7 @@ def entries_lines(found: Sequence[Entry], full: bool) -> list[Text]:
 
 
 def plan_sum(plan: plan_pb2.Plan) -> str:
-    """How many steps of which sort a plan has, in words."""
+    """The step counts of a plan, as text."""
     parts = _counted(plan.counts, lambda words: words.planned)
     if plan.counts.irreversible:
         parts.append("deletions that cannot be undone run last")
@@ -72,7 +72,7 @@ def plan_sum(plan: plan_pb2.Plan) -> str:
 
 
 def done_sum(finished: operation_pb2.Finished) -> str:
-    """How many steps of which sort are in effect after an operation, in words."""
+    """The counts of steps that are in effect after an operation, as text."""
     if finished.no_change:
         return "nothing to do, nothing written"
     if parts := _counted(finished.counts, lambda words: words.done):
@@ -96,31 +96,31 @@ def _entry_lines(entry: Entry, full: bool) -> Iterator[Text]:
     yield line
     if entry.act is Act.UPDATE:
         hunks = entry.hunks()
-        # A resource of nobody, or one that is skipped, may lose a reference to what is deleted.
         yield from (each for hunk in hunks for each in _hunk_lines(hunk, full))
         if not hunks:
+            # An unowned or skipped resource loses its reference to a deleted resource: only the reason says so.
             yield Text(f"      {one_line(entry.reason)}", "dim")
     elif entry.spec:
         yield from _field_lines(entry, words.style, full)
 
 
 def _subject(entry: Entry) -> str:
-    what = f"{entry.key.kind} {entry.key.name or entry.resource_id}"
+    subject = f"{entry.key.kind} {entry.key.name or entry.resource_id}"
     if entry.label and entry.act in (Act.ATTACH, Act.DETACH):
-        what += f" {'with' if entry.act is Act.ATTACH else 'without'} label {entry.label.name or entry.label_id}"
+        subject += f" {'with' if entry.act is Act.ATTACH else 'without'} label {entry.label.name or entry.label_id}"
     elif entry.display_name:
-        what += f" {json.dumps(entry.display_name, ensure_ascii=False)}"
-    return one_line(what)
+        subject += f" {json.dumps(entry.display_name, ensure_ascii=False)}"
+    return one_line(subject)
 
 
 def _note(mark: Mark, old_key: Key | None) -> str:
     match mark:
         case Mark.ADOPTED:
-            return "adopted: it was there, and no stack owned it"
+            return "adopted: it exists, and no stack owns it"
         case Mark.SHARED:
-            return "shared: another stack owns it, and it is used as it is"
+            return "shared: another stack owns it, and this one uses it unchanged"
         case Mark.RENAMED:
-            return f"in the package it was {old_key}"
+            return f"renamed in the package, from {old_key}"
         case Mark.IRREVERSIBLE:
             return "cannot be undone"
 
@@ -162,7 +162,7 @@ def _text_lines(lines: Sequence[Line], full: bool) -> Iterator[Text]:
     for line in shown:
         text = f"from line {line.text}" if line.sign == LEFT_OUT else escaped(line.text)
         if line.sign in (ADDED, REMOVED):
-            # Spaces at the end would make two lines look alike.
+            # Otherwise, lines that differ in trailing spaces would look the same.
             bare = text.rstrip(" \t")
             text = bare + text[len(bare) :].replace(" ", "·").replace("\t", "→")
         yield Text(f"        {line.sign} {text}".rstrip(), _STYLES.get(line.sign, ""))
@@ -171,7 +171,7 @@ def _text_lines(lines: Sequence[Line], full: bool) -> Iterator[Text]:
 
 
 def sides(old: str, new: str, width: int) -> tuple[str, str]:
-    """Two different texts, each cut to *width* characters around the first difference, so that they look different."""
+    """Two different texts, each cut to *width* characters around the first difference."""
     if len(old) <= width and len(new) <= width:
         return old, new
     same = next(
@@ -193,8 +193,8 @@ def _remark_lines(remarks: plan_pb2.PlanRemarks, full: bool) -> list[Text]:
     unresolved = set(remarks.unresolved_env_refs)
     defaulted = [key for key in remarks.missing_env_refs if key not in unresolved]
     if unresolved:
-        told = ", ".join(remarks.unresolved_env_refs)
-        lines.append(f"environment values not given, and without a default: {told}")
+        keys = ", ".join(remarks.unresolved_env_refs)
+        lines.append(f"environment values not given, and without a default: {keys}")
     if defaulted:
         lines.append(f"environment values not given, their defaults are used: {', '.join(defaulted)}")
     if remarks.missing_secrets:
@@ -204,7 +204,7 @@ def _remark_lines(remarks: plan_pb2.PlanRemarks, full: bool) -> list[Text]:
     return [Text(one_line(line), "yellow") for line in lines]
 
 
-def _some(what: str, remarks: Sequence[str], full: bool) -> list[str]:
+def _some(noun: str, remarks: Sequence[str], full: bool) -> list[str]:
     count = len(remarks) if full else SHOWN_WARNINGS
-    more = [f"and {len(remarks) - count} more {what}s; {_FULL}"] if len(remarks) > count else []
-    return [*(f"{what}: {remark}" for remark in remarks[:count]), *more]
+    more = [f"and {len(remarks) - count} more {noun}s; {_FULL}"] if len(remarks) > count else []
+    return [*(f"{noun}: {remark}" for remark in remarks[:count]), *more]

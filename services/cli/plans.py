@@ -1,4 +1,4 @@
-"""``pkger plans``: what was planned and stored."""
+"""``pkger plans``: list, show and delete stored plans."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from rich.console import Console
 
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.names import full_name, short_name, word
 from services.cli.plan_text import print_plan
 from services.cli.session import Session, session
@@ -21,10 +21,10 @@ from services.rpc.plan_parts import JoinedPlan, View
 NEEDS = ("stack",)
 
 SHOWN = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_RECORD)
-"""What is printed of a plan."""
+"""The parts of a plan that are printed as text."""
 
 WHOLE = (*SHOWN, plan_pb2.PLAN_VIEW_SUMMARY)
-"""What ``-o json`` tells of a plan."""
+"""The parts of a plan that ``-o json`` prints."""
 
 
 async def list_all(
@@ -35,15 +35,15 @@ async def list_all(
 
     Args:
         environ: The environment.
-        stack: Only those for stacks of this name; empty: all.
-        place: Only those for this platform and organisation, the default ones where empty; both empty: all.
+        stack: Name of the stack of the plans; empty: all stacks.
+        place: Platform and organisation of the plans; an empty one is the default, both empty: all targets.
         output: How to print.
-        limit: How many; None: as many as are listed unasked.
+        limit: How many; None: ``LISTED``.
     """
     request = stack_pb2.ListPlansRequest(stack_name=stack)
     if any(place):
         request.target.platform, request.target.org = place
-    with told_plainly():
+    with plain_errors():
         async with session(NEEDS, environ) as services:
             plans, has_more = await _newest(services, request, limit or LISTED)
     if output == "text":
@@ -56,7 +56,7 @@ async def list_all(
 async def _newest(
     services: Session, request: stack_pb2.ListPlansRequest, limit: int
 ) -> tuple[list[plan_pb2.Plan], bool]:
-    """The newest plans, and whether there are older ones; a page may have fewer than it is asked for."""
+    """The newest plans, and whether there are older ones; a page may be shorter than its size."""
     stub = StackServiceStub(services.stack.channel)
     plans: list[plan_pb2.Plan] = []
     while True:
@@ -73,9 +73,9 @@ async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -
     Print one plan, *full* or folded.
 
     Raises:
-        Failed: There is none of that name.
+        Failed: There is no plan of that name.
     """
-    with told_plainly():
+    with plain_errors():
         async with session(NEEDS, environ) as services:
             plan = await stored(services, name, SHOWN if output == "text" else WHOLE)
     if output != "text":
@@ -96,12 +96,12 @@ async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -
 
 async def delete(name: str, environ: Mapping[str, str]) -> None:
     """
-    Delete a plan that nobody applied.
+    Delete a plan that no operation has run.
 
     Raises:
-        Failed: There is none of that name, or an operation ran it.
+        Failed: There is no plan of that name, or an operation has run it.
     """
-    with told_plainly():
+    with plain_errors():
         async with session(NEEDS, environ) as services:
             request = stack_pb2.DeletePlanRequest(plan=full_name("plans", name))
             await services.stack.call(StackServiceStub(services.stack.channel).DeletePlan, request)
@@ -109,10 +109,10 @@ async def delete(name: str, environ: Mapping[str, str]) -> None:
 
 async def stored(services: Session, name: str, view: Sequence[View]) -> JoinedPlan:
     """
-    The stored plan of that name, with or without its prefix, as far as *view* says.
+    The parts in *view* of the stored plan of that name, with or without its prefix.
 
     Raises:
-        PlanNotFound: There is none.
+        PlanNotFound: There is no such plan.
     """
     stub = StackServiceStub(services.stack.channel)
     request = stack_pb2.GetPlanRequest(plan=full_name("plans", name), view=view)

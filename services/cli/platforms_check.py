@@ -1,4 +1,4 @@
-"""``pkger platforms check``: what can be told of platforms without writing."""
+"""``pkger platforms check``: checks of platforms that write nothing."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.escapes import one_line
 from services.cli.exit_codes import Exit
 from services.cli.interrupts import Interrupts
@@ -22,14 +22,14 @@ from services.cli.session import Session, session
 from services.rpc.documents import document_of
 
 _ASPECTS = {"org": "organisation"}
-"""Words for people where those of the contract are short."""
+"""Texts for aspects whose names in the contract are abbreviated."""
 
 _STYLES = {"ok": "green", "wrong": "bold red", "unknown": "yellow"}
 
 
 async def check(environ: Mapping[str, str], platform: str, org: str, output: str) -> Exit:
-    """Print what is found at *platform*, in *org* as far as rights go; empty: at all platforms, in no organisation."""
-    with Interrupts() as interrupts, told_plainly():
+    """Check *platform*, and rights in *org*; empty: all platforms, and no organisation."""
+    with Interrupts() as interrupts, plain_errors():
         async with session(PLANNING, environ, platform or None) as services:
             found = await interrupts.or_stop(_checks(services, platform, org))
     if output != "text":
@@ -55,8 +55,8 @@ async def _checks(services: Session, platform: str, org: str) -> Sequence[planne
 
 
 def _print(out: Console, found: planner_pb2.CheckPlatformResponse) -> None:
-    sort = " ".join(filter(None, (found.check.platform, found.check.version)))
-    out.print(Text(one_line(f"Platform {found.name}" + (f": {sort}" if sort else "")), "bold"))
+    product = " ".join(filter(None, (found.check.platform, found.check.version)))
+    out.print(Text(one_line(f"Platform {found.name}" + (f": {product}" if product else "")), "bold"))
     rows = [(_verdict(finding), _about(finding), finding.message) for finding in found.check.findings]
     width = max((len(about) for _, about, _ in rows), default=0)
     for verdict, about, message in rows:

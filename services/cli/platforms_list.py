@@ -1,4 +1,4 @@
-"""``pkger platforms``: what the planner knows of platforms."""
+"""``pkger platforms list``: the platforms of the planner."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.packages import PLANNING
 from services.cli.session import session
@@ -17,7 +17,7 @@ from services.rpc.documents import document_of
 
 async def list_all(environ: Mapping[str, str], output: str) -> None:
     """Print all platforms with their organisations."""
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(PLANNING, environ) as services:
             stub = PlannerServiceStub(services.planner.channel)
             request = services.planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest())

@@ -1,4 +1,4 @@
-"""An operation as people follow it: its steps as they end, what goes wrong on standard error, and its end."""
+"""An operation as text for users: its steps as they end, failures on standard error, and its end."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,58 +6,58 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.consoles import console, print_lines, talk
+from services.cli.consoles import console, print_lines, progress_console
 from services.cli.effects import effect_in, overwrites_secret, wording
 from services.cli.show import step_line
 
-_OVERWRITTEN, _GIVEN_UP = "secrets that were overwritten", "what was given up"
-"""What an undo leaves."""
+_OVERWRITTEN, _GIVEN_UP = "overwritten secrets", "steps that were given up"
+"""What a rollback does not undo."""
 
 MOST_STEPS = 200
-"""Of an operation with more steps, only stages, sums and what goes wrong are shown."""
+"""Of an operation with more steps, only stages, counts and failures are shown."""
 
 
 _SHORT_STAGE, _BAR = 24, 10
-"""Columns of the line that tells how far an operation is."""
+"""Columns of the parts of the status line."""
 
 
 class Progress:
     """
     Shows the events of one operation.
 
-    The reason of a failed step is told once, on standard error, when it fails. How the operation ended is told by
-    ``end``, which is the same sentence wherever it stands.
+    The reason of a failed step is printed once, on standard error, when the step fails. ``end`` describes how the
+    operation ended, in the same words on both outputs.
 
     Attributes:
-        steps: The steps of its plan, by number; known before any of them is told of.
+        steps: The steps of its plan, by number; set before the first event of a step.
     """
 
     def __init__(self, steps: Sequence[plan_pb2.Step] = ()) -> None:
-        """*steps* are given for an operation whose beginning was shown elsewhere."""
-        self._out = talk()
+        """*steps*: of an operation whose first events were shown by another command; empty for a new one."""
+        self._out = progress_console()
         self._err = console(stderr=True)
         self._operation = ""
-        # What was told of failed steps, in the words of a cause, and what stands for it in the words of the end.
+        # Failed steps: the text of the cause with the reason, and the text that replaces it in the last line.
         self._reasons: dict[str, str] = {}
         self._undo_count: int | None = None
         self._stage, self._stage_size, self._ended, self._ended_of_stage = "", 0, 0, 0
         self.begin(steps)
-        # Of an operation whose beginning was shown elsewhere, only the plan says what it may have overwritten.
+        # For an operation whose first events were shown elsewhere, only the plan says which secrets it may overwrite.
         self._stays = {_OVERWRITTEN} if any(overwrites_secret(effect_in(step)) for step in steps) else set[str]()
 
     def begin(self, steps: Sequence[plan_pb2.Step]) -> None:
-        """The operation has these *steps*, by number."""
+        """Set the *steps* of the operation, by number."""
         self.steps = steps
 
-    def told(self) -> str:
-        """How far it is, in a few words."""
+    def summary(self) -> str:
+        """The progress in a few words."""
         if self._undo_count is not None:
             return f"undoing {_bar(self._ended, self._undo_count)} {self._ended:,} of {_steps(self._undo_count)}"
         stage = f"{_short(self._stage)} {_bar(self._ended_of_stage, self._stage_size)} " if self._stage else ""
         return f"{stage}{self._ended:,} of {_steps(len(self.steps))}"
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
-        """Show one event; of the first and the last nothing is shown."""
+        """Show one event; the first and the last show nothing."""
         self._operation = event.operation
         match event.WhichOneof("event"):
             case "stage_started":
@@ -85,7 +85,7 @@ class Progress:
                 self._end_stage()
 
     def _end_stage(self) -> None:
-        """Tell how much of a stage was done, where that was not told step by step."""
+        """Show how many steps of a stage ended, where the steps are not shown one by one."""
         if self._stage and self._is_large:
             self._out.print(Text(f"  {self._ended_of_stage:,} of {_steps(self._stage_size)}", "dim"))
         self._stage = ""
@@ -95,25 +95,25 @@ class Progress:
         return len(self.steps) > MOST_STEPS
 
     def end(self, finished: operation_pb2.Finished) -> str:
-        """How an operation ended that did not do all, and what to do; one sentence, without the cause."""
+        """How an operation ended that did not succeed, and what to do; one sentence, without the cause."""
         match finished.state:
             case operation_pb2.OPERATION_STATE_SUCCEEDED:
                 return left_over(finished.leftover_count)
             case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._stays:
-                return f"everything that was done is undone, but for {' and '.join(sorted(self._stays))}"
+                return f"all changes are undone, except for {' and '.join(sorted(self._stays))}"
             case operation_pb2.OPERATION_STATE_ROLLED_BACK if self._undo_count == 0:
-                return "nothing was done that had to be undone"
+                return "no change had to be undone"
             case operation_pb2.OPERATION_STATE_ROLLED_BACK:
-                return "everything that was done is undone"
+                return "all changes are undone"
             case operation_pb2.OPERATION_STATE_BLOCKED:
-                problem = "it waits for a decision" if self._undo_count is None else "not everything could be undone"
+                problem = "it waits for a decision" if self._undo_count is None else "not all changes could be undone"
                 name = self._operation.rpartition("/")[2]
-                return f"{problem}: `pkger operations show {name}` tells why, and the ways out"
+                return f"{problem}: `pkger operations show {name}` lists the causes and the possible decisions"
             case _:
                 return "nothing was written"
 
     def cause(self, finished: operation_pb2.Finished) -> str:
-        """Why it did not do all, without the reasons that were told when steps failed."""
+        """Why the operation did not succeed, without the reasons that were printed when steps failed."""
         for reason, short in self._reasons.items():
             if finished.cause.startswith(reason):
                 return short + finished.cause.removeprefix(reason)
@@ -146,25 +146,25 @@ class Progress:
         print_lines(self._err, problems)
 
     def _note(self, step: plan_pb2.Step, message: str, ended: str) -> None:
-        what = effect_in(step).shown
-        self._reasons[f"{what}: {message}"] = f"{what} {ended}"
+        shown = effect_in(step).shown
+        self._reasons[f"{shown}: {message}"] = f"{shown} {ended}"
 
 
 def _short(stage: str) -> str:
-    """The name of a stage, so that a line has room for what comes behind it."""
+    """The name of a stage, shortened to leave room for the rest of the line."""
     first, *others = stage.split(", ")
     return stage if len(stage) <= _SHORT_STAGE else f"{first} and {len(others)} more"
 
 
 def _bar(count: int, of: int) -> str:
-    """How much of a stage is done, drawn; full only when all is."""
+    """A progress bar; it is full only when all is done."""
     done = _BAR * count // max(of, 1)
     return f"[{'#' * done}{'.' * (_BAR - done)}]"
 
 
 def left_over(count: int) -> str:
-    """What to do about *count* things that an operation, which could not roll back any more, left to be done."""
-    return f"{count:,} left to do: the next apply or uninstall tries again"
+    """What to do about *count* steps that an operation past its seal left to do."""
+    return f"{count:,} left to do: the next apply or uninstall retries"
 
 
 def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:
@@ -173,10 +173,10 @@ def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:
 
 
 def cancel_effect(effect: operation_pb2.CancelEffect.ValueType, name: str) -> str:
-    """What happens to the operation *name* that somebody asked to cancel, behind its name."""
+    """The effect of a cancellation of the operation *name*, as text after its name."""
     match effect:
         case operation_pb2.CANCEL_EFFECT_SEALED:
-            return "cannot roll back: it is past the step that cannot be undone, and goes on to its end"
+            return "cannot roll back: it is past the point after which steps cannot be undone, and runs to its end"
         case operation_pb2.CANCEL_EFFECT_BLOCKED:
             return f"is blocked: it rolls back when `pkger operations recover {name}` resumes it"
         case _:

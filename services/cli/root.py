@@ -1,4 +1,4 @@
-"""The command as a process: what is typed for all commands, how it ends, and that nothing it prints does harm."""
+"""The command as a process: its streams, its errors and its exit status."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from services.cli.exit_codes import Exit
 DETAILED = "--detailed-exitcode"
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors of a file that takes no more."""
+"""Errors of a file system that is full."""
 
 
 class Root(click.Group):
@@ -25,7 +25,7 @@ class Root(click.Group):
         words = list(sys.argv[1:] if args is None else args)
         sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
         for stream in (sys.stdout, sys.stderr):
-            # A character that the terminal cannot show is no reason to end.
+            # A character outside the encoding of the terminal must not end the command.
             stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
         try:
             code = self._run(words, extra)
@@ -34,11 +34,11 @@ class Root(click.Group):
             if error.errno not in (errno.EPIPE, *_FULL):
                 raise
             if error.errno in _FULL:
-                place = error.filename or "what is printed"
+                place = error.filename or "the output"
                 click.echo(
-                    f"Error: cannot write {place}: {error.strerror}; `pkger operations list` tells what runs", err=True
+                    f"Error: cannot write {place}: {error.strerror}; `pkger operations list` lists what runs", err=True
                 )
-            # Nobody reads any more. What is left in the buffers has nowhere to go.
+            # The reader is gone, or the disk is full: discard what is left in the buffers.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = Exit.ERROR
         sys.exit(code)
@@ -62,19 +62,19 @@ class Root(click.Group):
 
 
 def _opened(stream: TextIO | None) -> TextIO:
-    """*stream*; where the caller closed it, as some schedulers do, one that takes everything."""
+    """*stream*; if the caller closed it, as some schedulers do, a stream to the null device."""
     return stream or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _show(error: click.ClickException, words: Sequence[str]) -> None:
-    """Print *error* on standard error: as an object where data is printed, else for people."""
+    """Print *error* on standard error: as an object if the output format is data, else as text."""
     if (output := _output(words)) != "text":
         from services.cli.documents import text_document
 
         document = getattr(error, "document", None)
-        told = document() if document else {"message": error.format_message(), "reason": "", "metadata": {}}
-        told.setdefault("exit_code", error.exit_code)
-        click.echo(text_document({"error": told}, output, one_line=True), err=True)
+        shown = document() if document else {"message": error.format_message(), "reason": "", "metadata": {}}
+        shown.setdefault("exit_code", error.exit_code)
+        click.echo(text_document({"error": shown}, output, one_line=True), err=True)
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
@@ -83,7 +83,7 @@ def _show(error: click.ClickException, words: Sequence[str]) -> None:
 
 
 def _output(words: Sequence[str]) -> str:
-    """The format that is asked for, as far as it is one: a mistyped command has not got to read it."""
+    """The output format in *words*; read here because click does not parse the options of a mistyped command."""
     for number, word in enumerate(words):
         following = words[number + 1] if number + 1 < len(words) else ""
         for value in (

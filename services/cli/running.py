@@ -1,4 +1,4 @@
-"""Runs the work of a command in a loop of its own, for as long as it may take."""
+"""Runs the work of a command in an event loop, with the deadline of ``--timeout``."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,7 +15,7 @@ _EARLIER_SECONDS = 0.5
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Do *work*; its calls end when the time that was typed is over."""
+    """Run *work*; its calls end at the deadline."""
     return asyncio.run(_within(common().timeout, work))
 
 
@@ -27,9 +27,9 @@ async def _within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
         try:
             return await work
         except Failed as error:
-            # A service that waits for another one is told a little earlier.
+            # A service that calls another one has a slightly earlier deadline.
             if error.reason != Reason.SERVICE_UNAVAILABLE.value or loop_time() < end - _EARLIER_SECONDS:
                 raise
-            told = Failed(f"--timeout {seconds:g} is over: {error.message}", error.code)
-            told.reason, told.metadata = error.reason, error.metadata
-            raise told from error
+            timed_out = Failed(f"--timeout {seconds:g} is over: {error.message}", error.code)
+            timed_out.reason, timed_out.metadata = error.reason, error.metadata
+            raise timed_out from error

@@ -1,4 +1,4 @@
-"""Secrets from the command line, from the terminal and from standard input."""
+"""Secrets from the command line, the terminal and standard input."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ def split(options: Sequence[str]) -> dict[str, str | None]:
     The values by key of options ``KEY=VALUE``, split at the first "="; None where there is only a key.
 
     Raises:
-        UsageError: A key is empty or given twice. No value is told.
+        UsageError: A key is empty or given twice. The message has no value.
     """
     found: dict[str, str | None] = {}
     for option in options:
@@ -33,15 +33,15 @@ def split(options: Sequence[str]) -> dict[str, str | None]:
 
 def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """
-    The values of all secrets by key; those that are missing are asked for in the order of *options*.
+    The values of all secrets by key; missing values are read in the order of *options*.
 
     Args:
         options: As for ``split``.
-        sources: Where the package is read from: standard input cannot hold both.
+        sources: Sources of the package: standard input cannot hold both.
 
     Raises:
-        UsageError: As for ``split``, or standard input is to hold the package too.
-        Failed: A value is empty, as standard input ends before it, or is no UTF-8 text; or somebody pressed Ctrl-C.
+        UsageError: As for ``split``, or standard input would hold the package, too.
+        Failed: A value is empty, standard input ends before it, or it is not UTF-8 text; or the user pressed Ctrl-C.
     """
     values = split(options)
     is_package_typed = STDIN in sources
@@ -53,7 +53,7 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
         if not value:
             raise Failed(f"--secret {key}: the value is empty")
         if not _is_text(value):
-            raise Failed(f"--secret {key}: the value is no UTF-8 text")
+            raise Failed(f"--secret {key}: the value is not UTF-8 text")
     return found
 
 
@@ -72,11 +72,11 @@ def _asked(key: str, is_package_typed: bool) -> str:
 
 
 async def _typed(key: str) -> str:
-    # A read that waits in the system may miss a Ctrl-C that comes right before it.
+    # A blocking read may miss a Ctrl-C right before it.
     with Interrupts() as interrupts, Terminal.opened() as terminal:
         return await terminal.ask(f"Secret {key}: ", interrupts, hidden=True) if terminal else ""
 
 
 def _is_text(value: str) -> bool:
-    """Whether *value* can be sent; bytes that are no UTF-8 stand in it as surrogates."""
+    """Whether *value* can be sent: bytes that are not UTF-8 were decoded to surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in value)

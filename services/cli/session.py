@@ -1,4 +1,4 @@
-"""Connects to the configured services, or runs them for the time of one command."""
+"""Connects to the configured services, or runs services for the time of one command."""
 
 import shutil
 import tempfile
@@ -16,10 +16,10 @@ from services.rpc.client import Peer
 from services.settings import PORTS, Settings, address_variable, is_configured, load
 
 LOG_BYTES = 5 * 1024 * 1024
-"""A log of an earlier command that is larger than this is begun anew."""
+"""A log of earlier commands that is larger than this is deleted, and a new one started."""
 
 MOST_SOCKET_BYTES = 107
-"""Of the path of a socket (unix(7)), without the zero at its end."""
+"""Limit of the path of a socket (unix(7)), without the zero at its end."""
 
 LONGEST_SOCKET = "platform-embedded.sock"
 """One of the longest names of sockets."""
@@ -33,11 +33,11 @@ async def session(
     Connections to services.
 
     Args:
-        needs: Services that have to run for the command; without a configured server they are started for the time of
-            the block, on the databases under ``PKGER_HOME``.
+        needs: Services that the command needs; without a configured server, they run for the time of the block, on the
+            databases in ``PKGER_HOME``.
         environ: The environment.
-        platform: The platform that the command is for, whose driver is then started, if it runs here; empty for the
-            default one. None: the command may concern any, so the drivers of all are started.
+        platform: The platform of the command, whose driver is started if it runs here; empty for the default one.
+            None: the command may concern any platform, so all drivers are started.
 
     Raises:
         Failed: The services cannot be started.
@@ -48,7 +48,7 @@ async def session(
         async with _open(load(environ)) as opened:
             yield opened
         return
-    # Sockets in a folder of this user need no free port, and nobody else can connect to them.
+    # Sockets in a folder of this user need no free port, and no other user can connect to them.
     with sockets_folder() as folder:
         local = dict(environ) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
         local["PKGER_PLATFORM_SOCKETS"] = str(folder)
@@ -70,7 +70,7 @@ def sockets_folder() -> Iterator[Path]:
     A new folder for sockets, until the block is left.
 
     Raises:
-        Failed: None can be made, or the paths of sockets in it would be too long.
+        Failed: The folder cannot be made, or the paths of sockets in it would be too long.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="pkger-"))
@@ -91,7 +91,7 @@ def sockets_folder() -> Iterator[Path]:
 
 def _platforms(settings: Settings, platform: str | None) -> list[Platform]:
     """
-    The platforms that a command is for; arguments as of ``session``.
+    The platforms whose drivers a command needs; arguments as of ``session``.
 
     Raises:
         PlatformUnknown: There is no such platform.
@@ -102,7 +102,7 @@ def _platforms(settings: Settings, platform: str | None) -> list[Platform]:
 
 
 class Session:
-    """The services that commands talk to."""
+    """Connections to the services."""
 
     def __init__(self, settings: Settings) -> None:
         self.parser = Peer("parser", settings.addresses["parser"])
@@ -127,7 +127,7 @@ async def _open(settings: Settings) -> AsyncIterator[Session]:
 
 def open_log(home: Path, name: str) -> IO[bytes]:
     """
-    The log of a service that a command runs, to be appended to.
+    The log of a service that a command runs, opened for appending.
 
     Raises:
         Failed: It cannot be written.

@@ -1,4 +1,4 @@
-"""With whom a stack shares its resources: who owns what it uses, and who uses what it owns."""
+"""Shared resources of a stack: the owners of resources that it uses, and the users of resources that it owns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ from services.rpc.resources import find_holders
 @dataclass(frozen=True, slots=True)
 class Shares:
     """
-    The other stacks of the resources of one stack.
+    Other stacks that own or use the resources of one stack.
 
     Attributes:
-        owners: Who owns what the stack uses.
-        users: Who uses what the stack has, the oldest user first.
+        owners: The owner of each resource that the stack uses.
+        users: The other users of each resource of the stack, the oldest first.
     """
 
     owners: Mapping[ResourceKey, stack_pb2.Ownership]
     users: Mapping[ResourceKey, Sequence[stack_pb2.Ownership]]
 
-    def words(self, entry: object_pb2.InventoryEntry) -> str:
-        """Whose the resource of *entry* is, and who else uses it; empty when it is the stack's alone."""
+    def text(self, entry: object_pb2.InventoryEntry) -> str:
+        """Owner and other users of the resource of *entry*, as text; empty for a resource that is not shared."""
         resource = entry.key.kind, entry.resource_id
         owner = [f"owned by {_called(self.owners[resource])}"] if resource in self.owners else []
         users = ", ".join(dict.fromkeys(map(_called, self.users.get(resource, ()))))
         return "; ".join([*owner, *([f"used by {users}"] if users else [])])
 
     def document(self, entry: object_pb2.InventoryEntry) -> dict[str, Any]:
-        """The same as JSON data; nothing when the resource is the stack's alone."""
+        """The same as JSON data; empty for a resource that is not shared."""
         resource = entry.key.kind, entry.resource_id
         owner, users = self.owners.get(resource), self.users.get(resource, ())
         return ({"owner": _document(owner)} if owner else {}) | (
@@ -43,18 +43,18 @@ class Shares:
 
 
 ALONE = Shares({}, {})
-"""Of a stack that shares nothing."""
+"""The value of a stack that shares nothing."""
 
 
 async def shares_of(peer: Peer, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry]) -> Shares:
     """
-    Ask the stack service with whom *stack* shares its *resources*.
+    Ask the stack service which stacks own or use the *resources* of *stack*.
 
     Raises:
-        PkgerError: It does not tell.
+        PkgerError: The call fails.
     """
-    asked = [(entry.key.kind, entry.resource_id) for entry in resources]
-    owners, users = await find_holders(peer, target_from_pb(stack.target), asked)
+    keys = [(entry.key.kind, entry.resource_id) for entry in resources]
+    owners, users = await find_holders(peer, target_from_pb(stack.target), keys)
     others = {key: [each for each in found if each.stack_id != stack.id] for key, found in users.items()}
     return Shares({key: owner for key, owner in owners.items() if owner.stack_id != stack.id}, others)
 

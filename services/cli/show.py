@@ -1,4 +1,4 @@
-"""What people read: steps, operations, stacks; and plans and stacks as JSON."""
+"""Steps, operations and stacks as text; plans and stacks as JSON."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,51 +25,51 @@ from services.views.drift import counts_text
 SHOWN_BLOCKED = 20
 
 LISTED = 50
-"""Rows of a list of what there may be thousands of, unless more are asked for."""
+"""Default number of rows of a list that may have thousands."""
 
 LARGEST_PAGE = 500
-"""Rows that a service lists in one answer."""
+"""The most rows that a service returns in one page."""
 
-_WAYS_OUT: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
-    operation_pb2.BLOCKED_REASON_DEFECT: "`{}` tries again, once the defect is mended",
-    operation_pb2.BLOCKED_REASON_STORE_RESTORED: "`{}` goes on: what sent nothing ends, the rest is looked up",
+_REMEDIES: Mapping[operation_pb2.BlockedReason.ValueType, str] = {
+    operation_pb2.BLOCKED_REASON_DEFECT: "`{}` retries; run it once the defect is fixed",
+    operation_pb2.BLOCKED_REASON_STORE_RESTORED: "`{}` continues: it looks up sent steps; if none was sent, it ends",
 }
-"""The way out of an operation, for the command that recovers it, where it is not to decide about steps."""
+"""How to recover an operation that needs no decisions about steps; ``{}`` stands for the command."""
 
 
 def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
-    """What keeps a BLOCKED operation from its end, and the ways out."""
+    """Print the steps that block an operation, and the possible decisions."""
     lines = [Text("blocked by:", "bold red")] if operation.blocked_steps else []
     for blocked in operation.blocked_steps[:SHOWN_BLOCKED]:
         effect = effect_in(blocked.step)
-        what = f"{effect.step.verb.value} {effect.step.key.kind} {effect.step.key.name}"
+        subject = f"{effect.step.verb.value} {effect.step.key.kind} {effect.step.key.name}"
         if effect.step.label:
-            what += f" label {effect.step.label.name}"
+            subject += f" label {effect.step.label.name}"
         undo = "undo of " if blocked.direction == operation_pb2.DIRECTION_UNDO else ""
-        lines.append(Text(f"  step {effect.number}: {undo}{what}: {blocked.message}", "red"))
-        lines.append(Text(f"    ways out: {', '.join(map(_way_out, blocked.decisions))}"))
+        lines.append(Text(f"  step {effect.number}: {undo}{subject}: {blocked.message}", "red"))
+        lines.append(Text(f"    decisions: {', '.join(map(_decision_text, blocked.decisions))}"))
     if (more := operation.blocked_step_count - SHOWN_BLOCKED) > 0:
         lines.append(Text(f"  and {more} more"))
     short = operation.name.rpartition("/")[2]
-    way = _WAYS_OUT.get(operation.blocked_reason, "decide with `{} --step NUMBER=WAY`; what is not named is retried")
-    lines.append(Text(way.format(f"pkger operations recover {short}")))
+    remedy = _REMEDIES.get(operation.blocked_reason, "decide with `{} --step NUMBER=DECISION`; other steps are retried")
+    lines.append(Text(remedy.format(f"pkger operations recover {short}")))
     print_lines(out, lines)
 
 
-def _way_out(decision: operation_pb2.Decision.ValueType) -> str:
+def _decision_text(decision: operation_pb2.Decision.ValueType) -> str:
     return word(operation_pb2.Decision, "DECISION", decision) + (
         ":ID" if decision == operation_pb2.DECISION_ADOPT else ""
     )
 
 
 def print_more(has_more: bool) -> None:
-    """Say that a list has only the newest of what there is, if it *has_more*."""
+    """Say that a list is cut, if it *has_more*."""
     if has_more:
-        console(stderr=True).print(Text("there are more; --limit N shows so many", "dim"))
+        console(stderr=True).print(Text("there are more; --limit N lists up to N", "dim"))
 
 
 def print_facts(out: Console, title: str, facts: Mapping[str, str]) -> None:
-    """Print what there is to know of one thing; empty facts are left out."""
+    """Print *facts* below *title*; empty facts are omitted."""
     width = max(map(len, facts)) + 1
     lines = [Text(one_line(title), "bold")]
     lines += [Text(f"  {name:<{width}}{one_line(fact)}") for name, fact in facts.items() if fact]
@@ -80,14 +80,14 @@ def step_line(step: plan_pb2.Step) -> Text:
     """A step of a plan in one line."""
     effect = effect_in(step)
     words, about = wording(effect), effect.step
-    what = f"{about.key.kind} {about.key.name or about.resource_id}"
+    subject = f"{about.key.kind} {about.key.name or about.resource_id}"
     if about.label:
-        what += f" {'without' if effect.removes else 'with'} label {about.label.name or about.label_id}"
+        subject += f" {'without' if effect.removes else 'with'} label {about.label.name or about.label_id}"
     elif overwrites_secret(effect):
-        what += " (overwritten; cannot be taken back)"
+        subject += " (overwritten; cannot be undone)"
     elif name := step.create.display_name or step.update.display_name or step.delete.old_display_name:
-        what += f" {json.dumps(name, ensure_ascii=False)}"
-    return Text("  ").append(f"{words.sign} {one_line(what)}", words.style)
+        subject += f" {json.dumps(name, ensure_ascii=False)}"
+    return Text("  ").append(f"{words.sign} {one_line(subject)}", words.style)
 
 
 def plan_document(plan: JoinedPlan) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def message_document(message: Message) -> dict[str, Any]:
 
 def _opened(message: Message) -> dict[str, Any]:
     opened = _open_texts(document_of(message))
-    assert isinstance(opened, dict)  # noqa: S101 - what a message becomes
+    assert isinstance(opened, dict)  # noqa: S101 - a message becomes an object
     return opened
 
 
@@ -126,7 +126,7 @@ def _open_texts(value: Any) -> Any:
 
 
 def _data(text: str) -> Any:
-    """What a JSON text says; the text itself where a driver gave what is none."""
+    """The value of a JSON text; the text itself, where a driver returned no JSON."""
     try:
         return orjson.loads(text) if text else None
     except orjson.JSONDecodeError:
@@ -134,14 +134,14 @@ def _data(text: str) -> Any:
 
 
 def moment(time: Timestamp) -> str:
-    """A time for people: to the second, always of one length."""
+    """A time as text: to the second, always of the same length."""
     return f"{time.ToDatetime():%Y-%m-%dT%H:%M:%SZ}"
 
 
 def stack_document(
     stack: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry], shares: Shares = ALONE
 ) -> dict[str, Any]:
-    """The record of a stack, with what it owns and uses, as JSON data (issue 2)."""
+    """The record of a stack, with the resources that it owns and uses, as JSON data."""
     return {
         "stack_id": stack.id,
         "name": stack.name,
@@ -169,7 +169,7 @@ def _resource_document(entry: object_pb2.InventoryEntry) -> dict[str, Any]:
 def print_stack(
     out: Console, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry], shares: Shares
 ) -> None:
-    """The record of a stack, with what it owns and uses, as text."""
+    """Print the record of a stack, with the resources that it owns and uses."""
     facts = {
         "id": stack.id,
         "target": f"{stack.target.platform}/{stack.target.org}",
@@ -177,13 +177,13 @@ def print_stack(
         "updated": moment(stack.update_time),
         "generation": str(stack.generation),
         "revision": str(stack.revision or ""),
-        "last look": _last_look(stack),
+        "drift": _last_detection(stack),
         "sources": ", ".join(stack.sources),
         "description": stack.description,
         "URLs": ", ".join(stack.urls),
     }
     print_facts(out, f"stack {stack.name or '(no name)'}", facts)
-    shared = {entry.resource_id: words for entry in resources if (words := shares.words(entry))}
+    shared = {entry.resource_id: text for entry in resources if (text := shares.text(entry))}
     rows = [
         (
             entry.key.kind,
@@ -198,20 +198,20 @@ def print_stack(
         print_table(out, ("KIND", "NAME", "ID", "LABELS", *(["SHARED"] if shared else [])), rows)
     pending = [f"{entry.key.kind} {entry.key.name}" for entry in resources if entry.is_pending_delete]
     if pending:
-        out.print(Text(f"not deleted yet, the next apply or uninstall tries again: {', '.join(pending)}", "yellow"))
+        out.print(Text(f"not deleted yet; the next apply or uninstall retries: {', '.join(pending)}", "yellow"))
 
 
-def _last_look(stack: stack_pb2.Stack) -> str:
-    """What the last look for drift found; empty where there was none."""
+def _last_detection(stack: stack_pb2.Stack) -> str:
+    """The result of the last drift detection; empty if there was none."""
     if not stack.HasField("last_look"):
         return ""
-    look = stack.last_look
-    age = "" if look.generation == stack.generation else f", out of date: it saw generation {look.generation}"
-    return f"{moment(look.time)}: {counts_text(look.counts) or 'no resources'}{age}"
+    last = stack.last_look
+    age = "" if last.generation == stack.generation else f", stale: of generation {last.generation}"
+    return f"{moment(last.time)}: {counts_text(last.counts) or 'no resources'}{age}"
 
 
 def print_stacks(out: Console, stacks: Iterable[stack_pb2.Stack]) -> None:
-    """Stacks as a table, one a row."""
+    """Print stacks as a table."""
     rows = [
         (
             stack.name or "(no name)",

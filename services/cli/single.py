@@ -1,4 +1,4 @@
-"""One `pkger up` for one folder of databases."""
+"""A lock on a folder of databases: one ``pkger up`` at a time runs on it."""
 
 import fcntl
 import os
@@ -12,10 +12,10 @@ from services.cli.errors import Failed
 @contextmanager
 def single(data: Path) -> Iterator[None]:
     """
-    Hold the folder *data* for this process, until the block is left or the process is gone.
+    Lock the folder *data* until the block is left or this process ends.
 
     Raises:
-        Failed: Another process holds it, or it cannot be written.
+        Failed: Another process holds the lock, or the folder cannot be written.
     """
     path = data / "up.lock"
     try:
@@ -26,7 +26,7 @@ def single(data: Path) -> Iterator[None]:
     try:
         _lock(descriptor, data)
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())  # noqa: TID251 - for people
+        os.write(descriptor, f"{os.getpid()}\n".encode())  # noqa: TID251 - for operators
         yield
     finally:
         os.close(descriptor)

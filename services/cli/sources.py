@@ -17,13 +17,13 @@ _STDIN_DESCRIPTOR = 0
 _CHUNK = 64 * 1024
 
 MAX_BYTES = 32 * 1024 * 1024
-"""The most text that is read for one call; what a package may really have, the parser decides."""
+"""The most text that is read for one call; the parser enforces the bounds of a package."""
 
 ENDINGS = (".yml", ".yaml", ".json", ".jsonnet")
-"""Of the files that count in folders."""
+"""Endings of the package files in folders."""
 
 WORKSPACE = "pkger.yml"
-"""Not a package file, wherever it is: it is kept for the settings of a workspace."""
+"""Never a package file: the name is reserved for the settings of a workspace."""
 
 JSONNET = "jsonnet"
 ENCODINGS: Mapping[str, parser_pb2.Encoding.ValueType] = {
@@ -31,10 +31,10 @@ ENCODINGS: Mapping[str, parser_pb2.Encoding.ValueType] = {
     "yaml": parser_pb2.ENCODING_YAML,
     "json": parser_pb2.ENCODING_JSON,
 }
-"""What may be typed for an encoding, beside ``JSONNET``, which is evaluated here."""
+"""The values of ``--encoding``, except ``JSONNET``, which is evaluated here."""
 
 _PSEUDO_FOLDERS = ("/proc", "/sys", "/dev")
-"""What is in here is no file, even if some of it looks like one; but for the memory that is shared as files."""
+"""Folders whose entries are not regular files, even if stat says so; except for ``_SHARED_MEMORY``."""
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
@@ -43,19 +43,19 @@ async def read_sources(
     names: Sequence[str], recursive: bool = False, bounds: Bounds | None = None, encoding: str = ""
 ) -> list[parser_pb2.Source]:
     """
-    Read the sources of a package. Jsonnet in files is evaluated, with what is beside and below it to import.
+    Read the sources of a package. Jsonnet is evaluated; it can import files in and below its own folder.
 
     Args:
         names: Files; folders, if *recursive*; http(s) addresses, which the parser fetches; ``-`` for standard input.
         recursive: Whether a folder stands for all package files in it and below.
-        bounds: What the evaluation of Jsonnet may take; None: the default.
-        encoding: A key of ``ENCODINGS``: what standard input holds, and files whose names do not say it.
+        bounds: Bounds of the evaluation of Jsonnet; None: the default.
+        encoding: ``JSONNET`` or a key of ``ENCODINGS``: of standard input, and of files whose names do not show it.
 
     Returns:
         The sources in the order of *names*; those of a folder by their paths.
 
     Raises:
-        Failed: Something cannot be read, is too large, or is no UTF-8 text.
+        Failed: A source cannot be read, is too large, or is not UTF-8 text.
         SourceUndecodable: A program has an error.
         SourceTooLarge: The evaluation of a program exceeds a bound.
     """
@@ -75,10 +75,10 @@ def _is_address(name: str) -> bool:
 
 def expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
     """
-    The names, with the files in a folder instead of the folder.
+    The names, with each folder replaced by the package files in it.
 
     Raises:
-        Failed: A folder cannot be read, has no package files, or is not to be looked into.
+        Failed: A folder cannot be read or has no package files, or *recursive* is off.
     """
     for name in names:
         if name == STDIN or _is_address(name) or not Path(name).is_dir():
@@ -86,21 +86,21 @@ def expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
         elif recursive:
             yield from _files(name)
         else:
-            raise Failed(f"{name}: is a directory; name the files in it, or take all package files in it with -R")
+            raise Failed(f"{name}: is a directory; name the files in it, or use -R for all package files in it")
 
 
 def _files(folder: str) -> list[str]:
-    """The package files in a folder and below, sorted; hidden ones are left out, links to folders are not followed."""
+    """The package files in and below a folder, sorted; without hidden ones, and without following links to folders."""
 
-    def tell(error: OSError) -> None:
+    def fail(error: OSError) -> None:
         raise Failed(f"{error.filename}: {error.strerror}") from error
 
     found = []
-    for path, folders, files in os.walk(folder, onerror=tell):
+    for path, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [os.path.join(path, name) for name in files if _is_package(name)]
     if not found:
-        raise Failed(f"{folder}: there are no package files in it (*{', *'.join(ENDINGS)})")
+        raise Failed(f"{folder}: it has no package files (*{', *'.join(ENDINGS)})")
     return sorted(found)
 
 
@@ -112,10 +112,10 @@ async def _source(name: str, limit: int, bounds: Bounds, encoding: str) -> parse
     if name == STDIN:
         shown, text = "stdin", _text(name, await _standard_input(limit))
     else:
-        # Names of files can be any bytes; those of sources are texts.
+        # File names can be any bytes; names of sources are text.
         shown = os.fsencode(name).decode(errors="replace")
         text = _text(shown, _read(shown, name, limit))
-    # What a name says of its file counts.
+    # The ending of a file name takes precedence over --encoding.
     meant = "" if name.lower().endswith(ENDINGS) else encoding
     if meant != JSONNET and not name.lower().endswith(".jsonnet"):
         return parser_pb2.Source(name=shown, text=text, encoding=ENCODINGS.get(meant, parser_pb2.ENCODING_UNSPECIFIED))
@@ -125,9 +125,9 @@ async def _source(name: str, limit: int, bounds: Bounds, encoding: str) -> parse
 
 
 def _read(shown: str, name: str, limit: int) -> bytes:
-    """The bytes of a regular file, reading no more than one past *limit*."""
+    """The bytes of a regular file; reads at most one byte more than *limit*."""
     try:
-        # Opening some devices has effects, so they are told from files by name first. A pipe would wait for a writer.
+        # Opening a device may have effects, so its path is refused first. O_NONBLOCK: a pipe would wait for a writer.
         if _is_pseudo(Path(os.path.realpath(name))):
             raise Failed(f"{shown}: {_NO_FILE}")
         with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
@@ -140,7 +140,7 @@ def _read(shown: str, name: str, limit: int) -> bytes:
     return data
 
 
-_NO_FILE = f"is no regular file; for standard input, write {STDIN}"
+_NO_FILE = f"is not a regular file; for standard input, write {STDIN}"
 
 
 def _is_pseudo(path: Path) -> bool:
@@ -160,12 +160,12 @@ async def _standard_input(limit: int) -> bytes:
 
 
 async def _some_input() -> bytes:
-    """What there is now on standard input, or nothing at its end; a Ctrl-C is heard while there is nothing yet."""
+    """Available bytes of standard input, none at its end; the wait for them can be cancelled."""
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     try:
         loop.add_reader(_STDIN_DESCRIPTOR, readable.set)
     except PermissionError:
-        # A file on standard input cannot be waited for, and need not be.
+        # epoll refuses regular files, which never block.
         return os.read(_STDIN_DESCRIPTOR, _CHUNK)
     try:
         await readable.wait()
@@ -186,4 +186,4 @@ def _text(shown: str, data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Failed(f"{shown}:{line}: is no UTF-8 text (byte {data[error.start]:#04x}); save it as UTF-8") from error
+        raise Failed(f"{shown}:{line}: is not UTF-8 text (byte {data[error.start]:#04x}); save it as UTF-8") from error

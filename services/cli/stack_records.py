@@ -1,4 +1,4 @@
-"""``pkger stacks init`` and ``pkger stacks update``: what people say of a stack; and how they name one."""
+"""``pkger stacks init`` and ``pkger stacks update``, and finding a stack by name or id."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.cli import values
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import Failed, told_plainly
+from services.cli.errors import Failed, plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import ALONE
@@ -35,8 +35,8 @@ from services.settings import is_configured, load
 NEEDS = ("stack",)
 CHECKING = ("planner", "stack", "platform")
 
-_TAKING_ANY_ORG = ("embedded",)
-"""Drivers whose organisations begin with what is put into them, so that there is nothing to ask."""
+_WITH_IMPLICIT_ORGS = ("embedded",)
+"""Drivers whose organisations come into being with their first resource, so there is nothing to check."""
 
 _ID = re.compile("[0-9a-f]{16}")
 
@@ -44,7 +44,7 @@ _ID = re.compile("[0-9a-f]{16}")
 @dataclass(frozen=True, slots=True)
 class Described:
     """
-    What is said of a stack; None: it stays as it is.
+    The header of a stack as a user sets it; None: unchanged.
 
     Attributes:
         name: Its name; empty: none.
@@ -59,12 +59,12 @@ class Described:
 
 async def ref_of(stacks: Peer, target: Target, name: str) -> object_pb2.StackRef:
     """
-    The stack that people mean by *name*: the one of that name, else one of that id, as a stack may have no name.
+    A reference to the stack with that name, else to the stack with that id, as a stack may have no name.
 
     Args:
         stacks: The stack service.
         target: Where the name is looked up.
-        name: What they write; of no stack, it is taken for a name.
+        name: A name or an id; if there is no such stack, the reference is by name.
     """
     by_name, by_id = object_pb2.StackRef(name=name), object_pb2.StackRef(id=name)
     if not _ID.fullmatch(name):
@@ -82,10 +82,10 @@ async def init(
     described: Described, policy: str, platform: str, org: str, environ: Mapping[str, str], output: str
 ) -> None:
     """
-    Make an empty stack, and print it; *policy*: file with its policy, empty for all defaults.
+    Create an empty stack, and print it; *policy*: file with its policy, empty for all defaults.
 
     Raises:
-        Failed: There is such a stack or no such platform; a name, a URL or the policy is none.
+        Failed: The stack exists, there is no such platform, or a name, a URL or the policy is not valid.
     """
     request = stack_pb2.CreateStackRequest(
         target=object_pb2.Target(platform=platform, org=org),
@@ -94,11 +94,11 @@ async def init(
         urls=described.urls,
         policy=policy_message(values.mapping("--policy", policy)) if policy else None,
     )
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         needs = _needs(platform, environ)
         async with session(needs, environ, platform) as services:
             if needs == CHECKING:
-                await interrupts.or_stop(_refuse_strange_target(services, request.target))
+                await interrupts.or_stop(_refuse_unknown_target(services, request.target))
             stub = StackServiceStub(services.stack.channel)
             made = (await interrupts.or_stop(services.stack.call(stub.CreateStack, request))).stack
     _print(made, output)
@@ -106,7 +106,7 @@ async def init(
 
 def _needs(platform: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     """
-    The services that the making of a stack needs: the store knows no targets.
+    The services that check the target of a new stack and create it: the store knows no platforms.
 
     Raises:
         PlatformUnknown: The file of this machine does not have the platform, and no server is named.
@@ -115,12 +115,12 @@ def _needs(platform: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     if not platform or is_configured(environ):
         return CHECKING if platform else NEEDS
     row = find_platform(read_platforms(load(environ), DRIVERS), platform)
-    return NEEDS if row.driver in _TAKING_ANY_ORG else CHECKING
+    return NEEDS if row.driver in _WITH_IMPLICIT_ORGS else CHECKING
 
 
-async def _refuse_strange_target(services: Session, target: object_pb2.Target) -> None:
+async def _refuse_unknown_target(services: Session, target: object_pb2.Target) -> None:
     """
-    Refuse a platform that is not configured, and an organisation that it says it has not.
+    Refuse a platform that is not configured, and an organisation that the platform does not have.
 
     Raises:
         PlatformUnknown: The planner has no platform of that name.
@@ -138,22 +138,22 @@ async def update(
     name: str, changes: Described, etag: str, platform: str, org: str, environ: Mapping[str, str], output: str
 ) -> None:
     """
-    Change what is said of a stack, and print it.
+    Change the header of a stack, and print it.
 
     Args:
         name: Its name or its id.
         changes: What changes.
-        etag: The etag that it has to have; empty: any.
+        etag: The etag that the stack must have; empty: any.
         platform: Platform; empty for the default one.
         org: Organisation; empty for the default one.
         environ: The environment.
         output: "text" or "json".
 
     Raises:
-        Failed: There is no such stack, another one has the new name, or a name or a URL is none.
+        Failed: There is no such stack, another one has the new name, or a name or a URL is not valid.
     """
     target = object_pb2.Target(platform=platform, org=org)
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
             ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
             request = stack_pb2.UpdateStackRequest(
@@ -171,16 +171,16 @@ async def update(
 
 def policy_message(value: Mapping[str, Any]) -> Struct:
     """
-    The policy that a file or the command line says.
+    A policy as a message.
 
     Raises:
-        Failed: It holds what no message can.
+        Failed: It has a value that a message cannot hold.
     """
     try:
-        # Dates and the like, which YAML knows and JSON does not, are texts.
+        # YAML values that JSON does not have, such as dates, become strings.
         return json_format.Parse(json.dumps(value, default=str), Struct())
     except (json_format.ParseError, TypeError, ValueError) as error:
-        raise Failed(f"the policy is none: {error}") from None
+        raise Failed(f"the policy is not valid: {error}") from None
 
 
 def record_document(stack: stack_pb2.Stack) -> dict[str, Any]:

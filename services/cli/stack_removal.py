@@ -6,7 +6,7 @@ from dataclasses import replace
 from pkger.model.v1 import plan_pb2
 from rich.text import Text
 
-from services.cli.consoles import talk
+from services.cli.consoles import progress_console
 from services.cli.errors import Failed
 from services.cli.packages import Manner, apply, protected
 from services.cli.wanted import Wanted
@@ -15,30 +15,30 @@ from services.core.errors import StackNotFound
 
 async def uninstall(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
     """
-    Remove what a stack created, and keep its record.
+    Delete the resources that a stack created, and keep the stack.
 
     Raises:
-        Failed: There is no such stack, or not all was done.
+        Failed: There is no such stack, or the operation did not succeed.
     """
     await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner)
 
 
 async def delete(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
     """
-    Remove what a stack created, and its record; a stack that is not there is deleted already.
+    Delete the resources that a stack created, and then the stack; without such a stack, there is nothing to do.
 
     Raises:
-        Failed: Not all was done; the stack is still there, as it has something that is protected.
+        Failed: The operation did not succeed, or the stack stays, as it has protected resources.
     """
     try:
         done = await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_DELETE), environ, manner)
     except Failed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise
-        talk().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
+        progress_console().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
         return
     if done.finished.stack_id:
         raise Failed(
-            f"stack {wanted.stack} is not deleted: it still has {protected(done.plan)}. To delete all of it, change its"
-            " policy with `pkger stacks policy` and delete it twice: the first time records the new policy"
+            f"stack {wanted.stack} is not deleted: it still has {protected(done.plan)}. To delete it, change its"
+            " policy with `pkger stacks policy` and run this command twice: the first run records the new policy"
         )

@@ -1,4 +1,4 @@
-"""``pkger stacks watch``: what happens to a stack, line by line, until it is gone."""
+"""``pkger stacks watch``: the changes of a stack, line by line, until it is deleted."""
 
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from services.cli.consoles import console
 from services.cli.documents import print_records
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.session import Session, session
@@ -23,13 +23,13 @@ NEEDS = ("stack",)
 
 async def watch(name: str, platform: str, org: str, environ: Mapping[str, str], output: str) -> None:
     """
-    Print the record of a stack, and each change of it, through restarts of the store; data is one object a line.
+    Print the record of a stack, then each change, also across restarts of the store; data is one object a line.
 
     Raises:
-        Failed: There is no such stack, or the store stays away.
+        Failed: There is no such stack, or the store does not come back.
     """
     target = object_pb2.Target(platform=platform, org=org)
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
             await interrupts.or_stop(_watch(services, target, name, output))
 
@@ -40,22 +40,21 @@ async def _watch(services: Session, target: object_pb2.Target, name: str, output
     async with aclosing(watch_stack(services.stack, request)) as changes:
         async for change in changes:
             if output == "text":
-                console().print(Text(told(change)))
+                console().print(Text(line_of(change)))
             else:
                 print_records([document_of(change)], output)
 
 
-def told(change: stack_pb2.WatchStackResponse) -> str:
-    """A change as a line for people."""
+def line_of(change: stack_pb2.WatchStackResponse) -> str:
+    """A change as one line of text."""
     match change.WhichOneof("change"):
         case "stack":
             stack = change.stack
-            called = stack.name or stack.id
-            return f"stack {called}: generation {stack.generation}, {stack.resource_count} resources"
+            return f"stack {stack.name or stack.id}: generation {stack.generation}, {stack.resource_count} resources"
         case "operation_begun":
             return f"{change.operation_begun.name} began: {_kind(change.operation_begun)}"
         case "operation_blocked":
-            return f"{change.operation_blocked.name} is blocked; `pkger operations show` tells why"
+            return f"{change.operation_blocked.name} is blocked; `pkger operations show` lists the causes"
         case "operation_ended":
             ended = change.operation_ended
             return f"{ended.name} ended: {word(operation_pb2.OperationState, 'OPERATION_STATE', ended.state)}"

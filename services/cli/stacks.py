@@ -10,7 +10,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import shares_of
@@ -28,10 +28,10 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
     Print the record of one stack.
 
     Raises:
-        Failed: There is none of that name or id.
+        Failed: There is no stack of that name or id.
     """
     target = target_from_pb(object_pb2.Target(platform=platform, org=org))
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
             ref = await interrupts.or_stop(ref_of(services.stack, target, name))
             request = read_stack(services.stack, target, ref)
@@ -40,20 +40,20 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
     if output == "text":
         print_stack(console(), stack, resources, shares)
     else:
-        print_document(stack_document(stack, resources, shares) | _said(stack), output)
+        print_document(stack_document(stack, resources, shares) | _header_document(stack), output)
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class StackFilter:
     """
-    Which stacks are listed: of those of a target, if one is named, the ones that ids, names or a pattern choose.
+    The filter of a list of stacks.
 
     Attributes:
-        platform: Platform; empty, with *org* empty, too: any target. Else the default one.
-        org: Organisation, likewise.
-        ids: Those with one of these ids.
-        names: Those with one of these names.
-        pattern: Those with a name like this; empty: without one.
+        platform: Platform; empty: the default one, or any target if *org* is empty, too.
+        org: Organisation; empty: the default one, or any target if *platform* is empty, too.
+        ids: Ids, one of which a stack must have; empty: no such condition.
+        names: Names, one of which a stack must have; empty: no such condition.
+        pattern: Pattern that the name must match; empty: no such condition.
     """
 
     platform: str = ""
@@ -68,9 +68,9 @@ class Chosen:
         return stack_pb2.ListStacksRequest(target=target, stack_ids=self.ids, names=self.names, name_glob=self.pattern)
 
 
-async def list_all(environ: Mapping[str, str], output: str, limit: int | None, chosen: Chosen) -> None:
-    """Print the stacks that are *chosen*; at most *limit* of them."""
-    with Interrupts() as interrupts, told_plainly():
+async def list_all(environ: Mapping[str, str], output: str, limit: int | None, chosen: StackFilter) -> None:
+    """Print the stacks that pass the filter *chosen*; at most *limit* of them."""
+    with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
             stacks, has_more = await interrupts.or_stop(_all(services, limit, chosen.request()))
     if output == "text":
@@ -80,8 +80,8 @@ async def list_all(environ: Mapping[str, str], output: str, limit: int | None, c
     print_more(has_more)
 
 
-def _said(stack: stack_pb2.Stack) -> dict[str, Any]:
-    """What people say of a stack, as JSON data."""
+def _header_document(stack: stack_pb2.Stack) -> dict[str, Any]:
+    """The fields of a stack that users set, and its etag, as JSON data."""
     return {"description": stack.description, "urls": list(stack.urls), "etag": stack.etag}
 
 

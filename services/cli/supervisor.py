@@ -1,4 +1,4 @@
-"""Runs services as child processes: starts them, restarts one that dies, leaves no orphan."""
+"""Runs services as child processes: starts them, restarts a service that dies, and leaves no orphan."""
 
 import asyncio
 import contextlib
@@ -28,29 +28,29 @@ MODULES = {
     "applier": "applier_svc",
 }
 """
-The module of each service; that of ``platform`` serves one platform.
+The module of each service; the module of ``platform`` serves one platform.
 
-They start in this order and stop in the reverse one: who calls before who is called.
+Services start in this order and stop in reverse order: a caller stops before the services that it calls.
 """
 
 GATEWAY = "services.gateway"
-"""The module of the HTTP gateway: a client of the services, which none of them needs."""
+"""The module of the HTTP gateway, a client of the services; no service calls it."""
 
 ALL = "services"
-"""The name of a child that runs all services of one command."""
+"""The name of the child that runs all services of one command."""
 
 FIRST_TO_STOP = frozenset({"applier", "http", ALL})
-"""Children that go first when this process is gone: the services that operations need stay until these are done."""
+"""Children that stop first when this process is gone: services that operations need stay until these have stopped."""
 
 READY_SECONDS = 30.0
-"""How long the services may take to answer their health checks at first."""
+"""How long the services may take to answer their first health check."""
 
 STOP_SECONDS = 75.0
-"""How long a service may take to stop: an applier lets its operations end, or undoes them, before it goes."""
+"""How long a service may take to stop: an applier first finishes its operations or rolls them back."""
 
-FIRST_PAUSE_SECONDS = 0.1
-LONGEST_PAUSE_SECONDS = 5.0
-"""Pauses before restarts double from the first to the longest; after a service ran for a while, they begin anew."""
+FIRST_BACKOFF_SECONDS = 0.1
+LONGEST_BACKOFF_SECONDS = 5.0
+"""The backoff before restarts doubles from the first to the longest; a longer run of the service resets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Child:
     A service to run.
 
     Attributes:
-        name: What it is called in messages and logs.
-        command: Its module and the arguments of that.
-        address: Where it will be.
-        has_health: Whether it answers health checks of gRPC; else it is ready once it listens.
+        name: Its name in messages and logs.
+        command: Its module, and arguments.
+        address: The address that it listens on.
+        has_health: Whether it answers gRPC health checks; otherwise it is ready once it listens.
     """
 
     name: str
@@ -75,7 +75,7 @@ def children(names: Collection[str], settings: Settings, platforms: Iterable[Pla
     """
     The services of those *names*, in the order of ``MODULES``.
 
-    For ``platform`` that is one for each of *platforms*; those without a driver are run by somebody else.
+    ``platform`` stands for one service for each of *platforms* with a driver; others run elsewhere.
     """
     drivers = [Child(each.service, (MODULES["platform"], each.name), each.address) for each in platforms if each.driver]
     return [
@@ -87,7 +87,7 @@ def children(names: Collection[str], settings: Settings, platforms: Iterable[Pla
 
 
 def one_child(names: Collection[str], settings: Settings, platforms: Collection[Platform]) -> Child:
-    """The same services as ``children``, as one process."""
+    """The services of ``children`` as one process."""
     running = children(names, settings, platforms)
     drivers = {each.service: f"platform:{each.name}" for each in platforms}
     words = [drivers.get(child.name, child.name) for child in running]
@@ -96,18 +96,18 @@ def one_child(names: Collection[str], settings: Settings, platforms: Collection[
 
 class _Pipe:
     """
-    A pipe that nobody writes to: its end is the news that all who hold the writing end are gone.
+    A pipe without data: it is closed once all processes that hold the writing end are gone.
 
     Attributes:
-        reading: For those who want the news.
-        writing: For those whose end it is.
+        reading: The end for processes that wait for that.
+        writing: The end for processes that are waited for.
     """
 
     def __init__(self) -> None:
         self.reading, self.writing = os.pipe()
 
     def close(self) -> None:
-        """Give both ends up."""
+        """Close both ends."""
         for end in (self.reading, self.writing):
             with contextlib.suppress(OSError):
                 os.close(end)
@@ -124,9 +124,9 @@ class Supervisor:
     ) -> None:
         """
         Args:
-            services: What to run, each after those that it calls.
+            services: Services to run, each after the services that it calls.
             environ: Their environment.
-            stderr_of: Where the log of a service goes; None: to the standard error of this process.
+            stderr_of: Opens the log of a service; None: the log goes to the standard error of this process.
         """
         self._services = {service.name: service for service in services}
         self._environ = environ
@@ -134,20 +134,20 @@ class Supervisor:
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._watchers: list[asyncio.Task[None]] = []
         self._logs: dict[str, Path | None] = {}
-        self._news: dict[str, int] = {}
+        self._status_pipes: dict[str, int] = {}
         self._top, self._base = _Pipe(), _Pipe()
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process ids of the services by name, as they are now: a restart changes them."""
+        """The current process ids of the services by name; a restart changes them."""
         return {name: process.pid for name, process in self._processes.items()}
 
     async def start(self) -> None:
         """
-        Start the services and wait until all answer.
+        Start the services and wait until all are ready.
 
         Raises:
-            Failed: One of them ended, or did not answer in time; all are stopped again.
+            Failed: A service ended, or was not ready in time; all are stopped again.
         """
         try:
             for name in self._services:
@@ -159,7 +159,7 @@ class Supervisor:
         self._watchers = [asyncio.create_task(self._watch(name)) for name in self._services]
 
     async def stop(self) -> None:
-        """Stop the services one after the other; every call that one has in flight finds those that it needs."""
+        """Stop the services one by one, each before the services that its calls in flight need."""
         for watcher in self._watchers:
             watcher.cancel()
         await asyncio.gather(*self._watchers, return_exceptions=True)
@@ -167,97 +167,96 @@ class Supervisor:
             if process := self._processes.get(name):
                 await _end(name, process)
         for name in self._services:
-            self._close_news(name)
+            self._close_status_pipe(name)
         self._top.close()
         self._base.close()
 
     async def _spawn(self, name: str) -> asyncio.subprocess.Process:
-        # When this process is gone, however it goes, the applier stops first: its operations need all others.
+        # However this process ends, the applier stops first: its operations need the other services.
         own, held = (self._top, [self._base.writing]) if name in FIRST_TO_STOP else (self._base, [])
         stderr = self._stderr_of(name)
         self._logs[name] = Path(stderr.name) if stderr else None
-        news, told = os.pipe()
+        reading, writing = os.pipe()
         try:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 *self._services[name].command,
-                env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading), VARIABLE: str(told)},
+                env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading), VARIABLE: str(writing)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=[own.reading, told, *held],
-                # A Ctrl-C at the terminal is for this process; it stops the others in order.
+                pass_fds=[own.reading, writing, *held],
+                # A Ctrl-C at the terminal must reach only this process, which stops the services in order.
                 start_new_session=True,
             )
         finally:
-            os.close(told)
-            self._close_news(name)
-            self._news[name] = news
+            os.close(writing)
+            self._close_status_pipe(name)
+            self._status_pipes[name] = reading
             if stderr:
                 stderr.close()
 
     async def _wait_until_ready(self, name: str) -> None:
         """
-        Wait until the service itself says that it listens: who answers at its address may be another one.
+        Wait until the service reports that it listens: another process may answer at its address.
 
         Raises:
-            Failed: It ended, or does not get ready.
+            Failed: It ended, or is not ready in time.
         """
         try:
-            told = await asyncio.wait_for(self._told(name), READY_SECONDS)
+            message = await asyncio.wait_for(self._first_message(name), READY_SECONDS)
         except TimeoutError:
             raise Failed(f"{_named(name)} not listening after {READY_SECONDS:.0f} s") from None
         finally:
-            self._close_news(name)
-        if told != LISTENING:
-            raise Failed(
-                told.decode(errors="replace").strip() or f"{_named(name)} not running; {self._last_words(name)}"
-            )
+            self._close_status_pipe(name)
+        if message != LISTENING:
+            hint = f"{_named(name)} not running; {self._log_hint(name)}"
+            raise Failed(message.decode(errors="replace").strip() or hint)
         service = self._services[name]
         if service.has_health and (problem := await problem_of(service.address, READY_SECONDS, wait=True)):
             raise Failed(f"{_named(name)} not ready after {READY_SECONDS:.0f} s: {problem}")
 
-    async def _told(self, name: str) -> bytes:
-        """What a service said when it began to listen, or why it cannot; nothing if it ended without a word."""
+    async def _first_message(self, name: str) -> bytes:
+        """The message of a starting service: that it listens, or why it cannot; empty if it ended without one."""
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(self._news[name], readable.set)
+        loop.add_reader(self._status_pipes[name], readable.set)
         try:
             await readable.wait()
         finally:
-            loop.remove_reader(self._news[name])
-        return os.read(self._news[name], 4096)
+            loop.remove_reader(self._status_pipes[name])
+        return os.read(self._status_pipes[name], 4096)
 
-    def _close_news(self, name: str) -> None:
-        if (descriptor := self._news.pop(name, None)) is not None:
+    def _close_status_pipe(self, name: str) -> None:
+        if (descriptor := self._status_pipes.pop(name, None)) is not None:
             os.close(descriptor)
 
-    def _last_words(self, name: str) -> str:
-        """Where the log of a service is that ended without a word."""
+    def _log_hint(self, name: str) -> str:
+        """A hint at the log of a service that ended without a message."""
         path = self._logs[name]
         return f"{path} says why" if path else "its log says why"
 
     async def _watch(self, name: str) -> None:
-        pause = FIRST_PAUSE_SECONDS
+        backoff = FIRST_BACKOFF_SECONDS
         loop = asyncio.get_running_loop()
         while True:
             started = loop.time()
             code = await self._processes[name].wait()
-            if loop.time() - started > LONGEST_PAUSE_SECONDS:
-                pause = FIRST_PAUSE_SECONDS
-            log.warning("service died, restarting", extra={"service": name, "exit": code, "pause_s": pause})
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            if loop.time() - started > LONGEST_BACKOFF_SECONDS:
+                backoff = FIRST_BACKOFF_SECONDS
+            log.warning("service died, restarting", extra={"service": name, "exit": code, "pause_s": backoff})
+            await asyncio.sleep(backoff)
+            backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
             try:
                 self._processes[name] = await self._spawn(name)
-                # It starts as it did before, so nobody listens to what it says.
-                self._close_news(name)
+                # Its first message is not read after a restart.
+                self._close_status_pipe(name)
             except (OSError, Failed) as error:
                 log.warning("cannot restart service", extra={"service": name, "problem": str(error)})
 
 
 def _named(name: str) -> str:
-    """The beginning of a sentence about a child."""
+    """Subject and verb of a message about a child."""
     return "the services are" if name == ALL else f"the {name} service is"
 
 

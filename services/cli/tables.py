@@ -1,4 +1,4 @@
-"""Tables for people: at a terminal as wide as that is, elsewhere as wide as what is in them."""
+"""Tables as text: at most as wide as the terminal; elsewhere as wide as their content."""
 
 import shutil
 from collections.abc import Iterable, Sequence
@@ -10,30 +10,30 @@ from services.cli.escapes import one_line
 
 _GAP = 2
 _WHOLE = frozenset({"ID", "UPDATED", "RESOURCES", "REVISION", "TIME", "MADE", "BEGAN", "STEPS"})
-"""Titles of the columns that are never broken."""
+"""Titles of columns that are never wrapped."""
 
 _LEAST = 8
-"""Columns that a column keeps when a table is too wide."""
+"""The smallest width of a column in a table that is too wide."""
 
 
 def print_table(out: Console, titles: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> None:
     """
     Print *rows* below *titles*.
 
-    Cells that do not fit into a terminal go on in the next line. Elsewhere nothing is broken: a name that is cut can
+    At a terminal, cells that do not fit continue in the next line. Elsewhere nothing is wrapped: a name that is cut can
     neither be copied nor piped.
 
     Args:
-        out: Where to.
+        out: The console to print to.
         titles: One for each column.
-        rows: As many cells each.
-        width: Columns of the terminal; None: those that it has, and no end where there is none.
+        rows: Rows of as many cells.
+        width: Columns of the terminal; None: its actual width, unlimited without a terminal.
     """
     cells = [tuple(titles), *(tuple(map(one_line, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     limit = width if width is not None else _terminal_width(out)
     if limit:
-        # Ids, times and numbers are of one length, and of no use in pieces.
+        # Wrapped ids, times and numbers are unreadable.
         loose = [at for at, title in enumerate(titles) if title not in _WHOLE]
         _shrink(widths, limit - _GAP * (len(widths) - 1), loose)
     gap = " " * _GAP
@@ -58,7 +58,7 @@ def _terminal_width(out: Console) -> int:
 
 
 def _shrink(widths: list[int], room: int, loose: Sequence[int]) -> None:
-    """Take from the widest of the *loose* columns until all fit, or none of those can give more."""
+    """Narrow the widest of the *loose* columns until the row fits, or all of them have the smallest width."""
     while sum(widths) > room and (widest := max(loose, key=widths.__getitem__, default=None)) is not None:
         if widths[widest] <= _LEAST:
             return

@@ -1,4 +1,4 @@
-"""The terminal of whoever typed the command, if there is one: for questions, whatever standard input is."""
+"""The terminal of the user, if there is one: for questions, even if standard input is something else."""
 
 import os
 import sys
@@ -11,11 +11,11 @@ from services.cli.escapes import escaped
 from services.cli.interrupts import Interrupts
 
 _LINE_BYTES = 4096
-"""Of a typed line; a terminal gives no longer ones."""
+"""The longest line that a terminal returns."""
 
 
 class Terminal:
-    """Where questions are shown and answers are typed."""
+    """Shows questions and reads answers."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading, self._writing = reading, writing
@@ -23,7 +23,7 @@ class Terminal:
     @classmethod
     @contextmanager
     def opened(cls) -> Iterator[Self | None]:
-        """The controlling terminal, or standard input if that is a terminal; None: nobody can be asked."""
+        """The controlling terminal, or standard input if that is a terminal; else None."""
         try:
             descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
         except OSError:
@@ -36,10 +36,10 @@ class Terminal:
 
     async def confirm(self, question: str, interrupts: Interrupts) -> bool:
         """
-        Ask; only ``y`` and ``yes`` are a yes.
+        Ask a question; only ``y`` and ``yes`` confirm.
 
         Raises:
-            Failed: Somebody pressed Ctrl-C.
+            Failed: The user pressed Ctrl-C.
         """
         return (await self.ask(f"{question} [y/N] ", interrupts)).strip().lower() in {"y", "yes"}
 
@@ -48,12 +48,12 @@ class Terminal:
         The line that is typed after *question*; empty at the end of input.
 
         Args:
-            question: What is shown.
-            interrupts: Ends the question.
-            hidden: Do not show what is typed.
+            question: The text to show.
+            interrupts: An interrupt ends the question.
+            hidden: Whether the answer is not shown.
 
         Raises:
-            Failed: Somebody pressed Ctrl-C, or what was typed is no UTF-8 text.
+            Failed: The user pressed Ctrl-C.
         """
         with self._without_echo() if hidden else _nothing():
             os.write(self._writing, escaped(question).encode())
@@ -68,7 +68,7 @@ class Terminal:
         before = termios.tcgetattr(self._reading)
         silent = [*before]
         silent[3] &= ~termios.ECHO
-        # What was typed before the question is no answer to it.
+        # TCSAFLUSH discards input that was typed before the question.
         termios.tcsetattr(self._reading, termios.TCSAFLUSH, silent)
         try:
             yield

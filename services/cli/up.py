@@ -1,4 +1,4 @@
-"""``pkger up``: all services, and the drivers of all platforms that have one here, until Ctrl-C."""
+"""``pkger up``: runs all services, and the drivers of all platforms that name one, until Ctrl-C."""
 
 import logging
 import sys
@@ -26,13 +26,13 @@ async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]
     Run all services until Ctrl-C or SIGTERM.
 
     Args:
-        data: Folder of the databases; None: what the environment says.
-        typed: A platform beside those of the platforms file, as it is typed; at most one.
+        data: Folder of the databases; None: as configured in the environment.
+        typed: The ``--platform`` option: a platform besides the platforms file; at most one.
         environ: The environment.
         has_http: Whether the HTTP gateway runs, too.
 
     Raises:
-        Failed: One of them cannot start, or the platform that is typed cannot be one.
+        Failed: A service cannot start, or the ``--platform`` option is not valid.
         PlatformsInvalid: The platforms file cannot be used.
     """
     if not typed:
@@ -45,7 +45,7 @@ async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]
 async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, str], has_http: bool) -> None:
     is_terminal = sys.stderr.isatty()
     if is_terminal:
-        _log_to_people()
+        _log_to_terminal()
     else:
         log_to_stderr()
     out = console()
@@ -60,7 +60,7 @@ async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, 
     if has_http:
         running.append(Child("http", (GATEWAY,), http_address(environ), has_health=False))
     with Interrupts() as interrupts, single(settings.data):
-        # People read what goes wrong, and the rest is there if they need it; programs read all of it.
+        # At a terminal, only problems are printed, and the logs go to files; elsewhere, standard error has all logs.
         supervisor = Supervisor(running, environ, lambda name: open_log(settings.home, name) if is_terminal else None)
         await supervisor.start()
         try:
@@ -74,26 +74,26 @@ async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, 
     out.print("stopped")
 
 
-def _log_to_people() -> None:
-    """Print what the supervisor has to say as plain lines."""
+def _log_to_terminal() -> None:
+    """Print the warnings of the supervisor as plain lines."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Plain())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
 
 class _Plain(logging.Formatter):
-    """Writes what happened, and to which service."""
+    """Writes the service and the message of a record."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line for *record*."""
         service = getattr(record, "service", "")
-        told = f"{service}: {record.getMessage()}" if service else record.getMessage()
+        message = f"{service}: {record.getMessage()}" if service else record.getMessage()
         problem = getattr(record, "problem", "")
-        return one_line(f"{told}: {problem}" if problem else told)
+        return one_line(f"{message}: {problem}" if problem else message)
 
 
 def _print_addresses(out: Console, running: Sequence[Child], platforms: Iterable[Platform]) -> None:
-    """Where everything is: what runs here, then drivers that somebody else runs."""
+    """Print the addresses: of services that run here, then of drivers that run elsewhere."""
     rows = [(child.name, child.address) for child in running]
     rows += [(each.service, f"{each.address} (not run here)") for each in platforms if not each.driver]
     width = max(len(name) for name, _ in rows)

@@ -1,4 +1,4 @@
-"""``pkger validate``: every mistake of a package, each where it stands."""
+"""``pkger validate``: all violations of a package, each with its location."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from pkger.parser.v1 import parser_pb2
 
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import Failed, told_plainly
+from services.cli.errors import Failed, plain_errors
 from services.cli.findings import Findings, findings_document, print_findings
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import Parser, parser
@@ -21,22 +21,22 @@ from services.kinds.diagnostics import Code
 from services.settings import Bounds, load
 
 _UNREADABLE = (SourceUndecodable, SourceTooLarge, SourceUnreadable, EncodingInvalid)
-"""Errors of one source, which leave the other sources to be looked at."""
+"""Errors of one source, after which the other sources can still be checked."""
 
 _ELSEWHERE = {Code.LABEL_NOT_FOUND, Code.ENDPOINT_NOT_FOUND, Code.PACKAGE_EMPTY}
-"""What is no mistake where it may be in a source that cannot be read."""
+"""Violations that do not count if a source cannot be read: the missing object may be in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """
-    What the user asks for.
+    What to validate.
 
     Attributes:
         files: Package files, addresses and, if recursive, folders; together one package.
-        recursive: Whether to look into folders.
+        recursive: Whether to read folders.
         env: Environment values by key: JSON values.
-        encoding: What sources hold whose names do not say it; empty: the parser finds out.
+        encoding: Encoding of sources whose names do not show it; empty: the parser detects it.
     """
 
     files: Sequence[str]
@@ -47,15 +47,15 @@ class Wanted:
 
 async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> bool:
     """
-    Check a package and print what is found.
+    Validate a package and print the findings.
 
     Returns:
         Whether it is valid.
 
     Raises:
-        Failed: It could not be checked.
+        Failed: It cannot be checked.
     """
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         sources, unreadable = await interrupts.or_stop(_read(wanted, load(environ).bounds))
         async with parser(environ) as reading:
             found = await interrupts.or_stop(_check(reading, sources, unreadable, wanted.env))
@@ -68,7 +68,7 @@ async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> b
 
 
 async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
-    """The sources, and what is wrong with the programs that cannot be evaluated."""
+    """The sources, and a violation for each source that cannot be read or evaluated."""
     sources: list[parser_pb2.Source] = []
     unreadable: list[Violation] = []
     failures: list[Failed] = []
@@ -86,7 +86,7 @@ async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source]
             failures.append(error)
             unreadable.append(_missing(given, error))
     if failures and not sources and len(failures) == len(unreadable) == 1:
-        # There is nothing else to tell.
+        # Nothing else was given.
         raise failures[0]
     return sources, unreadable
 
@@ -94,7 +94,7 @@ async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source]
 async def _check(
     reading: Parser, sources: Sequence[parser_pb2.Source], unreadable: Sequence[Violation], env: Mapping[str, Any]
 ) -> Findings:
-    """All violations: first what is wrong with each source that cannot be read, then those of the others."""
+    """All violations: first of sources that cannot be read, then of the others."""
     broken = list(unreadable)
     left = list(sources)
     while left or not broken:
@@ -105,7 +105,7 @@ async def _check(
         except _UNREADABLE as error:
             broken.append(_violation(error))
             spared = [source for source in left if (source.name or source.url) != error.metadata["source"]]
-            # A bound that all sources exceed together is the fault of no single one.
+            # If no source is named, all sources together exceed a bound.
             left = spared if len(spared) < len(left) else []
             continue
         found = Findings.of(answer)
@@ -117,7 +117,7 @@ async def _check(
 
 
 def _missing(name: str, error: Failed) -> Violation:
-    """What is wrong with a file that cannot be read at all."""
+    """The violation for a file that cannot be read."""
     shown = os.fsencode(name).decode(errors="replace")
     return Violation("Source", "", error.message.removeprefix(f"{shown}: "), Location(shown), "source-unreadable")
 

@@ -10,15 +10,15 @@ import click
 from services.cli.errors import Failed
 
 MOST_BYTES = 1024 * 1024
-"""Of a file of values."""
+"""The largest file of values, in bytes."""
 
 
 def pairs(options: Sequence[str]) -> dict[str, Any]:
     """
-    The values by key of options ``KEY=VALUE``, which are texts, and ``KEY:=JSON``, which are any JSON value.
+    The values by key of options ``KEY=VALUE``, a text, and ``KEY:=JSON``, any JSON value.
 
     Raises:
-        UsageError: An option is neither.
+        UsageError: An option has neither form.
     """
     found: dict[str, Any] = {}
     for option in options:
@@ -27,7 +27,7 @@ def pairs(options: Sequence[str]) -> dict[str, Any]:
         key = key.removesuffix(":")
         if not (key and equals):
             raise click.UsageError(
-                f"--env-ref {option!r}: write KEY=VALUE, or KEY:=JSON for a number, a list and so on"
+                f"--env-ref {option!r}: write KEY=VALUE, or KEY:=JSON for a number, a list or another JSON value"
             )
         found[key] = _json_value(key, text) if is_json else text
     return found
@@ -38,17 +38,17 @@ def _json_value(key: str, text: str) -> Any:
         return json.loads(text, parse_constant=_refuse)
     except ValueError as error:
         raise click.UsageError(
-            f'--env-ref {key}:={text}: no JSON value ({error}); a text is written {key}=TEXT or {key}:="TEXT"'
+            f'--env-ref {key}:={text}: not a JSON value ({error}); a text is written {key}=TEXT or {key}:="TEXT"'
         ) from error
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def env_files(names: Sequence[str]) -> dict[str, Any]:
     """
-    The values by key of files that each hold one mapping, in YAML or JSON; of a key that is there twice, the last one.
+    The values by key of files that each hold one mapping, in YAML or JSON; a later file overrides an earlier one.
 
     Raises:
         Failed: A file cannot be read, or holds something else.
@@ -58,7 +58,7 @@ def env_files(names: Sequence[str]) -> dict[str, Any]:
 
 def secret_files(names: Sequence[str]) -> dict[str, str]:
     """
-    The secrets by key of files that each hold one mapping of texts. No value is ever told.
+    The secrets by key of files that each hold one mapping of texts. No message has a value.
 
     Raises:
         Failed: A file cannot be read, or holds something else.
@@ -67,19 +67,19 @@ def secret_files(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         for key, value in mapping("--secret-file", name).items():
             if not (isinstance(value, str) and value):
-                raise Failed(f"--secret-file {name}: the value of {key} is no text, or empty; write it in quotes")
+                raise Failed(f"--secret-file {name}: the value of {key} is not a text, or is empty; write it in quotes")
             found[key] = value
     return found
 
 
 def mapping(option: str, name: str) -> Mapping[str, Any]:
     """
-    What a file holds that is one mapping, in YAML or JSON; *option* names the file in errors.
+    The one mapping that a file holds, in YAML or JSON; *option* names the file in errors.
 
     Raises:
-        Failed: It cannot be read, or holds something else.
+        Failed: The file cannot be read, or holds something else.
     """
-    # A parser of packages knows YAML 1.2, where `on` and `no` are texts; importing it takes a moment.
+    # The reader for packages reads YAML 1.2, where `on` and `no` are texts. It is imported late, as that takes time.
     from parser_svc.yaml_reader import read_documents
     from services.core.errors import PkgerError
 
@@ -92,33 +92,30 @@ def mapping(option: str, name: str) -> Mapping[str, Any]:
     try:
         documents = read_documents(name, data.decode())
     except UnicodeDecodeError as error:
-        raise Failed(f"{option} {name}: is no UTF-8 text") from error
+        raise Failed(f"{option} {name}: is not UTF-8 text") from error
     except PkgerError as error:
-        # Of a file of secrets, not even a piece is told.
-        told = (
-            str(error) if option != "--secret-file" else f"{name}:{error.metadata.get('line', '?')}: is no YAML or JSON"
-        )
-        raise Failed(f"{option} {told}") from error
+        # The message of the reader may quote the file, which must not happen with secrets.
+        line = error.metadata.get("line", "?")
+        problem = f"{name}:{line}: is not YAML or JSON" if option == "--secret-file" else str(error)
+        raise Failed(f"{option} {problem}") from error
     roots = [root for root in documents if root is not None]
     if len(roots) != 1 or not isinstance(roots[0], dict) or not all(isinstance(key, str) for key in roots[0]):
-        raise Failed(
-            f"{option} {name}: must hold one mapping, from keys to values; a key that is a number needs quotes"
-        )
+        raise Failed(f"{option} {name}: must hold one mapping of keys to values; a key that is a number needs quotes")
     return roots[0]
 
 
-def yaml_value(what: str, text: str) -> Any:
+def yaml_value(option: str, text: str) -> Any:
     """
-    The value that *text* is in YAML.
+    The value of *text* as YAML.
 
     Raises:
-        Failed: It is none; *what* names it.
+        Failed: The text is not YAML; *option* names it.
     """
     from parser_svc.yaml_reader import read_documents
     from services.core.errors import PkgerError
 
     try:
-        [value] = read_documents(what, text)
+        [value] = read_documents(option, text)
     except (PkgerError, ValueError):
-        raise Failed(f"{what}: the value is no YAML") from None
+        raise Failed(f"{option}: the value is not YAML") from None
     return value

@@ -1,4 +1,4 @@
-"""What somebody asks to be planned, and the request for that plan."""
+"""The input of a plan as a user gives it, and the request for the plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,24 +16,24 @@ from services.settings import Bounds
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """
-    What the user asks for.
+    The input of a plan.
 
     Attributes:
-        files: Package files and addresses, and folders if *recursive*; behind them come the URLs of the stack.
+        files: Package files and addresses, and folders if *recursive*; the URLs of the stack follow them.
         stack: Name of the stack; empty for none.
         org: Organisation; empty for the default one.
         env: Environment values by key: JSON values.
         platform: Platform; empty for the default one.
         recursive: Whether a folder stands for the package files in it and below.
-        encoding: What sources hold whose names do not say it; empty: the parser finds out.
-        skip: What to leave out: ``KIND`` or ``KIND:NAME``.
-        allow_empty: Whether a package without objects may take all from the stack.
+        encoding: Encoding of sources whose names do not show it; empty: the parser detects it.
+        skip: Objects and kinds to skip: ``KIND:NAME`` or ``KIND``.
+        allow_empty: Whether a package without objects may remove all resources of the stack.
         allow_missing: Whether to apply although values are missing.
-        allow_replace: Whether what no stack owns may be deleted, to be created anew.
-        secrets: Values of secrets to write by key; not shown. For a plan, the values do not count.
-        then: What becomes of the stack after an uninstall; None: a package is applied.
-        revision: The revision of the stack to go back to; 0: none.
-        author: Who asks for it; empty: nobody is told.
+        allow_replace: Whether resources that no stack owns may be replaced.
+        secrets: Values of secrets to write by key; not in ``repr``. A plan uses only the keys.
+        then: What happens to the stack after an uninstall; None: no uninstall.
+        revision: The revision of the stack to roll back to; 0: no rollback.
+        author: The author for the history; empty: none.
     """
 
     files: Sequence[str]
@@ -57,8 +57,8 @@ class Wanted:
         The request for the plan.
 
         Args:
-            bounds: What the evaluation of Jsonnet may take.
-            store: Whether the plan is kept.
+            bounds: Bounds of the evaluation of Jsonnet.
+            store: Whether the plan is stored.
 
         Raises:
             Failed: A file cannot be read, or an object to skip has no name.
@@ -74,7 +74,7 @@ class Wanted:
         for skipped in self.skip:
             kind, colon, name = skipped.partition(":")
             if colon and not name:
-                raise Failed(f"--skip {skipped} names no object; write --skip {kind} to leave out all of the kind")
+                raise Failed(f"--skip {skipped} names no object; write --skip {kind} to skip all of the kind")
             request.skip.add(kind=kind, name=name)
         if self.stack:
             request.stack.name = self.stack

@@ -1,4 +1,4 @@
-"""What a look at a platform finds that writes nothing."""
+"""The result of a platform check, which reads and writes nothing."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +8,7 @@ from services.core.model import Organization
 
 
 class CheckAspect(Enum):
-    """What a finding is about."""
+    """The aspect of a platform that a finding is about."""
 
     PLATFORM = "platform"
     CREDENTIAL = "credential"
@@ -18,7 +18,7 @@ class CheckAspect(Enum):
 
 
 class CheckVerdict(Enum):
-    """How it is; ``UNKNOWN``: nobody can tell without writing."""
+    """The result for an aspect; ``UNKNOWN``: only a write could show it."""
 
     OK = "ok"
     WRONG = "wrong"
@@ -27,13 +27,13 @@ class CheckVerdict(Enum):
 
 class Finding(NamedTuple):
     """
-    One thing that was found.
+    One result of a platform check.
 
     Attributes:
-        aspect: What it is about.
-        verdict: How it is.
-        message: One sentence for people; never a credential.
-        subject: What of the aspect, in the words of the platform, such as "buckets"; empty: all of it.
+        aspect: The aspect that it is about.
+        verdict: The result.
+        message: One sentence, without any credential.
+        subject: The part of the aspect, by the platform's own term, such as "buckets"; empty: all of it.
     """
 
     aspect: CheckAspect
@@ -45,13 +45,13 @@ class Finding(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class PlatformCheck:
     """
-    All that a look at a platform finds.
+    All results of a platform check.
 
     Attributes:
-        findings: In the order in which they were made. What depends on something wrong is not looked for.
-        platform: Sort of the platform, such as "embedded"; empty: nobody could tell.
-        version: Its version; empty likewise.
-        orgs: Its organisations; where anybody may name one, those that hold something.
+        findings: In the order of the checks. A check that depends on a failed one is not made.
+        platform: Type of the platform, such as "embedded"; empty: unknown.
+        version: Its version; empty: unknown.
+        orgs: Its organisations; if a target may name any organisation, those that hold resources.
     """
 
     findings: tuple[Finding, ...]

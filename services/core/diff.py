@@ -15,8 +15,8 @@ def changes(old: Spec, new: Spec) -> tuple[FieldChange, ...]:
     """
     Compare two specs.
 
-    Lists of equal length are compared item by item; lists of different length are one change, as nobody can say which
-    item went away.
+    Lists of equal length are compared item by item. Lists of different length are one change, because it is unknown
+    which item was added or removed.
 
     Returns:
         The differences sorted by path; empty exactly for equal specs.
@@ -27,7 +27,7 @@ def changes(old: Spec, new: Spec) -> tuple[FieldChange, ...]:
 
 
 def touches(path: str, changed: tuple[FieldChange, ...]) -> bool:
-    """Whether one of the *changed* fields is the field at *path*, lies below it or holds it."""
+    """Whether one of the *changed* fields is the field at *path*, is below it or contains it."""
     below = path + "/"
     return any(
         change.path == path or change.path.startswith(below) or path.startswith(change.path + "/") for change in changed
@@ -52,7 +52,7 @@ def _text(value: Any) -> str:
 
 
 def shown_value(text: str) -> str:
-    """A side of a ``FieldChange`` for people: the JSON text of a value, shortened; absent where nothing is."""
+    """A side of a ``FieldChange`` for messages: the JSON text of the value, shortened, or ``absent``."""
     if not text:
         return "absent"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -1,4 +1,4 @@
-"""The words of drift (lifecycle.md 3): how a resource is, what differs at a field, and what a look found."""
+"""The values of a drift detection (lifecycle.md 3): status of a resource, class of a field, counts."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class DriftStatus(StrEnum):
-    """How a resource of a stack is, worst first; drift.proto says what each means."""
+    """Drift status of a resource, worst first; drift.proto defines each value."""
 
     UNREADABLE = "unreadable"
     LEFTOVER = "leftover"
@@ -19,7 +19,7 @@ class DriftStatus(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place among all: 0 is the worst."""
+        """Its rank among all statuses; 0 is the worst."""
         return _RANKS[self]
 
 
@@ -27,7 +27,7 @@ _RANKS = {status: rank for rank, status in enumerate(DriftStatus)}
 
 
 class DriftClass(StrEnum):
-    """Which of the three sides of a field differ; drift.proto says what each means."""
+    """Which of the three sides of a field differ; drift.proto defines each value."""
 
     PENDING = "pending"
     DRIFTED = "drifted"
@@ -37,7 +37,7 @@ class DriftClass(StrEnum):
 
 
 class DriftField(NamedTuple):
-    """A field whose three sides are not all equal: an RFC 6901 pointer, and JSON texts, empty where nothing is."""
+    """A field whose three sides are not all equal: an RFC 6901 pointer and JSON texts; empty: there is no value."""
 
     path: str
     field_class: DriftClass

@@ -1,18 +1,18 @@
-"""Every error that a service answers with: data first, text built from it."""
+"""The errors that services return: each holds data, from which its text is built."""
 
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 _SHOWN = 10
-"""Most resources that the text of an error names."""
+"""The largest number of resources that the text of an error names."""
 
 _SHOWN_LENGTH = 1400
-"""So much text, as ASCII with escapes, tells of objects: trailers of 8 KiB hold the text of an error four times."""
+"""Longest list of objects in an error text, as escaped ASCII: trailers of 8 KiB contain the text four times."""
 
 
 class Reason(StrEnum):
-    """Why a call failed; the same words as protos/pkger/errors/v1/reason.proto (a test holds them equal)."""
+    """Why a call failed; equal to protos/pkger/errors/v1/reason.proto, as a test checks."""
 
     REQUEST_INVALID = "REQUEST_INVALID"
     SOURCE_UNDECODABLE = "SOURCE_UNDECODABLE"
@@ -59,8 +59,8 @@ class PkgerError(Exception):
     The base of all errors that leave a service.
 
     Attributes:
-        reason: Why, for programs.
-        metadata: Every value that the text names (AIP-193).
+        reason: The cause, for programs.
+        metadata: Every value in the text (AIP-193).
     """
 
     reason = Reason.INTERNAL
@@ -71,7 +71,7 @@ class PkgerError(Exception):
 
 
 class RequestInvalid(PkgerError):
-    """The request itself is wrong: a faulty package is not (that is an answer)."""
+    """The request is invalid. Violations of a package are no such error: they are returned in the response."""
 
     reason = Reason.REQUEST_INVALID
 
@@ -80,7 +80,7 @@ class RequestInvalid(PkgerError):
 
 
 class SourceUndecodable(PkgerError):
-    """A source is not the text it should be. ``line`` and ``column`` count from 1; 0 means unknown."""
+    """A source cannot be decoded. ``line`` and ``column`` start at 1; 0 means unknown."""
 
     reason = Reason.SOURCE_UNDECODABLE
 
@@ -90,18 +90,18 @@ class SourceUndecodable(PkgerError):
 
 
 class SourceTooLarge(PkgerError):
-    """A package exceeds a bound, such as ``bound="nesting depth"``."""
+    """A package exceeds a limit, such as ``bound="nesting depth"``."""
 
     reason = Reason.SOURCE_TOO_LARGE
 
     def __init__(self, source: str, bound: str, limit: int) -> None:
         super().__init__(
-            f"{source}: more than the allowed {bound} of {limit:,}", source=source, bound=bound, limit=str(limit)
+            f"{source}: exceeds the limit for {bound} of {limit:,}", source=source, bound=bound, limit=str(limit)
         )
 
 
 class SourceUnreadable(PkgerError):
-    """A source at an address cannot be read."""
+    """A source at a URL cannot be read."""
 
     reason = Reason.SOURCE_UNREADABLE
 
@@ -110,16 +110,16 @@ class SourceUnreadable(PkgerError):
 
 
 class EncodingInvalid(PkgerError):
-    """A source is in an encoding that is not read here."""
+    """A source has an encoding that is not accepted here."""
 
     reason = Reason.ENCODING_INVALID
 
-    def __init__(self, source: str, encoding: str, way_out: str) -> None:
-        super().__init__(f"{source}: invalid encoding: {encoding}; {way_out}", source=source, encoding=encoding)
+    def __init__(self, source: str, encoding: str, remedy: str) -> None:
+        super().__init__(f"{source}: invalid encoding: {encoding}; {remedy}", source=source, encoding=encoding)
 
 
 class StackNotFound(PkgerError):
-    """No stack of that id or name."""
+    """No stack has the id or name."""
 
     reason = Reason.STACK_NOT_FOUND
 
@@ -128,22 +128,24 @@ class StackNotFound(PkgerError):
 
 
 class StackExists(PkgerError):
-    """A stack of that name exists in the organisation."""
+    """The organisation already has a stack of the name."""
 
     reason = Reason.STACK_EXISTS
 
     def __init__(self, stack: str, org: str) -> None:
-        super().__init__(f"a stack {stack!r} exists already in organisation {org!r}", stack=stack, org=org)
+        super().__init__(f"a stack {stack!r} already exists in organisation {org!r}", stack=stack, org=org)
 
 
 class StackNotEmpty(PkgerError):
-    """A stack that owns resources cannot be deleted."""
+    """The stack owns resources, so it cannot be deleted."""
 
     reason = Reason.STACK_NOT_EMPTY
 
     def __init__(self, stack: str, count: int) -> None:
         super().__init__(
-            f"stack {stack!r} still owns {count} resources; UninstallStack removes them", stack=stack, count=str(count)
+            f"stack {stack!r} still owns {count} resources; remove them with UninstallStack first",
+            stack=stack,
+            count=str(count),
         )
 
 
@@ -154,8 +156,8 @@ class StackLeased(PkgerError):
 
     def __init__(self, stack: str, holder: str, operation: str, expires: str) -> None:
         super().__init__(
-            f"operation {operation} of applier {holder} holds the lease of stack {stack!r} until {expires}, unless it"
-            " renews it. Try again when the operation is over; if the applier died, another one resumes it after that",
+            f"operation {operation} of applier {holder} holds the lease of stack {stack!r} until {expires}, and may"
+            " renew it. Retry after the operation has ended; if the applier died, another one resumes the operation",
             stack=stack,
             holder=holder,
             operation=operation,
@@ -164,26 +166,26 @@ class StackLeased(PkgerError):
 
 
 class LeaseLost(PkgerError):
-    """The lease is over or another holder has it; the write was refused."""
+    """The lease has expired or has another holder; the write was refused."""
 
     reason = Reason.LEASE_LOST
 
     def __init__(self, stack: str, token: int) -> None:
         super().__init__(
-            f"the lease with token {token} on stack {stack!r} is over; nothing was recorded",
+            f"the lease with token {token} on stack {stack!r} has ended; nothing was recorded",
             stack=stack,
             token=str(token),
         )
 
 
 class StackMoved(PkgerError):
-    """The stack moved on since the plan was made, or since the first page of what it owns was read."""
+    """The generation of the stack changed after the plan was made, or between two pages of its resources."""
 
     reason = Reason.STACK_MOVED
 
     def __init__(self, stack: str, expected: int, actual: int) -> None:
         super().__init__(
-            f"stack {stack!r} has moved from generation {expected} to {actual}; plan, or read it, again",
+            f"stack {stack!r} has moved from generation {expected} to {actual}; repeat the plan or the read",
             stack=stack,
             expected=str(expected),
             actual=str(actual),
@@ -191,13 +193,13 @@ class StackMoved(PkgerError):
 
 
 class StackChanged(PkgerError):
-    """The stack is not the one that the etag of an update is of."""
+    """The stack changed after the etag of the update was read."""
 
     reason = Reason.STACK_CHANGED
 
     def __init__(self, stack: str, expected: str, actual: str) -> None:
         super().__init__(
-            f"stack {stack!r} has changed: its etag is {actual!r}, and not {expected!r}; read it again",
+            f"stack {stack!r} has changed: its etag is {actual!r}, not {expected!r}; read it again",
             stack=stack,
             expected=expected,
             actual=actual,
@@ -205,7 +207,7 @@ class StackChanged(PkgerError):
 
 
 class PlanStale(PkgerError):
-    """What a plan was made from has changed; *plan* is its name, or its digest where it was not stored."""
+    """The state that a plan was made from has changed; *plan* is its name, or its digest if it was not stored."""
 
     reason = Reason.PLAN_STALE
 
@@ -216,44 +218,46 @@ class PlanStale(PkgerError):
 
 
 class PlanNotFound(PkgerError):
-    """No stored plan of that name."""
+    """No stored plan has the name."""
 
     reason = Reason.PLAN_NOT_FOUND
 
     def __init__(self, plan: str) -> None:
         super().__init__(
-            f"there is no plan {plan!r}; ListPlans lists the plans, and an unused plan is kept for a day", plan=plan
+            f"there is no plan {plan!r}; ListPlans lists the plans. An unused plan is kept for a day", plan=plan
         )
 
 
 class PlanUsed(PkgerError):
-    """The plan was applied before."""
+    """The plan has been applied already."""
 
     reason = Reason.PLAN_USED
 
     def __init__(self, plan: str, operation: str) -> None:
         super().__init__(
-            f"{operation} applied {plan} before, and a plan is applied once; plan again", plan=plan, operation=operation
+            f"{operation} has already applied {plan}; a plan is applied once, so plan again",
+            plan=plan,
+            operation=operation,
         )
 
 
 class PlanExpired(PkgerError):
-    """The plan was not applied in time; *expired* is RFC 3339."""
+    """The plan has expired; *expired* is RFC 3339."""
 
     reason = Reason.PLAN_EXPIRED
 
     def __init__(self, plan: str, expired: str) -> None:
-        super().__init__(f"{plan} could be applied until {expired}; plan again", plan=plan, expired=expired)
+        super().__init__(f"{plan} expired at {expired}; plan again", plan=plan, expired=expired)
 
 
 class DigestMismatch(PkgerError):
-    """The plan of that name is another one than the caller agreed to."""
+    """The stored plan has another digest than the one in the request."""
 
     reason = Reason.DIGEST_MISMATCH
 
     def __init__(self, plan: str, expected: str, actual: str) -> None:
         super().__init__(
-            f"{plan} has digest {actual} and not {expected}: it is another plan than the one agreed to",
+            f"{plan} has digest {actual}, not {expected}: it is not the plan that was approved",
             plan=plan,
             expected=expected,
             actual=actual,
@@ -261,21 +265,21 @@ class DigestMismatch(PkgerError):
 
 
 class PlatformUnknown(PkgerError):
-    """No platform of that name is configured; ``platforms`` are the names of those that are, separated by commas."""
+    """No platform of the name is configured; ``platforms`` are the configured names, separated by commas."""
 
     reason = Reason.PLATFORM_UNKNOWN
 
     def __init__(self, platform: str, platforms: Sequence[str]) -> None:
         names = sorted(platforms)
         super().__init__(
-            f"no platform {platform!r} is configured; those that are: {_listed(names)}",
+            f"no platform {platform!r} is configured; configured are: {_listed(names)}",
             platform=platform,
             platforms=",".join(names),
         )
 
 
 class OrgUnknown(PkgerError):
-    """The platform has no organisation of that name, or its driver may not read it: *problem* says which."""
+    """The platform has no organisation of the name, or its driver may not read it; *problem* says which."""
 
     reason = Reason.ORG_UNKNOWN
 
@@ -286,26 +290,26 @@ class OrgUnknown(PkgerError):
 
 
 class KindUnsupported(PkgerError):
-    """The platform has no such kind."""
+    """The platform does not support the kind."""
 
     reason = Reason.KIND_UNSUPPORTED
 
     def __init__(self, platform: str, kind: str) -> None:
-        super().__init__(f"platform {platform!r} has no kind {kind!r}", platform=platform, kind=kind)
+        super().__init__(f"platform {platform!r} does not support kind {kind!r}", platform=platform, kind=kind)
 
 
 class Owned(NamedTuple):
     """
-    Something that an object needs and that a stack has.
+    Something that an object needs and that another stack owns or claims.
 
     Attributes:
         kind: Kind of the object.
         name: Name of the object.
-        what: What it needs, for people: ``resource 1``.
-        resource_id: That resource; empty when it is something else.
-        owner: Id of the stack.
-        owner_name: Its name; may be empty.
-        operation: The operation of that stack that claims it until its end; empty when it stands in the record.
+        what: What it needs, in words: ``resource 1``.
+        resource_id: Id of that resource; empty if it is something else.
+        owner: Id of the other stack.
+        owner_name: Name of that stack; may be empty.
+        operation: The operation of that stack that claims it until the operation ends; empty if the stack owns it.
     """
 
     kind: str
@@ -323,7 +327,7 @@ class Owned(NamedTuple):
 
 
 class ResourceOwned(PkgerError):
-    """What objects want belongs to another stack, recorded or claimed; the metadata are those of the first."""
+    """Another stack owns or claims what objects need; the metadata are those of the first object."""
 
     reason = Reason.RESOURCE_OWNED
 
@@ -335,14 +339,15 @@ class ResourceOwned(PkgerError):
 
 
 class NameTaken(PkgerError):
-    """Two objects, or an object and live resources, claim one unique name; ``other`` says who has it."""
+    """Two objects, or an object and live resources, claim one unique name; ``other`` is the holder of the name."""
 
     reason = Reason.NAME_TAKEN
 
-    def __init__(self, kind: str, name: str, display_name: str, other: str, way_out: str = "") -> None:
-        """*way_out*: what to do, as one sentence; empty where *other* says all."""
+    def __init__(self, kind: str, name: str, display_name: str, other: str, remedy: str = "") -> None:
+        """*remedy*: what to do, as one sentence; empty if *other* makes it clear."""
         super().__init__(
-            f"{kind} {name!r} wants the name {display_name!r}, which {other} has" + (f". {way_out}" if way_out else ""),
+            f"{kind} {name!r} cannot have the name {display_name!r}: {other} has it"
+            + (f". {remedy}" if remedy else ""),
             kind=kind,
             name=name,
             display_name=display_name,
@@ -351,25 +356,25 @@ class NameTaken(PkgerError):
 
 
 class DependencyCycle(PkgerError):
-    """Objects wait for the names of each other; ``cycle`` has them in order."""
+    """Objects wait for the names of each other in a cycle; ``cycle`` lists them in order."""
 
     reason = Reason.DEPENDENCY_CYCLE
 
     def __init__(self, cycle: str) -> None:
         super().__init__(
-            f"each of these wants the name that the next one has, so none can be renamed first: {cycle}. Give one of"
-            " them a name that is free, apply, and give it the wanted one then",
+            f"each of these objects takes the name of the next one, so none can be renamed first: {cycle}. Give one of"
+            " them a free name, apply, and rename it in a second apply",
             cycle=cycle,
         )
 
 
 class ServiceUnavailable(PkgerError):
-    """A service or driver that the call needs does not answer."""
+    """A service or driver that the call needs does not respond."""
 
     reason = Reason.SERVICE_UNAVAILABLE
 
     def __init__(self, service: str, address: str, problem: str, platform: str = "") -> None:
-        """*platform*: the configured name of the platform, where *service* is a driver; else empty."""
+        """*platform*: the configured name of the platform if *service* is a driver; else empty."""
         called = f"platform {platform!r}" if platform else f"{service} service"
         super().__init__(
             f"the {called} at {address} does not answer: {problem}",
@@ -381,16 +386,16 @@ class ServiceUnavailable(PkgerError):
 
 
 class OperationNotFound(PkgerError):
-    """No operation of that name, or one that is finished."""
+    """No operation has the name, or it has ended."""
 
     reason = Reason.OPERATION_NOT_FOUND
 
     def __init__(self, operation: str) -> None:
-        super().__init__(f"there is no operation {operation!r}, or it is finished", operation=operation)
+        super().__init__(f"there is no operation {operation!r}, or it has ended", operation=operation)
 
 
 class OperationUnfinished(PkgerError):
-    """An operation on the stack that sent something waits to be recovered."""
+    """An operation on the stack has sent mutations and waits to be resumed or recovered."""
 
     reason = Reason.OPERATION_UNFINISHED
 
@@ -401,13 +406,13 @@ class OperationUnfinished(PkgerError):
 
 
 class TokenStale(PkgerError):
-    """The fencing token is older than one that the platform has seen."""
+    """The fencing token is lower than the highest that the platform has seen."""
 
     reason = Reason.TOKEN_STALE
 
     def __init__(self, scope: str, token: int, newest: int) -> None:
         super().__init__(
-            f"token {token} for {scope!r} is older than {newest}; nothing was written",
+            f"token {token} for {scope!r} is lower than {newest}; nothing was written",
             scope=scope,
             token=str(token),
             newest=str(newest),
@@ -415,23 +420,25 @@ class TokenStale(PkgerError):
 
 
 class RequestIdReused(PkgerError):
-    """The request id was used before with other content."""
+    """An earlier request with the same id had other content."""
 
     reason = Reason.REQUEST_ID_REUSED
 
     def __init__(self, request_id: str) -> None:
-        super().__init__(f"request id {request_id!r} was used with other content", request_id=request_id)
+        super().__init__(
+            f"request id {request_id!r} was used for a request with other content; use a new id", request_id=request_id
+        )
 
 
 class PackageEmpty(PkgerError):
-    """A package without objects, for a stack that owns resources."""
+    """The package has no objects, and the stack owns resources."""
 
     reason = Reason.PACKAGE_EMPTY
 
     def __init__(self, stack: str, count: int) -> None:
         super().__init__(
-            f"the package has no objects, so all {count} resources of stack {stack!r} would go;"
-            " set allow_empty to apply it all the same",
+            f"the package has no objects, so all {count} resources of stack {stack!r} would be removed;"
+            " set allow_empty to apply it anyway",
             stack=stack,
             count=str(count),
         )
@@ -439,44 +446,44 @@ class PackageEmpty(PkgerError):
 
 class ValuesMissing(PkgerError):
     """
-    The package refers to values that nobody gave; ``env_refs`` and ``secrets`` are keys, separated by commas.
+    The package refers to values that are not supplied; ``env_refs`` and ``secrets`` are keys, separated by commas.
 
-    With *revision*, it is the package of that revision, which somebody goes back to.
+    With *revision*, the package is that of the revision that a rollback applies.
     """
 
     reason = Reason.VALUES_MISSING
 
     def __init__(self, env_refs: str, secrets: str, revision: int = 0) -> None:
         if revision:
-            # A revision has its environment values, and no secrets.
+            # A revision contains its environment values, but no secrets.
             super().__init__(
-                f"the platform does not have these secrets, which revision {revision} refers to:"
+                f"revision {revision} refers to secrets that the platform does not have:"
                 f" {_listed(secrets.split(','))}; write them with an apply of a package that refers to them, or set"
                 " allow_missing",
                 env_refs=env_refs,
                 secrets=secrets,
             )
             return
-        told = [
+        missing = [
             f"{what}: {_listed(keys.split(','))}"
             for what, keys in (("environment values without a default", env_refs), ("secrets", secrets))
             if keys
         ]
         super().__init__(
-            f"these are not given: {'; '.join(told)}; give them in env and secrets, or set allow_missing",
+            f"values are missing: {'; '.join(missing)}; supply them in env and secrets, or set allow_missing",
             env_refs=env_refs,
             secrets=secrets,
         )
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first of *names*, and how many more there are."""
+    """The first *names*, and the number of the others."""
     more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
     return ", ".join(names[:_SHOWN]) + more
 
 
 class ReplacementRefused(PkgerError):
-    """A plan would delete what no stack owns; *replaced* has kind, name and a sentence about each of them."""
+    """A plan would replace unowned resources; *replaced* has kind, name and a sentence about each of them."""
 
     reason = Reason.REPLACEMENT_REFUSED
 
@@ -484,14 +491,14 @@ class ReplacementRefused(PkgerError):
         shown = "; ".join(message for _, _, message in replaced[:_SHOWN])
         more = f"; and {len(replaced) - _SHOWN} more" if replaced[_SHOWN:] else ""
         super().__init__(
-            f"{shown}{more}; set allow_replace to apply it all the same",
+            f"{shown}{more}; set allow_replace to apply it anyway",
             objects=",".join(f"{kind}/{name}" for kind, name, _ in replaced[:_SHOWN]),
             count=str(len(replaced)),
         )
 
 
 class InUse(PkgerError):
-    """A plan would take away what other stacks have or use; *uses* has a sentence about each."""
+    """A plan would delete what other stacks own or use; *uses* has a sentence about each use."""
 
     reason = Reason.IN_USE
 
@@ -499,18 +506,18 @@ class InUse(PkgerError):
         shown = "; ".join(uses[:_SHOWN])
         more = f"; and {len(uses) - _SHOWN} more" if uses[_SHOWN:] else ""
         super().__init__(
-            f"{shown}{more}. Take them away there first, or keep what is used", uses=shown, count=str(len(uses))
+            f"{shown}{more}. Remove the uses there first, or keep the used resources", uses=shown, count=str(len(uses))
         )
 
 
 class PlanTooLarge(PkgerError):
-    """A plan does not fit into the messages that its operation needs, up to its end."""
+    """A plan is too large for the messages between the services."""
 
     reason = Reason.PLAN_TOO_LARGE
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
-            f"the plan takes {size:,} bytes in one message between the services, more than the allowed {limit:,}; split"
+            f"the plan needs {size:,} bytes in one message between the services, and the limit is {limit:,}; split"
             " the package into several stacks, or apply a part of its changes first",
             bytes=str(size),
             limit=str(limit),
@@ -518,7 +525,7 @@ class PlanTooLarge(PkgerError):
 
 
 def _fitting(lines: Sequence[str]) -> list[str]:
-    """The first of *lines*, and as many more as have room in an error."""
+    """The first of *lines*, and as many more as fit into an error."""
     shown = list(lines[:1])
     for each in lines[1:]:
         if len(ascii("; ".join([*shown, each]))) > _SHOWN_LENGTH:
@@ -528,7 +535,7 @@ def _fitting(lines: Sequence[str]) -> list[str]:
 
 
 class SharedDiffers(PkgerError):
-    """Resources of other stacks are not as a package wants them; *differing* has a line about each of them."""
+    """Resources of other stacks differ from the package; *differing* has a line about each of them."""
 
     reason = Reason.SHARED_DIFFERS
 
@@ -538,15 +545,15 @@ class SharedDiffers(PkgerError):
         super().__init__(
             f"{'; '.join(shown)}"
             + (f"; and {left} more" if left else "")
-            + ". Nothing was written: only its owner changes a resource. Want what is there, give the object another"
-            " metadata.name and display name, or have the owner change the resource first",
+            + ". Nothing was written: only its owner changes a resource. Declare the object as the resource is, give it"
+            " another metadata.name and display name, or change the resource in the stack that owns it first",
             objects="\n".join(shown),
             count=str(len(differing)),
         )
 
 
 class ContentRefused(PkgerError):
-    """The platform cannot hold the content of objects; *refused* has a line about each of them."""
+    """The platform cannot store the content of objects; *refused* has a line about each of them."""
 
     reason = Reason.CONTENT_REFUSED
 
@@ -564,19 +571,19 @@ class ContentRefused(PkgerError):
 
 
 class RevisionNotFound(PkgerError):
-    """A stack has no such revision; *kept* says which it has, such as "3 to 22", and is empty when it has none."""
+    """The stack does not keep the revision; *kept* is the range it keeps, such as "3 to 22"; empty: none."""
 
     reason = Reason.REVISION_NOT_FOUND
 
     def __init__(self, stack: str, revision: int, kept: str) -> None:
-        has = f"it keeps {kept}" if kept else "it has none yet: only an apply makes one"
+        has = f"it keeps {kept}" if kept else "it has none yet: an apply makes the first one"
         super().__init__(
             f"stack {stack!r} has no revision {revision}; {has}", stack=stack, revision=str(revision), kept=kept
         )
 
 
 class ResourceNotFound(PkgerError):
-    """Resources that a request names are not there; *missing* has a line about each of them, such as ``Bucket 'b'``."""
+    """The platform does not have resources of the request; *missing* has a line about each, such as ``Bucket 'b'``."""
 
     reason = Reason.RESOURCE_NOT_FOUND
 
@@ -586,7 +593,7 @@ class ResourceNotFound(PkgerError):
         super().__init__(
             f"{platform}/{org} does not have {'; '.join(shown)}"
             + (f"; and {left} more" if left else "")
-            + ". Leave out of the request what is not there, or correct it",
+            + ". Correct these entries of the request, or remove them",
             platform=platform,
             org=org,
             resources="\n".join(shown),
@@ -595,12 +602,14 @@ class ResourceNotFound(PkgerError):
 
 
 class Internal(PkgerError):
-    """A defect of a service; its log has the details under the request id."""
+    """A defect of a service; its log has the details, with the request id."""
 
     reason = Reason.INTERNAL
 
     def __init__(self, request_id: str) -> None:
-        super().__init__(f"internal error; the log has it under request id {request_id}", request_id=request_id)
+        super().__init__(
+            f"internal error; the log of the service has the details of request {request_id}", request_id=request_id
+        )
 
 
 ERRORS: dict[Reason, type[PkgerError]] = {cls.reason: cls for cls in PkgerError.__subclasses__()}

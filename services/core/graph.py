@@ -1,4 +1,4 @@
-"""Order from needs."""
+"""Topological order of keys."""
 
 from collections.abc import Collection, Mapping
 from typing import TypeVar
@@ -11,16 +11,16 @@ K = TypeVar("K", bound=Key)
 
 def waves(needs: Mapping[K, Collection[K]]) -> list[list[K]]:
     """
-    Group keys so that each group needs only earlier ones.
+    Group keys so that each group depends on earlier groups only.
 
     Args:
-        needs: For each key, the keys that must come first. A key that appears only as a need has no needs of its own.
+        needs: For each key, the keys that must come first. A key that is only a dependency has none itself.
 
     Returns:
-        The groups in order, each sorted, so that nothing but *needs* decides.
+        The groups in order, each sorted, so that the result depends on *needs* only.
 
     Raises:
-        DependencyCycle: Some keys need each other; the error names them in order.
+        DependencyCycle: Some keys depend on each other; the error lists them in order.
     """
     remaining = {key: set(first) for key, first in needs.items()}
     for first in needs.values():
@@ -48,9 +48,9 @@ def waves(needs: Mapping[K, Collection[K]]) -> list[list[K]]:
 
 
 def _cycle(remaining: Mapping[K, Collection[K]]) -> list[K]:
-    """One cycle among keys that all need another of them, starting and ending with its smallest key."""
+    """One cycle among keys that all depend on another of them, starting and ending with its smallest key."""
     key = min(remaining)
-    # In the order in which they were met: a list would take minutes to search for a cycle of a whole package.
+    # A dict keeps the order and is fast to search; with a list, a cycle of a whole package would take minutes.
     seen: dict[K, None] = {}
     while key not in seen:
         seen[key] = None

@@ -1,7 +1,8 @@
 """
-The nouns of pkger (design.md 1) as frozen values.
+The domain values of pkger (design.md 1), all of them immutable.
 
-Those of which a large plan has tens of thousands are named tuples, which are made several times as fast as dataclasses.
+A type of which a large plan has tens of thousands of values is a named tuple: creating one is several times as fast as
+creating a dataclass.
 """
 
 import json
@@ -39,30 +40,31 @@ class Target:
 
 
 DEEPEST_SPEC = 254
-"""Levels of lists and objects inside each other that a spec may have: as many as canonical text can be written with."""
+"""How deep lists and objects of a spec may be nested: canonical text cannot be written for deeper ones."""
 
 
 class UnreadableSpecError(ValueError):
-    """A driver gave a spec that is none; the message says what it is."""
+    """A driver returned a spec that is not valid; the message says why."""
 
 
 class Spec:
     """
     Normalised content as canonical JSON text, with the display name beside it.
 
-    Equality is equality of the text: unlike Python's, it tells ``true`` from ``1`` and ``1`` from ``1.0``. The text is
-    read only when somebody looks into it. Made by ``services.kinds.format.canonical``, the only place that writes
-    canonical text, and from messages of services that have it from there.
+    Two specs are equal when their texts are equal: unlike Python's equality, this distinguishes ``true`` from ``1`` and
+    ``1`` from ``1.0``. The text is parsed at the first access to ``value``. Specs are created by
+    ``services.kinds.format.canonical``, the only module that writes canonical text, and from messages that carry such
+    text.
 
     Attributes:
         text: The canonical text.
-        display_name: The name that people and the platform know the resource by.
+        display_name: The name of the resource on the platform.
     """
 
     __slots__ = ("_value", "display_name", "text")
 
     def __init__(self, text: str, display_name: str, value: Mapping[str, Any] | None = None) -> None:
-        """*value* is what *text* says, where that is known already."""
+        """*value* is the parsed *text*; None: it is parsed when it is needed."""
         self.text = text
         self.display_name = display_name
         self._value = value
@@ -79,17 +81,17 @@ class Spec:
     @property
     def value(self) -> Mapping[str, Any]:
         """
-        The content; nobody changes it.
+        The content, not to be modified.
 
         Raises:
-            UnreadableSpecError: The text, which came from a driver, is no JSON object.
+            UnreadableSpecError: The text, which a driver returned, is not a JSON object.
         """
         if self._value is None:
             self._value = read_object(self.text)
         return self._value
 
     def at(self, pointer: str) -> Any:
-        """What stands at *pointer*, which goes through objects only; None when nothing does."""
+        """The value at *pointer*, which may pass through objects only; None if there is none."""
         found: Any = self.value
         for key in pointer.split("/")[1:]:
             found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
@@ -101,12 +103,12 @@ def read_object(text: str) -> Mapping[str, Any]:
     Read a spec.
 
     Raises:
-        UnreadableSpecError: *text* is no JSON object.
+        UnreadableSpecError: *text* is not a JSON object.
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
         if "\\u" in text:
-            # Half of a surrogate pair is no character, and cannot be written.
+            # A lone surrogate cannot be encoded as UTF-8.
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise UnreadableSpecError(f"a spec is no JSON: {error}") from None
@@ -122,7 +124,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _depth(value: Any) -> int:
-    """Levels of lists and objects in *value*."""
+    """How deep lists and objects are nested in *value*."""
     depth, level = 0, [value]
     while level:
         depth += 1
@@ -134,9 +136,9 @@ def _depth(value: Any) -> int:
 @dataclass(frozen=True, slots=True)
 class EnvReference:
     """
-    A place whose value comes from the caller's environment values; ``None`` stands for JSON null.
+    A field whose value the caller supplies by key; ``None`` is JSON null.
 
-    ``value_type`` is that of a parameter of a query (packages.md 7.3), else empty.
+    ``value_type`` is the type of a query parameter (packages.md 7.3), else empty.
     """
 
     resource_field: str
@@ -149,11 +151,11 @@ class EnvReference:
 @dataclass(frozen=True, slots=True)
 class WrittenValue:
     """
-    A place where the source of an object says something else than its spec: a reference, or a query with parameters.
+    A field whose value in the source differs from the spec: a reference, or a query with parameters.
 
     Attributes:
-        pointer: RFC 6901 pointer into the object as a source has it.
-        text: The value there, as canonical JSON.
+        pointer: RFC 6901 pointer into the object as written in the source.
+        text: The value in the source, as canonical JSON.
     """
 
     pointer: str
@@ -162,7 +164,7 @@ class WrittenValue:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a source; line and column count from 1, 0 means unknown."""
+    """A place in a source; line and column start at 1, and 0 means unknown."""
 
     source: str
     line: int = 0
@@ -181,9 +183,9 @@ class Object(NamedTuple):
         api_version: As written.
         spec: Its content.
         associations: Labels, sorted by name.
-        env_references: Where it refers to environment values.
-        written: Where its source says something else than the spec, sorted by pointer.
-        location: Its first character in its source; None where nobody knows. No part of what the object says.
+        env_references: Its references to environment values.
+        written: The fields whose value in the source differs from the spec, sorted by pointer.
+        location: Its first character in its source; None if unknown. It is not part of the content.
     """
 
     key: Key
@@ -204,7 +206,7 @@ class Package:
 
 
 class Severity(Enum):
-    """How much a violation matters."""
+    """Severity of a violation."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -212,7 +214,7 @@ class Severity(Enum):
 
 
 class Position(NamedTuple):
-    """A line and a column of a source, counted from 1; 0 means unknown."""
+    """A line and a column of a source, both starting at 1; 0 means unknown."""
 
     line: int = 0
     column: int = 0
@@ -223,7 +225,7 @@ UNKNOWN_POSITION = Position()
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that a violation is about; ``text`` is one sentence about it."""
+    """A second place that a violation concerns; ``text`` is one sentence about it."""
 
     location: Location
     text: str
@@ -231,7 +233,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replaces the characters from ``location`` up to ``end``, which stands behind the last of them, with ``text``."""
+    """Replaces the characters from ``location`` up to, but not including, ``end`` with ``text``."""
 
     location: Location
     end: Position
@@ -240,7 +242,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One way to correct a violation; ``is_preferred``: it is most likely what was meant."""
+    """One way to correct a violation; ``is_preferred``: it most likely restores the intended meaning."""
 
     title: str
     edits: tuple[Edit, ...]
@@ -250,17 +252,17 @@ class Fix:
 @dataclass(frozen=True, slots=True)
 class Violation:
     """
-    One rule of the package format that an object breaks, or something that looks like a mistake.
+    One rule of the package format that an object breaks, or a probable mistake.
 
     Attributes:
         kind: Kind of the object.
         path: The field, as packages.md 8 writes it.
         reason: One sentence: what is wrong, and what to write instead.
-        location: Where what is marked begins.
-        code: Which rule; a code of ``services.kinds.diagnostics``.
-        severity: How much it matters.
-        end: Behind the last character that is marked, in the first line of what is marked at most.
-        related: Other places that it is about.
+        location: The first marked character.
+        code: The rule; a code of ``services.kinds.diagnostics``.
+        severity: Its severity.
+        end: The position after the last marked character; the mark never extends beyond its first line.
+        related: Other places that it concerns.
         fixes: Ways to correct it.
     """
 
@@ -277,12 +279,12 @@ class Violation:
 
 class Credential(NamedTuple):
     """
-    A place where a package holds a credential, or takes it from an environment value, instead of naming a secret.
+    A field that holds a credential, or takes it from an environment value, instead of referring to a secret.
 
     Attributes:
         key: The object.
         pointer: RFC 6901 pointer into its spec.
-        location: Where that stands in its source.
+        location: The place of the field in the source.
     """
 
     key: Key
@@ -292,7 +294,7 @@ class Credential(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place of a spec, by RFC 6901 pointer, that stands for another resource: its kind and id."""
+    """A field of a spec, by RFC 6901 pointer, that refers to another resource, by kind and id."""
 
     pointer: str
     kind: str
@@ -304,7 +306,7 @@ ResourceKey = tuple[str, str]
 
 
 class Resource(NamedTuple):
-    """What a platform holds; ``label_ids`` sorted, ``references`` by pointer and only to what exists."""
+    """A resource of a platform; ``label_ids`` are sorted, ``references`` by pointer, and only to existing resources."""
 
     kind: str
     id: str
@@ -315,13 +317,13 @@ class Resource(NamedTuple):
 
 class WantedSpec(NamedTuple):
     """
-    A spec that is to be written.
+    A spec to write.
 
     Attributes:
         kind: Its kind.
-        resource_id: The resource that it is written to; empty for one that is still to be created.
+        resource_id: The resource to write it to; empty for a resource that is not created yet.
         spec: The spec.
-        references: What it is to refer to; ids are empty where that is still to be created.
+        references: Its references; the id of a resource that is not created yet is empty.
     """
 
     kind: str
@@ -341,14 +343,14 @@ class Origin(Enum):
 
 class Baseline(NamedTuple):
     """
-    What the platform held of a resource right after its stack wrote it, or took it as it is.
+    The state of a resource right after its stack wrote it, adopted it or imported it.
 
     Attributes:
         key: Key of its entry.
-        spec: The spec as canonical JSON text; empty where only labels were written: it is then as before.
+        spec: The spec as canonical JSON text; empty if only labels were written and the spec is unchanged.
         references: Its references, sorted by pointer.
-        missing_labels: The labels of its object that were not attached, as somebody decided so, sorted; all others of
-            its entry were.
+        missing_labels: The labels of its object that an operator decided not to attach, sorted; all other labels of the
+            entry were attached.
     """
 
     key: Key
@@ -363,13 +365,13 @@ class InventoryEntry(NamedTuple):
 
     Attributes:
         key: Key of the object.
-        resource_id: Id of the resource; empty while a plan still creates it.
+        resource_id: Id of the resource; empty until it is created.
         origin: How it came to the stack.
         associations: Labels of the object, sorted.
-        is_pending_delete: Whether the object left the package, or the resource was replaced, and the resource could not
-            be deleted yet.
-        policy: What held of the object with the last apply that wrote the entry, as ``services.kinds.policy`` writes
-            it; empty: the defaults.
+        is_pending_delete: Whether the object left the package, or the resource was replaced, and the deletion of the
+            resource has not succeeded yet.
+        policy: The policy of the object at the last apply that wrote the entry, as ``services.kinds.policy`` writes it;
+            empty: the defaults.
     """
 
     key: Key
@@ -381,12 +383,12 @@ class InventoryEntry(NamedTuple):
 
     @property
     def object_key(self) -> Key:
-        """The key of its object, also where another resource has that key since its own one was replaced."""
+        """The key of its object, even if its resource was replaced and the new resource has that key."""
         before = self.key.name.removesuffix(_beside(self.resource_id))
         return self.key._replace(name=before) if self.is_pending_delete and before else self.key
 
     def beside(self, resource_id: str) -> "InventoryEntry":
-        """The entry of a resource that was replaced and is still to be deleted, where another one has the key."""
+        """The entry of a replaced resource that is not deleted yet, beside the entry of the new resource."""
         key = self.key._replace(name=self.key.name + _beside(resource_id))
         return self._replace(key=key, resource_id=resource_id, associations=(), is_pending_delete=True)
 
@@ -398,21 +400,21 @@ def _beside(resource_id: str) -> str:
 @dataclass(frozen=True, slots=True)
 class StackRecord:
     """
-    What the planner and the applier need to know of a stack.
+    The part of a stack that planner and applier need.
 
     Attributes:
-        id: Its id; empty for one that is still to be created, and for none.
+        id: Its id; empty if the stack is not created yet, or if the plan is for no stack.
         target: Where its resources live.
         name: Its name; may be empty.
-        generation: Counts what changed in it.
-        resources: What it owns and uses, sorted by key.
+        generation: Number of changes of its record.
+        resources: The entries of what it owns and uses, sorted by key.
         sources: Names of the sources of the last apply that changed anything.
         revision: Number of its current revision; 0: it has none.
         package_digest: Digest of the package of that revision; empty: it has none.
-        without_baseline: Keys of those of *resources* that have no baseline.
+        without_baseline: Keys of the entries in *resources* that have no baseline.
         policy: Its policy, as ``services.kinds.policy`` accepts it.
-        urls: Addresses that are part of each apply, behind the sources that this names.
-        is_new_nameless: Whether it is a stack without a name that is still to be created.
+        urls: Addresses that are sources of each apply, after the sources of the request.
+        is_new_nameless: Whether it is a stack without a name that is not created yet.
     """
 
     id: str
@@ -430,12 +432,12 @@ class StackRecord:
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a record, or one to be; not so for a plan on behalf of no stack."""
+        """Whether the stack has a record, or will have one; false for a plan for no stack."""
         return bool(self.id or self.name or self.is_new_nameless)
 
 
 class OperationKind(StrEnum):
-    """What a plan, and the operation that runs it, are for; as in plan.proto."""
+    """The purpose of a plan and of the operation that runs it; as in plan.proto."""
 
     APPLY = "APPLY"
     UNINSTALL = "UNINSTALL"
@@ -443,7 +445,7 @@ class OperationKind(StrEnum):
 
 
 class AfterUninstall(StrEnum):
-    """What becomes of a stack after an uninstall; as in plan.proto."""
+    """Whether a stack is kept or deleted after an uninstall; as in plan.proto."""
 
     KEEP = "KEEP"
     DELETE = "DELETE"
@@ -460,7 +462,7 @@ class Verb(Enum):
 
 
 class Undo(Enum):
-    """How a step is taken back (engine.md 3)."""
+    """How a step is undone (engine.md 3)."""
 
     EXACT = "exact"
     RECREATE = "recreate"
@@ -474,8 +476,8 @@ class StepReference:
 
     Attributes:
         pointer: RFC 6901 pointer into the spec.
-        key: The object whose resource is referred to; with an empty name for a resource that no object names.
-        id: The id of that resource; empty while the plan still creates it.
+        key: The object whose resource is referred to; its name is empty if no object stands for the resource.
+        id: The id of that resource; empty until it is created.
     """
 
     pointer: str
@@ -485,10 +487,10 @@ class StepReference:
 
 class Step(NamedTuple):
     """
-    One effect, with all that is needed to do it and to take it back; empty ids are found by key at run time.
+    One effect, with everything needed to perform and to undo it; an empty id is resolved by key at run time.
 
-    References are sorted by pointer: the old ones of what a step updates or deletes, those that one creates or updates
-    is to leave.
+    References are sorted by pointer. ``old_references`` are those before an update or a deletion, ``references`` those
+    after a creation or an update.
     """
 
     number: int
@@ -516,7 +518,7 @@ class DiffStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One difference of two specs or references: an RFC 6901 pointer and JSON texts, empty where nothing is."""
+    """One difference of two specs or references: an RFC 6901 pointer and two JSON texts; empty: there is no value."""
 
     path: str
     old: str
@@ -525,10 +527,11 @@ class FieldChange:
 
 class ResourceDiff(NamedTuple):
     """
-    What the package wants of one object beside what the platform holds.
+    The desired state of one object beside its live state.
 
-    ``old_kind`` is the kind of the resource where that is another one of the family, else empty; ``location`` is where
-    the object stands in its source, None for one that left the package, whose resource refers to ``old_references``.
+    ``old_kind`` is the kind of the resource if it is another kind of the family, else empty. ``location`` is the place
+    of the object in its source; None if the object left the package. ``old_references`` are the references of the
+    resource of such an object.
     """
 
     key: Key
@@ -543,7 +546,7 @@ class ResourceDiff(NamedTuple):
 
 
 class LabelMappingDiff(NamedTuple):
-    """What happens to one association."""
+    """The change of one association."""
 
     status: DiffStatus
     resource: Key
@@ -554,7 +557,7 @@ class LabelMappingDiff(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A resource that no stack owns and that a plan changes or replaces; ``message`` is one sentence about it."""
+    """An unowned resource that a plan changes or replaces; ``message`` is one sentence about it."""
 
     key: Key
     resource_id: str
@@ -563,12 +566,12 @@ class Conflict:
 
 class Organization(NamedTuple):
     """
-    A part of a platform with resources of its own.
+    A tenant of a platform.
 
     Attributes:
-        id: What targets name.
-        name: Name for people.
-        native_id: Id by which the platform's own clients know it; empty: the same.
+        id: The id that targets contain.
+        name: Its display name.
+        native_id: Its id for the platform's own clients; empty: the same.
     """
 
     id: str
@@ -578,11 +581,11 @@ class Organization(NamedTuple):
 
 class Adoption(NamedTuple):
     """
-    A resource that a plan found by its name, and that no stack owned.
+    An unowned resource that a plan found by its name.
 
     Attributes:
         key: The object that it is for.
-        kind: Kind of the resource; another one than that of the object where it is replaced.
+        kind: Kind of the resource; if it is replaced, it may differ from the kind of the object.
         resource_id: Its id.
         display_name: Its name.
     """
@@ -595,7 +598,7 @@ class Adoption(NamedTuple):
 
 class Use(NamedTuple):
     """
-    A resource that another stack has, too, or a label on a resource.
+    A resource, or a label on a resource, that another stack has as well.
 
     Attributes:
         key: The object that it is for.
@@ -613,13 +616,13 @@ class Use(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class RecordChanges:
     """
-    What a plan changes in the record of its stack, once all steps are done.
+    The changes of the record of a stack after all steps of a plan are done.
 
     Attributes:
-        entries: Entries that are new or different, sorted by key.
-        removed: Keys that leave, sorted.
-        staying: Those of *removed* whose resource stays on the platform, as other stacks use it or own it, sorted.
-        staying_labels: Labels that leave the record and stay attached, as the records of other stacks want them,
+        entries: New and changed entries, sorted by key.
+        removed: Keys of removed entries, sorted.
+        staying: The keys in *removed* whose resource stays on the platform because other stacks use or own it, sorted.
+        staying_labels: Labels that leave the record and stay attached because records of other stacks contain them,
             sorted.
     """
 
@@ -631,7 +634,7 @@ class RecordChanges:
 
 @dataclass(frozen=True, slots=True)
 class PlanRemarks:
-    """What there is to say about a plan beside its steps; plan.proto says what each list means."""
+    """The remarks of a plan; plan.proto defines each list."""
 
     missing_env_refs: tuple[str, ...] = ()
     unresolved_env_refs: tuple[str, ...] = ()
@@ -643,12 +646,12 @@ class PlanRemarks:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    Everything an apply needs, and nothing it has to look up again; ``steps`` are sorted by stage.
+    Everything that an apply needs; ``steps`` are sorted by stage.
 
-    A plan for a stack that is still to be created has its name and no id, or ``creates_nameless_stack``; one that
-    leaves no record has none of them. What
-    travels beside it is named by digest: the package that its revision keeps, and baselines of what it does not write.
-    ``untouched_count`` is the number of recorded resources that it leaves alone without comparing them.
+    A plan that creates its stack has the name of the stack and no id, or ``creates_nameless_stack``. A plan for no
+    stack has none of the three. Attachments are stored apart and named by digest: the package of its revision, and the
+    baselines of resources that it does not write. ``untouched_count`` is the number of recorded resources that it
+    neither compares nor changes.
     """
 
     target: Target
@@ -676,21 +679,21 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class PlanDiffs:
-    """The differences that a plan is made of: for each object, and for each association, sorted by key."""
+    """The differences from which a plan is made: per object and per association, sorted by key."""
 
     resources: tuple[ResourceDiff, ...] = ()
     label_mappings: tuple[LabelMappingDiff, ...] = ()
 
 
 class Precondition(Enum):
-    """Whether anybody can write between what is expected and what is written; driver.proto says what each means."""
+    """Whether another writer can come between the check of an expectation and the write; see driver.proto."""
 
     ATOMIC = "atomic"
     READ_FIRST = "read_first"
 
 
 class NameUniqueness(Enum):
-    """What a platform demands of the display names of one kind; driver.proto has the rule of each value."""
+    """The uniqueness rule for display names of one kind; driver.proto defines each value."""
 
     NONE = "none"
     EXACT = "exact"
@@ -704,12 +707,12 @@ _WHITE_SPACE = "".join(map(chr, _SPACES))
 
 
 def _lower(name: str) -> str:
-    """*name* in lower case, letter by letter: ``ß`` stays one letter, and none depends on the one behind it."""
+    """*name* in lower case, letter by letter: each letter maps to one letter, independently of its neighbours."""
     return name.lower() if name.isascii() else "".join(letter.lower()[0] for letter in name)
 
 
 class Identity(Enum):
-    """How an uncertain create is resolved (engine.md 5)."""
+    """How the engine finds the resource of a creation with unknown outcome (engine.md 5)."""
 
     NATIVE = "native"
     NATURAL_KEY = "natural_key"
@@ -719,20 +722,21 @@ class Identity(Enum):
 @dataclass(frozen=True, slots=True)
 class KindTraits:
     """
-    What the engine must know of one kind on one platform.
+    What the engine has to know about one kind on one platform.
 
     Attributes:
         kind: The kind.
-        identity: How an uncertain create is resolved.
-        name_uniqueness: What the platform demands of names; the same for all kinds of one scope.
-        stage: Lower ones are created first and removed last.
-        delete_undo: How a deletion is taken back.
-        immutable_paths: Pointers to what cannot change; a change is a replacement.
+        identity: How the resource of a creation with unknown outcome is found.
+        name_uniqueness: The rule for display names; the same for all kinds of one scope.
+        stage: Kinds with lower stages are created first and deleted last.
+        delete_undo: How a deletion is undone.
+        immutable_paths: Pointers to fields that cannot change: a change there replaces the resource.
         set_paths: Pointers to lists whose order has no meaning.
         labelled: Whether labels can be attached.
-        name_scope: Kinds that share their unique names have the same; empty: a scope of its own.
-        sensitive_paths: Pointers to credentials, where no text is accepted but only the name of a secret.
-        costly_listing: Whether known resources are read rather than all listed; only where names may repeat.
+        name_scope: The scope in which names are unique; empty: the kind is its own scope.
+        sensitive_paths: Pointers to credentials; only references to secrets are accepted there.
+        costly_listing: Whether the planner reads recorded resources by id instead of listing all; only for kinds whose
+            names may repeat.
     """
 
     kind: str
@@ -749,7 +753,7 @@ class KindTraits:
 
     @property
     def scope(self) -> str:
-        """What unique names are unique in."""
+        """The scope in which names are unique."""
         return self.name_scope or self.kind
 
     def unique_name(self, display_name: str) -> str | None:
@@ -767,16 +771,16 @@ class KindTraits:
                 return _lower(display_name.strip(_WHITE_SPACE))
 
     def written_secrets(self, spec: Spec) -> list[str]:
-        """The sensitive paths at which *spec* has something else than nothing or the name of a secret."""
+        """The sensitive paths at which *spec* has a value that is not a reference to a secret."""
         return [path for path in self.sensitive_paths if spec.at(path) and not _secret_key(spec.at(path))]
 
     def secret_keys(self, spec: Spec) -> set[str]:
-        """Keys of the secrets that *spec* names at the sensitive paths."""
+        """Keys of the secrets that *spec* refers to at the sensitive paths."""
         return {key for path in self.sensitive_paths if (key := _secret_key(spec.at(path)))}
 
 
 def _secret_key(value: Any) -> str:
-    """The key of the secret that *value* names; empty when it names none."""
+    """The key of the secret that *value* refers to; empty if it is not such a reference."""
     match value:
         case {"secretRef": {"key": str(key), **more}, **others} if not more and not others:
             return key
@@ -787,17 +791,17 @@ def _secret_key(value: Any) -> str:
 @dataclass(frozen=True, slots=True)
 class PlatformTraits:
     """
-    What a driver says of its platform.
+    What a driver declares about its platform.
 
     Attributes:
-        platform: What kind of platform it is.
+        platform: The type of platform.
         version: Its version.
-        kinds: What the engine must know of each kind, by kind.
+        kinds: The traits of each kind, by kind.
         max_batch_size: Most mutations in one batch.
         max_concurrency: Most batches at the same time.
-        fences: Whether it refuses fencing tokens older than the newest it has seen.
-        holds_secrets: Whether it holds secrets.
-        precondition: How it holds a resource to what is expected.
+        fences: Whether it refuses fencing tokens lower than the highest that it has seen.
+        holds_secrets: Whether it stores secrets.
+        precondition: How it checks expectations.
     """
 
     platform: str
@@ -810,25 +814,26 @@ class PlatformTraits:
     precondition: Precondition = Precondition.READ_FIRST
 
     def compared(self, kind: str, spec: Spec) -> tuple[str, str]:
-        """The kind of a resource, and its display name in the form in which the platform compares it."""
+        """The kind of a resource, and its display name in the form that the platform compares."""
         return kind, self.kinds[kind].compared_name(spec.display_name)
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
     """
-    What a plan is to reach.
+    The desired state that a plan is made for, with the options of its request.
 
     Attributes:
-        package: What is wanted; empty to remove everything.
-        skip: Keys to leave out; an empty name stands for all of the kind.
-        is_end: Whether the stack is uninstalled: what it adopted then stays on the platform (engine.md 9, on_delete).
-        then: What becomes of the stack when it is uninstalled.
-        secret_keys: Keys of the secrets that are given with the apply.
-        allow_replace: Whether what no stack owns may be deleted, to be created anew.
-        allow_empty: Whether a package without objects may take all from a stack.
-        rollback_of: The revision that the package is of; 0: of none.
-        is_for_nameless: Whether nobody named the stack: then nothing leaves it, and what other stacks own is refused.
+        package: The desired objects; empty: everything is removed.
+        skip: Keys to skip; an empty name stands for all objects of the kind.
+        is_end: Whether the stack is uninstalled: adopted resources then stay on the platform (engine.md 9, on_delete).
+        then: Whether an uninstall keeps the stack.
+        secret_keys: Keys of the secrets that the apply will supply.
+        allow_replace: Whether unowned resources may be replaced.
+        allow_empty: Whether a package without objects may remove all resources of a stack.
+        rollback_of: The revision whose package this is; 0: none.
+        is_for_nameless: Whether the request names no stack: then nothing is removed, and resources of other stacks are
+            refused.
     """
 
     package: Package
@@ -843,14 +848,14 @@ class Desired:
 
     @property
     def operation_kind(self) -> OperationKind:
-        """What the operation is for that reaches it."""
+        """The kind of the operation that applies it."""
         if self.is_end:
             return OperationKind.UNINSTALL
         return OperationKind.ROLLBACK if self.rollback_of else OperationKind.APPLY
 
     @property
     def deletes_stack(self) -> bool:
-        """Whether the stack goes away with what it owns."""
+        """Whether the stack is deleted with its resources."""
         return self.is_end and self.then is AfterUninstall.DELETE
 
     def skips(self, key: Key) -> bool:
@@ -858,7 +863,7 @@ class Desired:
         return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)
 
     def skips_entry(self, entry: InventoryEntry) -> bool:
-        """Whether what is recorded as *entry* stays as it is, also a resource that waits to be deleted."""
+        """Whether *entry* is skipped; an entry with a pending deletion is skipped with its object."""
         return bool(self.skip) and (self.skips(entry.key) or self.skips(entry.object_key))
 
 

@@ -1,1 +1,1 @@
-"""One folder for each driver, and what is the same for all of them; docs/drivers.md says how to add one."""
+"""One folder for each driver, and the code that all drivers share; docs/drivers.md says how to add a driver."""

@@ -29,10 +29,10 @@ async def opened(
     """
     The driver of *platform*, with its files in the folder of *settings*.
 
-    *ids* draws what is random, *clock* tells the time of day; *rows* are those of the platforms file.
+    *ids* draws random values, *clock* is the time of day, and *rows* are the rows of the platforms file.
 
     Raises:
-        OptionsInvalid: The driver cannot take the options, or one of *rows* has the same data.
+        OptionsInvalid: The driver does not accept the options, or one of *rows* uses the same data.
         CannotServe: A file cannot be opened.
     """
     refuse_shared_place(platform, rows, settings.data)
@@ -41,15 +41,15 @@ async def opened(
 
 
 class DriverElsewhere(Exception):
-    """The row of a platform names no driver, as somebody else runs it."""
+    """The row of a platform names no driver, because its driver is run outside this installation."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """
-    Serve the platform that *arguments* name, where PKGER_LISTEN or its row says.
+    Serve the platform that *arguments* name, at the address in PKGER_LISTEN or in its row.
 
     Raises:
-        SystemExit: There is no such platform, its driver is run by somebody else, or cannot serve.
+        SystemExit: There is no such platform, its driver is not run here, or the driver cannot serve.
     """
     parser = argparse.ArgumentParser(prog="python -m services.drivers", description="Serve one platform.")
     parser.add_argument("platform", nargs="?", default=DEFAULT_PLATFORM, help=f"its name ({DEFAULT_PLATFORM})")
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def server_of(name: str, settings: Settings) -> Server:
     """
-    What runs the driver of the platform *name*, where its row says.
+    The server that runs the driver of the platform *name*, at the address in its row.
 
     Raises:
         PlatformUnknown: There is no such platform.

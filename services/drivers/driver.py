@@ -1,4 +1,4 @@
-"""What a driver is: one platform behind values of Python, without messages and without gRPC."""
+"""The driver contract: one platform in terms of Python values, without proto messages and without gRPC."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,61 +15,62 @@ class Driver(Protocol):
     """
     Reads and changes the resources of one platform, whole kinds and whole batches at a time.
 
-    A driver never guesses: a write that it cannot vouch for is ``Ambiguous``, and a resource that it cannot read is an
-    error, never absent. ``docs/drivers.md`` says what it promises. Errors are those of ``services.core.errors``, such
-    as ``ServiceUnavailable`` for a platform that does not answer; any other exception is a defect of the driver.
+    A driver never guesses. A write whose effect it cannot confirm is ``Ambiguous``; a resource that it cannot read is
+    an error, never absent. ``docs/drivers.md`` states the whole contract. A driver raises the errors of
+    ``services.core.errors``, such as ``ServiceUnavailable`` for a platform that does not answer. Any other exception
+    is a defect of the driver.
 
-    ``services.drivers.servicer`` serves it, and refuses what no state of the platform could make right. So a driver
-    gets only kinds of its traits, specs that can be read and hold no credentials, labels for what takes labels, and
-    secrets if it holds secrets.
+    ``services.drivers.servicer`` serves the driver, and refuses requests that are invalid in every state of the
+    platform. So a driver receives only kinds of its traits, readable specs without credentials, labels on kinds that
+    can have labels, and secrets only if it holds secrets.
     """
 
     async def describe(self) -> PlatformTraits:
         """
-        Say what the platform can do; its ``platform`` is the sort of platform, such as "embedded".
+        Return what the platform can do; ``platform`` in it is the type of platform, such as "embedded".
 
-        Called with every request, so a driver that has to ask the platform remembers the answer.
+        Called with every request, so a driver that has to ask the platform caches the answer.
         """
 
     async def list_resources(self, org: str, kinds: Sequence[str]) -> Iterable[StoredResource]:
-        """List all resources of *kinds*, in any order; the number of calls must not grow with that of resources."""
+        """List all resources of *kinds*, in any order; the number of calls must not grow with their number."""
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> Sequence[StoredResource | None]:
-        """Read the resource of each id, in order; None where there certainly is none of that kind and id."""
+        """Read the resource of each id, in order; None only if there is certainly no resource of that kind and id."""
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
         """
-        Say of each write, in order, how the platform would hold its spec, or why it never would; nothing is written.
+        Return for each write, in order, how the platform would hold its spec, or why it would never accept it.
 
-        Only content is looked at, by the rule that ``mutate`` refuses content by. A reference without id is to a
-        resource that is still to be created. A driver that holds what it is sent gives each spec back.
+        Nothing is written. Only content is checked, by the same rule by which ``mutate`` refuses content. A reference
+        without id is to a resource that is not yet created. A driver that stores specs unchanged returns each spec.
         """
 
     async def secret_keys(self, org: str) -> Iterable[str]:
         """List the keys of all secrets, in any order; not called on a platform that holds none."""
 
     async def orgs(self) -> Sequence[Organization]:
-        """The organisations of the platform; where anybody may name one, those that hold something."""
+        """List the organisations of the platform; if it accepts any name as one, those that hold data."""
 
     async def check(self, org: str) -> PlatformCheck:
         """
-        Look at the platform without writing: does it answer, know the credential of the driver, and let it work.
+        Check the platform without writing: does it answer, accept the credential of the driver, and grant it rights.
 
-        Whatever is wrong is a finding, not an error. *org*: where rights are looked at, as far as they can be told;
-        empty: nowhere.
+        Every problem is a finding, not an error. *org* is the organisation whose rights are checked, as far as that is
+        possible; empty: of none.
         """
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> Sequence[Result]:
         """
-        Carry out a batch, whose items are independent of each other.
+        Perform a batch, whose items are independent of each other.
 
         Args:
             org: Organisation on the platform.
-            fence: The right to write; None for writes on behalf of no stack. A platform that does not fence ignores it.
+            fence: The right to write; None for writes on behalf of no stack. A platform without fencing ignores it.
             batch: At most ``max_batch_size`` mutations.
 
         Returns:
-            One result for each item, in order; ``Done`` of a create and of an update has the resource.
+            One result for each item, in order; the ``Done`` of a create or an update has the resource.
 
         Raises:
             TokenStale: A newer token was seen in the scope of the fence; nothing was written.
@@ -77,11 +78,11 @@ class Driver(Protocol):
 
     async def show_token(self, fence: Fence) -> Fence | None:
         """
-        Refuse everything older than *fence* in its scope from now on; not called on a platform that does not fence.
+        Refuse every token older than *fence* in its scope from now on; not called on a platform without fencing.
 
         Returns:
-            The highest token lower than that of *fence* that the platform has seen in the scope, with its operation;
-            the same when it is shown again. None: there is none.
+            The highest token lower than that of *fence* that the platform has seen in the scope, with its operation.
+            A repeated call returns the same. None: there is none.
 
         Raises:
             TokenStale: A newer token was seen in the scope.
@@ -98,27 +99,27 @@ class OpenDriver(Protocol):
         """
         Open the driver of *platform*.
 
-        *data* is the folder for files of its own, *ids* draws what is random, *clock* tells the time of day.
+        *data* is the folder for its own files, *ids* draws random values, *clock* is the time of day.
 
-        The platform need not answer yet: ``pkger up`` starts the driver whether it does or not.
+        The platform need not answer yet: ``pkger up`` starts the driver in either case.
 
         Raises:
-            OptionsInvalid: The driver cannot take the options of the platform.
+            OptionsInvalid: The driver does not accept the options of the platform.
             OSError: A file cannot be opened.
         """
 
 
 class PlaceOf(Protocol):
     """
-    The function ``place_of`` that such a module may have.
+    The optional function ``place_of`` of a module in ``registry.DRIVERS``.
 
-    With it, two rows of the driver that mean one place are refused. Without it, any two rows of the driver are served.
+    If a module has it, two rows with the same place are refused. Otherwise any two rows of the driver are served.
     """
 
     def __call__(self, platform: Platform, data: Path) -> str:
         """
-        The place at which *platform* keeps its data, the same text for the same place; arguments as of ``OpenDriver``.
+        The place where *platform* keeps its data: equal text for the same place. Arguments as of ``OpenDriver``.
 
         Raises:
-            OptionsInvalid: The driver cannot take the options of the platform.
+            OptionsInvalid: The driver does not accept the options of the platform.
         """

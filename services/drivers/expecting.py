@@ -1,4 +1,4 @@
-"""Whether a resource is what a mutation expects, or what it would leave: the same for every driver (engine.md 11.2)."""
+"""Compares a resource with the expectation of a mutation: the same rule for every driver (engine.md 11.2)."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,9 @@ from services.kinds.comparing import differences
 
 def held_to(item: Update | Delete, held: StoredResource, traits: KindTraits) -> Done | Rejected | None:
     """
-    How *item* ends without being carried out, by what the resource *held* is; None: it is to be carried out.
+    The outcome of *item* if the resource *held* decides it without a write; None: the write is to be performed.
 
-    Call it for what is there, in the act that writes where the platform can, else right before.
+    Call it with the live resource: in the transaction that writes, where the platform has one, else right before.
     """
     expected = item.expected
     if expected is None:

@@ -1,4 +1,4 @@
-"""The words of the driver contract as frozen values, for every driver."""
+"""The terms of the driver contract as frozen values, for every driver."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -20,15 +20,15 @@ class ResourceId(NamedTuple):
 
 class StoredResource(NamedTuple):
     """
-    What a platform holds, ready for the wire.
+    A resource of a platform, ready to be sent.
 
-    Unlike ``core.model.Resource`` it keeps the spec as text: a listing passes on thousands without reading one.
+    Unlike ``core.model.Resource`` it has the spec as text: a list forwards thousands without parsing one.
 
     Attributes:
         spec_json: Canonical JSON text.
         display_name: The name in the spec.
         label_ids: Sorted.
-        references: Sorted by pointer; only to what exists.
+        references: Sorted by pointer; only to existing resources.
     """
 
     id: ResourceId
@@ -41,9 +41,9 @@ class StoredResource(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Create:
     """
-    Make a resource; an empty ``idempotency_key`` makes another one each time it is sent.
+    Create a resource; with an empty ``idempotency_key``, each repetition creates another one.
 
-    ``references`` are sorted by pointer, one for each.
+    ``references`` are sorted by pointer, at most one for each.
     """
 
     kind: str
@@ -55,9 +55,9 @@ class Create:
 @dataclass(frozen=True, slots=True)
 class Update:
     """
-    Write the whole spec of a resource, and all its ``references``: sorted by pointer, one for each.
+    Write the whole spec of a resource, and all its ``references``: sorted by pointer, at most one for each.
 
-    ``expected`` is what it is to hold before; None: anything.
+    ``expected`` is the state that the resource must have before the write; None: any.
     """
 
     id: ResourceId
@@ -69,9 +69,9 @@ class Update:
 @dataclass(frozen=True, slots=True)
 class Delete:
     """
-    Remove a resource with its label attachments; a label, from everything it is attached to.
+    Delete a resource with its label associations; a label, with its associations to all resources.
 
-    What referred to it refers to nothing any more. ``expected`` as of ``Update``.
+    References to it are removed. ``expected`` as of ``Update``.
     """
 
     id: ResourceId
@@ -96,7 +96,7 @@ class Detach:
 
 @dataclass(frozen=True, slots=True)
 class PutSecret:
-    """Write a secret. Its value is not shown: what is printed ends in a log."""
+    """Write a secret. Its value is left out of the ``repr``, which may get into a log."""
 
     key: str
     value: str = field(repr=False)
@@ -118,8 +118,8 @@ class Done:
     The mutation took effect.
 
     Attributes:
-        resource: What the platform holds after a create or an update.
-        is_replayed: Whether a create made nothing now, as an earlier one with its idempotency key did.
+        resource: The resource as the platform holds it after a create or an update.
+        is_replayed: Whether this create had no effect, because an earlier one with its idempotency key had it.
     """
 
     resource: StoredResource | None = None
@@ -132,11 +132,10 @@ class Rejected:
     The mutation certainly had no effect.
 
     Attributes:
-        reason: Why, for programs; None says so of this sending only.
-        message: Why, for people: one sentence.
-        retry_after: Seconds to wait at least before it is sent again, as the platform asks for patience; None: it does
-            not ask.
-        found: With CHANGED: what is there.
+        reason: The cause, for programs; None: specific to this attempt, a retry may succeed.
+        message: The cause, for people: one sentence.
+        retry_after: Seconds to wait at least before a retry, if the platform throttles; None: it does not.
+        found: With CHANGED: the live resource.
     """
 
     reason: RejectionReason | None
@@ -147,7 +146,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """Nobody knows whether the mutation had an effect; ``retry_after`` as of ``Rejected``."""
+    """Unknown whether the mutation had an effect; ``retry_after`` as of ``Rejected``."""
 
     message: str
     retry_after: float | None = None
@@ -161,8 +160,8 @@ class Fence:
     """
     The right of ``operation`` to write within ``scope``, the id of a stack.
 
-    A higher ``token`` is a newer one. In a scope that ``is_transient`` there is only this operation, which works on
-    behalf of no stack.
+    A higher ``token`` is newer. A scope that ``is_transient`` has only this operation, which works on behalf of no
+    stack.
     """
 
     scope: str

@@ -1,4 +1,4 @@
-"""Reads the options of a row of the platforms file into a dataclass of its driver."""
+"""Reads the options in a row of the platforms file into a dataclass of its driver."""
 
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_type_hints
@@ -9,11 +9,11 @@ from services.rpc.process import CannotServe
 T = TypeVar("T")
 
 _WORDS: dict[Any, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-"""What people write for a type."""
+"""Name of each type in messages."""
 
 
 class OptionsInvalid(CannotServe):
-    """The driver cannot take the options of its platform; the message has every mistake, and no value."""
+    """The driver does not accept the options of its platform; the message lists every problem, and shows no value."""
 
     def __init__(self, platform: Platform, problems: list[str]) -> None:
         super().__init__(f"{platform.row}: {'; '.join(problems)}")
@@ -24,8 +24,8 @@ def read_options(cls: type[T], platform: Platform) -> T:
     Read the options of *platform*.
 
     Args:
-        cls: A dataclass. Its fields are the options of the driver: ``str``, ``int``, ``float`` or ``bool``; one without
-            a default has to be given.
+        cls: A dataclass whose fields are the options of the driver: ``str``, ``int``, ``float`` or ``bool``. A
+            field without a default is required.
         platform: A row of the platforms file.
 
     Raises:
@@ -47,5 +47,5 @@ def read_options(cls: type[T], platform: Platform) -> T:
 
 
 def _is(value: Any, type_: Any) -> bool:
-    # True is an int for Python, and 1 is a number for everybody.
+    # In Python True is an int; and a whole number is valid where a number is expected.
     return type(value) is type_ or (type_ is float and type(value) is int)

@@ -1,4 +1,4 @@
-"""The drivers that this program has, by the name that a row of the platforms file gives them."""
+"""The drivers of this program, by their name in the platforms file."""
 
 import importlib
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -16,7 +16,7 @@ DRIVERS: Mapping[str, str] = {
     "embedded": "services.drivers.embedded.driver",
     "influxdb": "services.drivers.influxdb.driver",
 }
-"""The module of each driver, imported when the driver is opened: one may need what others do without."""
+"""The module of each driver, imported when it is opened, so that it loads only the libraries that it needs."""
 
 
 @asynccontextmanager
@@ -24,16 +24,16 @@ async def opened(
     platform: Platform, data: Path, ids: Ids = MachineIds(), clock: Clock = machine_clock
 ) -> AsyncIterator[Driver]:
     """
-    The driver of *platform*, which has one of ``DRIVERS``, until the block is left.
+    Open the driver of *platform*, which has one of ``DRIVERS``, for the time of the block.
 
     Args:
         platform: A row of the platforms file.
         data: Folder for files of the driver.
-        ids: Draws what is random.
-        clock: Tells the time of day.
+        ids: Draws random values.
+        clock: The time of day.
 
     Raises:
-        OptionsInvalid: The driver cannot take the options of the platform.
+        OptionsInvalid: The driver does not accept the options of the platform.
         CannotServe: A file cannot be opened.
     """
     open_driver: OpenDriver = _module(platform).open_driver
@@ -49,15 +49,15 @@ async def opened(
 
 def refuse_shared_place(platform: Platform, rows: Iterable[Platform], data: Path) -> None:
     """
-    Refuse *platform* if another of the *rows* keeps its data at the same place: one platform would have two names.
+    Refuse *platform* if another of the *rows* has the same place: one platform would have two names.
 
     Args:
         platform: A row of the platforms file, with one of ``DRIVERS``.
-        rows: All rows of the file. Those with other drivers are not compared.
+        rows: All rows of the file; rows with other drivers are ignored.
         data: Folder for files of the driver.
 
     Raises:
-        OptionsInvalid: There is such a row, or the driver cannot take the options of one of its rows.
+        OptionsInvalid: There is such a row, or the driver does not accept the options of one of its rows.
     """
     place_of: PlaceOf | None = getattr(_module(platform), "place_of", None)
     if place_of is None:
@@ -65,7 +65,7 @@ def refuse_shared_place(platform: Platform, rows: Iterable[Platform], data: Path
     place = place_of(platform, data)
     for other in rows:
         if other.driver == platform.driver and other.name != platform.name and place_of(other, data) == place:
-            problem = f"its data would be that of platform {other.name} ({other.source}); a platform has one row"
+            problem = f"it has the same data as platform {other.name} ({other.source}); a platform has one row"
             raise OptionsInvalid(platform, [f"{problem}: remove one, or give one other options"])
 
 

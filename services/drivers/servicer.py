@@ -1,4 +1,4 @@
-"""DriverService on the wire, for any driver."""
+"""The servicer of DriverService, for any driver."""
 
 import logging
 from collections import Counter
@@ -22,7 +22,7 @@ from services.rpc.server import Register
 log = logging.getLogger("pkger.platform")
 
 SERVICES = ("pkger.driver.v1.DriverService",)
-"""Full name, for health and reflection."""
+"""Full name of the service, for health and reflection."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 
 class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
-    """Translates, and leaves the rest to the driver."""
+    """Translates messages and delegates to the driver."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -97,7 +97,7 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
         return response
 
     async def _results(self, org: str, fence: Fence | None, batch: Sequence[Mutation | Rejected]) -> list[Result]:
-        """How each item of *batch* ended; those that are rejected already never get to the driver."""
+        """The outcome of each item of *batch*; items that are already rejected are not sent to the driver."""
         sent = [item for item in batch if not isinstance(item, Rejected)]
         results = await self._driver.mutate(org, fence, sent)
         _expect("results", len(results), len(sent))
@@ -105,24 +105,24 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
 
 
 def register(driver: Driver) -> Register:
-    """What adds DriverService over *driver* to a server."""
+    """Return the function that adds DriverService over *driver* to a server."""
     return partial(driver_pb2_grpc.add_DriverServiceServicer_to_server, DriverServicer(driver))
 
 
 def _in_place(items: Sequence[object], answers: Iterable[Answer]) -> list[Answer | Rejected]:
-    """The answer to each of *items*: the item itself where it is rejected already, else the next of *answers*."""
+    """The answer to each of *items*: the item itself if it is already rejected, else the next of *answers*."""
     given = iter(answers)
     return [item if isinstance(item, Rejected) else next(given) for item in items]
 
 
 def _expect(what: str, given: int, wanted: int) -> None:
-    """Refuse an answer in which it is open what belongs to what."""
+    """Raise on an answer of the wrong length, whose items cannot be matched."""
     if given != wanted:
-        raise ValueError(f"the driver gave {given} {what} for {wanted}")
+        raise ValueError(f"the driver returned {given} {what} for {wanted}")
 
 
 def _counts(request: driver_pb2.MutateRequest, response: driver_pb2.MutateResponse) -> dict[str, Any]:
-    """How many mutations of each verb were asked for, and how many results of each sort were given."""
+    """The numbers of requested mutations by verb, and of results by outcome."""
     verbs = Counter(str(mutation.WhichOneof("change")) for mutation in request.mutations)
     ends = Counter(str(result.WhichOneof("result")) for result in response.results)
     return {"org": request.org, "scope": request.fence.scope, **verbs, **ends}

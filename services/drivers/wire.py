@@ -1,4 +1,4 @@
-"""Values of the driver contract as protobuf messages and back, for every driver."""
+"""Values of the driver contract as proto messages and back, for every driver."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ from services.rpc.convert.operations import rejection_number
 from services.rpc.parts import parts, text_bytes
 
 _ITEM_BYTES = 96
-"""Most bytes that a resource, a label or a reference takes in a message beside its longer texts."""
+"""Most bytes of a resource, a label or a reference in a message, without its longer texts."""
 
 
 def kinds_from_pb(kinds: Collection[str], traits: PlatformTraits) -> list[str]:
@@ -63,7 +63,7 @@ def fence_from_pb(request: driver_pb2.MutateRequest) -> Fence | None:
 
 
 def seen_to_pb(seen: Fence | None) -> driver_pb2.MutateResponse:
-    """The answer to a token that is shown: the one before it."""
+    """The response to a shown token: the token before it."""
     if seen is None:
         return driver_pb2.MutateResponse()
     return driver_pb2.MutateResponse(
@@ -75,14 +75,14 @@ def batch_from_pb(messages: Collection[driver_pb2.Mutation], traits: PlatformTra
     """
     Translate a batch.
 
-    What no state of the platform could make right is rejected here: a kind that it lacks, a spec that is none or holds
-    a credential, a label on what takes none.
+    Items that are invalid in every state of the platform are rejected here: an unknown kind, a spec that is unreadable
+    or holds a credential, a label on a kind that cannot have labels.
 
     Raises:
         RequestInvalid: The batch is larger than the platform allows, or an item names no change.
     """
     if len(messages) > traits.max_batch_size:
-        raise RequestInvalid("mutations", f"{len(messages)} are more than the {traits.max_batch_size} of one batch")
+        raise RequestInvalid("mutations", f"{len(messages)} are more than a batch may have, {traits.max_batch_size}")
     for position, message in enumerate(messages):
         if message.WhichOneof("change") is None:
             raise RequestInvalid(f"mutations[{position}]", "names no change")
@@ -111,7 +111,7 @@ def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> M
 def wanted_from_pb(
     messages: Iterable[driver_pb2.WantedSpec], traits: PlatformTraits
 ) -> list[Create | Update | Rejected]:
-    """Translate specs that are to be written, as the writes that they are for; rejects what ``batch_from_pb`` does."""
+    """Translate wanted specs to the writes that they are for; rejects the same items as ``batch_from_pb``."""
     return [_wanted_from_pb(message, traits) for message in messages]
 
 
@@ -161,7 +161,7 @@ def _write_from_pb(
 def _content_from_pb(
     change: driver_pb2.CreateResource | driver_pb2.UpdateResource | driver_pb2.WantedSpec, traits: KindTraits
 ) -> tuple[Spec, tuple[Reference, ...]] | Rejected:
-    """What a resource is to hold, and to refer to."""
+    """The spec and the references that a resource is to have."""
     try:
         spec = checked_spec(change.spec_json)
     # TypeError: nested deeper than canonical text can be written.
@@ -198,13 +198,13 @@ def resource_fields(resource: StoredResource) -> Any:
 
 
 def chunks_to_pb(resources: Iterable[StoredResource]) -> Iterator[driver_pb2.ListResourcesResponse]:
-    """Cut a listing into chunks of at most 1 MiB, unless a single resource is larger; no resources make no chunk."""
+    """Cut a list into chunks of at most 1 MiB, unless a single resource is larger; no resources make no chunk."""
     for chunk in parts(resources, _resource_bytes):
         yield driver_pb2.ListResourcesResponse(resources=map(resource_fields, chunk))
 
 
 def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
-    """Translate the answer for one id; None says that there certainly is no such resource."""
+    """Translate the answer for one id; None: there is certainly no such resource."""
     if resource is None:
         return driver_pb2.ReadResult(gone=driver_pb2.Gone())
     return driver_pb2.ReadResult(resource=resource_fields(resource))
@@ -213,7 +213,7 @@ def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
 def prepared_to_pb(
     wanted: Iterable[driver_pb2.WantedSpec], prepared: Sequence[Spec | Rejected]
 ) -> driver_pb2.PrepareSpecsResponse:
-    """Translate what would become of the *wanted* specs of a request, one answer for each."""
+    """Translate the prepared spec, or the refusal, of each of the *wanted* specs of a request."""
     fields: Any = [
         {**_prepared_fields(sent, answer), "position": position}
         for position, (sent, answer) in enumerate(zip(wanted, prepared, strict=True))
@@ -228,7 +228,7 @@ def _prepared_fields(sent: driver_pb2.WantedSpec, answer: Spec | Rejected) -> An
 
 
 def results_to_pb(mutations: Iterable[driver_pb2.Mutation], results: Sequence[Result]) -> driver_pb2.MutateResponse:
-    """Translate how the *mutations* of a request ended, one result for each."""
+    """Translate the results of the *mutations* of a request, one for each."""
     fields: Any = [
         {**_result_fields(mutation, result), "position": position}
         for position, (mutation, result) in enumerate(zip(mutations, results, strict=True))
@@ -256,7 +256,7 @@ def _rejected_fields(rejected: Rejected) -> Any:
 
 
 def _done_fields(mutation: driver_pb2.Mutation, resource: StoredResource | None, is_replayed: bool) -> Any:
-    """The id of a created resource, and its spec where the platform does not hold the text that was sent."""
+    """The id of a created resource, and its spec if the platform holds another text than was sent."""
     if resource is None:
         return {}
     creates = mutation.WhichOneof("change") == "create"

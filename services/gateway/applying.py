@@ -2,8 +2,9 @@
 
 import asyncio
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import orjson
@@ -17,15 +18,16 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PkgerError, PlanStale, RequestInvalid, StackMoved
+from services.core.model import Key
 from services.gateway.answers import Answer, Code
-from services.gateway.documents.answer import answer_document, refused_document
+from services.gateway.documents.answer import answer_json, refused_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.progress import PAUSE_SECONDS, Run, to_its_end
 from services.gateway.requests.apply import Apply, read_apply
-from services.gateway.requests.literals import with_references, without_keys
+from services.gateway.requests.literals import Replaced, objects_with_references, with_references
 from services.gateway.requests.templates import Encoding, Template
 from services.gateway.running import Runner
 from services.gateway.services import Services
@@ -34,7 +36,7 @@ from services.gateway.stacks import other_org
 from services.gateway.warnings import warning_headers
 from services.rpc.convert.objects import key_from_pb, target_to_pb
 from services.rpc.convert.values import put_values
-from services.rpc.parsing import parse_package
+from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.plan_parts import JoinedPlan, joined
 
 ATTEMPTS = 3
@@ -87,8 +89,10 @@ class ApplyRoutes:
                 return _refusal(made)
             if wanted.plan_digest not in ("", made.header.digest):
                 raise _other_plan(made.header.digest)
-            new_keys = safe.secrets.keys() - wanted.secrets.keys()
-            return await off_loop(_size(made), _answer, made, 200, wanted.stack_id, org, new_keys)
+            stack_id, new_keys = wanted.stack_id, safe.secrets.keys() - wanted.secrets.keys()
+            # A large package is not kept while the answer to it is made.
+            del wanted, safe
+            return await off_loop(_size(made), _answer, made, 200, stack_id, org, new_keys)
         done = await self._applied(wanted, org, request)
         if isinstance(done, list):
             return _refusal(done)
@@ -173,9 +177,24 @@ class ApplyRoutes:
         places = [(key_from_pb(each.key), each.pointer) for each in parsed.credentials]
         scope, size = f"{org.id}/{wanted.stack_id}", sum(len(template.text) for template in wanted.templates)
         made = await off_loop(size, with_references, wanted.templates, places, wanted.env, scope)
+        if len(made.secrets) < len(set(places)):
+            parsing.view.append(parser_pb2.PACKAGE_VIEW_OBJECTS)
+            made = await self._written_anew(await parse_package(self._services.parser, parsing), places, scope)
         if not made.secrets:
             return None
         return replace(wanted, templates=made.templates, secrets={**wanted.secrets, **made.secrets})
+
+    async def _written_anew(self, parsed: Parsed, places: Sequence[tuple[Key, str]], scope: str) -> Replaced:
+        """What was parsed, as lists of objects with references in place of credentials; none, if it is not valid."""
+        size = sum(len(item.spec_json) for item in parsed.objects)
+        objects, secrets = await off_loop(size, objects_with_references, parsed.objects, places, scope)
+        templates = []
+        for name, items in groupby(objects, lambda item: item.location.source):
+            package = object_pb2.Package(objects=items, sources=[name])
+            rendering = parser_pb2.RenderPackageRequest(package=package, encoding=parser_pb2.ENCODING_JSON)
+            text = await render_package(self._services.parser, rendering)
+            templates.append(Template(name, Encoding.JSON, text, is_generated=True))
+        return Replaced(tuple(templates), secrets)
 
     async def _plan(self, request: planner_pb2.CreatePlanRequest) -> JoinedPlan | list[object_pb2.Violation]:
         stub = PlannerServiceStub(self._services.planner.channel)
@@ -245,8 +264,7 @@ def _source(template: Template) -> parser_pb2.Source:
 
 
 def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
-    document = answer_document(made, stack_id, org.id, is_applied=status == 201)
-    body = orjson.dumps(without_keys(document, new_keys) if new_keys else document)
+    body = answer_json(made, stack_id, org.id, is_applied=status == 201, hidden=new_keys)
     return Answer(status, body, warning_headers(made.remarks.warnings))
 
 
@@ -269,4 +287,5 @@ def _idempotency_key(request: HttpRequest) -> str:
     """Under which id the services know the key that a client sent; empty: it sent none."""
     given = request.headers.get("Idempotency-Key", "")
     # Keys of others are none of a client's business.
-    return hashlib.sha256(f"{request.principal}\n{given}".encode()).hexdigest()[:32] if given else ""
+    text = f"{request.principal}\n{given}".encode(errors="surrogateescape")
+    return hashlib.sha256(text).hexdigest()[:32] if given else ""

@@ -11,7 +11,7 @@ from aiohttp.web import RequestPayloadError
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 
-_GZIP = 16 + zlib.MAX_WBITS
+GZIP = 16 + zlib.MAX_WBITS
 """Tells zlib that there is a header of gzip."""
 
 
@@ -76,7 +76,7 @@ class _Inflated:
         if coding not in ("", "identity", "gzip", "x-gzip"):
             told = f"Content-Encoding: {coding[:40]!r} is not read here; send the body as it is, or with gzip"
             raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told, headers={"Accept-Encoding": "gzip"})
-        self._zlib = zlib.decompressobj(_GZIP) if coding.endswith("gzip") else None
+        self._zlib = zlib.decompressobj(GZIP) if coding.endswith("gzip") else None
         self._limits, self._left = limits, limits.bytes
 
     def add(self, piece: bytes) -> bytes:

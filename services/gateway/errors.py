@@ -41,8 +41,9 @@ BY_REASON: dict[Reason, Code] = {
 
 HINTS: dict[str, str] = {
     Reason.PACKAGE_EMPTY: '"allowEmpty": true',
+    Reason.REQUEST_ID_REUSED: "it stands for an Idempotency-Key; send a new one with other content",
 }
-"""The member of InfluxDB's requests for what the text of an error advises, which names fields of our contracts."""
+"""What the text of an error, which names fields of our contracts, means in requests of InfluxDB's clients."""
 
 SECONDS_UNTIL_RETRY = 1
 

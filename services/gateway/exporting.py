@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -17,10 +17,12 @@ from services.gateway.answers import JSON_TYPE, Answer, Code
 from services.gateway.documents.export import exported_object
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
+from services.gateway.ids import id_of
 from services.gateway.media_types import YAML_TYPES, wants_yaml
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
+from services.gateway.resource_ids import true_ids
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.warnings import warning_headers
@@ -76,6 +78,10 @@ class _Exported:
                 self.pieces.append(message.text)
 
 
+class _Nowhere(Problem):
+    """No organisation has some of the resources."""
+
+
 class ExportRoutes:
     """The handler."""
 
@@ -88,8 +94,7 @@ class ExportRoutes:
             told = f"{request.media_type[:100]!r} is not read here; send application/json"
             raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told)
         wanted = read_export(await request.body(), request.media_type)
-        parts = await self._parts(wanted)
-        exported = await asyncio.gather(*map(self._exported, parts))
+        wanted, exported = await self._gathered(wanted)
         warnings = [warning for each in exported for warning in each.warnings]
         is_yaml = wants_yaml(request.headers.get("Accept", ""))
         pieces = [each.pieces for each in exported]
@@ -99,6 +104,32 @@ class ExportRoutes:
             log.info("left out of an export", extra={"warning": warning.text})
         headers = warning_headers([warning.text for warning in warnings])
         return Answer(200, body, headers, YAML_TYPE if is_yaml else JSON_TYPE)
+
+    async def _gathered(self, wanted: Export) -> tuple[Export, list[_Exported]]:
+        """
+        All parts of an export, and what they are of: single resources by their true ids.
+
+        Raises:
+            Problem: Something is not there, or cannot be an id.
+        """
+        try:
+            return wanted, await self._exported_parts(wanted)
+        except (ResourceNotFound, _Nowhere):
+            ids = (
+                await true_ids(self._stacks, await self._orgs.all())
+                if any(each.id for each in wanted.resources)
+                else {}
+            )
+            true = replace(wanted, resources=[replace(each, id=ids.get(each.id, each.id)) for each in wanted.resources])
+            if list(true.resources) == list(wanted.resources):
+                for each in wanted.resources:
+                    if each.id:
+                        id_of(each.id, "resources[].id")
+                raise
+        return true, await self._exported_parts(true)
+
+    async def _exported_parts(self, wanted: Export) -> list[_Exported]:
+        return await asyncio.gather(*map(self._exported, await self._parts(wanted)))
 
     async def _parts(self, wanted: Export) -> list[_Part]:
         """The calls that an export takes: one for each organisation, and for each filter."""
@@ -132,7 +163,7 @@ class ExportRoutes:
         found = await asyncio.gather(*(self._there(org, resources) for org in orgs))
         missing = [str(each) for each in resources if not any(each in there for there in found)]
         if missing:
-            raise Problem(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
+            raise _Nowhere(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
         return [(org, there) for org, there in zip(orgs, found, strict=True) if there]
 
     async def _there(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
@@ -143,8 +174,8 @@ class ExportRoutes:
             # Most organisations have nothing of what is asked for, and are asked once.
             if len(resources) == 1 or error.metadata.get("count") == str(len(resources)):
                 return []
-            alone = [await self._there(org, [each]) for each in resources]
-            return [each for found in alone for each in found]
+            half = len(resources) // 2
+            return [*await self._there(org, resources[:half]), *await self._there(org, resources[half:])]
         return list(resources)
 
     async def _exported(self, part: _Part) -> _Exported:

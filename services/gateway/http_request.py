@@ -24,7 +24,7 @@ class HttpRequest:
         own_headers: Headers that every answer to it has.
         principal: Name of who asks; empty where nobody needs a token.
         parameters: Those of its path.
-        give_place_back: Lets another request begin, as this one streams from now on.
+        follow: Takes a place among the streams that follow what happens, and lets another request begin.
         gone: Set when the client has left, so that nobody waits for the answer.
         stopping: Set when the server stops: a stream without an end has to end.
     """
@@ -35,7 +35,7 @@ class HttpRequest:
     own_headers: Mapping[str, str]
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    give_place_back: Callable[[], None] = lambda: None
+    follow: Callable[[], None] = lambda: None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -78,6 +78,11 @@ class HttpRequest:
         """Headers of every answer, for a handler that prepares its response itself."""
         return dict(self.own_headers)
 
-    def is_streaming(self) -> None:
-        """Give the place among the requests at a time back, as the answer is a stream that may take hours."""
-        self.give_place_back()
+    def is_following(self) -> None:
+        """
+        Go over to the streams, as the answer may take hours.
+
+        Raises:
+            Problem: There are too many of them.
+        """
+        self.follow()

@@ -1,4 +1,4 @@
-"""Ids in requests: 16 hex digits, not all of them zero."""
+"""Ids in requests: 16 hex digits, not all of them zero; those of resources are what their platform makes them."""
 
 import re
 
@@ -8,6 +8,9 @@ from services.gateway.errors import Problem
 _ID = re.compile("[0-9a-fA-F]{16}")
 
 _ZERO = "0" * 16
+
+_LONGEST = 1000
+"""Characters of the id of a resource."""
 
 
 def is_id(text: str) -> bool:
@@ -29,3 +32,15 @@ def id_of(text: str, where: str) -> str:
     if not is_id(text):
         raise Problem(Code.INVALID, f"{where}: {text[:60]!r} is no id; an id has 16 hex digits, not all of them zero")
     return text.lower()
+
+
+def resource_id_of(text: str, where: str) -> str:
+    """
+    The id of a resource that *text* is, in lower case where it is 16 hex digits.
+
+    Whether any other text is an id, its platform knows: what it does not know is refused as none later (``id_of``).
+
+    Raises:
+        Problem: It is none for sure.
+    """
+    return text if 0 < len(text) <= _LONGEST and not _ID.fullmatch(text) else id_of(text, where)

@@ -34,7 +34,7 @@ class OriginRules:
             return Problem(Code.INVALID, told, status=421)
         if origin in self.origins:
             return None
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _host_of(origin) != host.lower():
             return _foreign(f"from {origin[:100]!r}")
         # A link to this server is followed, whoever has it; it has no effect.
         is_link = method in ("GET", "HEAD") and headers.get("Sec-Fetch-Mode") == "navigate"
@@ -69,6 +69,14 @@ class OriginRules:
         except ValueError:
             return False
         return is_loopback(name) or name in self.hosts or host.lower() in self.hosts
+
+
+def _host_of(origin: str) -> str | None:
+    """The host of an origin, with its port, in lower case; None: it is no origin."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def is_loopback(name: str) -> bool:

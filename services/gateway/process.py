@@ -20,7 +20,7 @@ from services.gateway.table import routes
 from services.machine import leave_no_core
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.log import log_to_stderr
-from services.rpc.parent import tell_listening, tell_problem
+from services.rpc.parent import report_listening, report_problem
 from services.rpc.process import CannotServe, collect_seldom
 from services.settings import GRACE_SECONDS, load
 
@@ -53,7 +53,12 @@ async def opened(
             routes(services, organisations, pkger),
             tokens,
             OriginRules(settings.origins, settings.hosts, settings.is_on_loopback or bool(settings.hosts)),
-            Limits(BodyLimits(settings.body_bytes, settings.body_seconds), settings.header_seconds, settings.requests),
+            Limits(
+                BodyLimits(settings.body_bytes, settings.body_seconds),
+                settings.header_seconds,
+                settings.requests,
+                settings.streams,
+            ),
             settings.base_path,
             pkger,
         )
@@ -89,7 +94,7 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
     try:
         asyncio.run(_serve(settings, load(environ).addresses))
     except (OSError, CannotServe) as error:
-        tell_problem(str(error))
+        report_problem(str(error))
         log.critical("cannot serve", extra={"service": "http", "problem": str(error)})
         sys.exit(1)
 
@@ -101,7 +106,7 @@ async def _serve(settings: GatewaySettings, addresses: Mapping[str, str]) -> Non
     if parent := os.environ.get("PKGER_PARENT_PIPE"):
         loop.add_reader(int(parent), stop.set)
     async with opened(settings, addresses) as site, serving_http(site, settings.listen, GRACE_SECONDS) as address:
-        tell_listening()
+        report_listening()
         log.info("serving", extra={"service": "http", "address": address})
         if not site.tokens.are_needed:
             told = "no tokens are configured: whoever reaches this address may change everything (PKGER_HTTP_TOKENS)"

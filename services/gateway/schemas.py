@@ -576,7 +576,7 @@ SCHEMAS: dict[str, Schema] = {
                 _list(
                     _object(
                         "A resource to take in.",
-                        {"kind": _KIND_WORD, "resourceID": _ID},
+                        {"kind": _KIND_WORD, "resourceID": _text("its id", examples=[ID_EXAMPLE])},
                         {"templateMetaName": _or_null(_text("metadata.name of its object"))},
                     )
                 )

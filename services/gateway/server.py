@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import hdrs, web
@@ -13,10 +14,11 @@ from aiohttp.web_protocol import RequestHandler
 
 from services.core.errors import PkgerError
 from services.gateway.answers import Answer, Code
-from services.gateway.bodies import BodyLimits
+from services.gateway.bodies import GZIP, BodyLimits
 from services.gateway.credentials import Tokens
 from services.gateway.errors import Problem, error_answer, influx_form, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
+from services.gateway.off_loop import MUCH
 from services.gateway.origins import OriginRules
 from services.gateway.routes import Access, ErrorForm, Found, Routes
 from services.machine import Ids, MachineIds
@@ -27,6 +29,9 @@ log = logging.getLogger("pkger.http")
 
 COMPRESSED_FROM = 1024
 """Bytes from which on an answer is compressed for clients that read that."""
+
+COMPRESSION = 1
+"""Level of zlib: documents become a fourteenth; a better level makes them a quarter smaller in three times the time."""
 
 KEEP_ALIVE_SECONDS = 75.0
 """How long a connection without requests stays open: longer than reverse proxies keep theirs."""
@@ -46,11 +51,13 @@ class Limits:
         body: What a body may take.
         header_seconds: The time for the headers of a request.
         requests: Requests at a time.
+        streams: Streams at a time that follow what happens, beside those requests.
     """
 
     body: BodyLimits
     header_seconds: float = 10
     requests: int = 100
+    streams: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +168,7 @@ class _Connection(RequestHandler):
         told = "this is no request of HTTP, or its headers are too large (8 KiB each)"
         problem = Problem(Code.INVALID, told) if status < 500 else Problem(Code.INTERNAL_ERROR, "a defect of pkger")
         log.info("malformed request", extra={"status": problem.status, "cause": type(exc).__name__})
-        response = _response(error_answer(problem, influx_form(problem, "")), {}, "")
+        response = _response(error_answer(problem, influx_form(problem, "")), {})
         response.force_close()
         return response
 
@@ -195,12 +202,47 @@ class _Server(web.Server):
         )
 
 
+class _Places:
+    """Places for so many at a time."""
+
+    def __init__(self, most: int, seconds: int, told: str) -> None:
+        """
+        Args:
+            most: How many there are.
+            seconds: After which somebody who got none should ask again.
+            told: What has them, behind their number.
+        """
+        self._most, self._seconds, self._told = most, seconds, told
+        self._taken = 0
+
+    def take(self) -> None:
+        """
+        Take one.
+
+        Raises:
+            Problem: There is none.
+        """
+        if self._taken >= self._most:
+            told = f"{self._taken} {self._told}"
+            raise Problem(Code.UNAVAILABLE, told, headers=retry_after(self._seconds))
+        self._taken += 1
+
+    def give_back(self) -> None:
+        """Give one back that was taken."""
+        self._taken -= 1
+
+
 class _Chain:
     """What happens to a request before its handler, and to the answer behind it."""
 
     def __init__(self, site: Site, ids: Ids) -> None:
         self._site, self._ids = site, ids
-        self._running = 0
+        self._requests = _Places(
+            site.limits.requests, 1, "requests are being answered, and no more at a time (PKGER_HTTP_MAX_REQUESTS)"
+        )
+        self._streams = _Places(
+            site.limits.streams, 10, "streams follow what happens, and no more at a time (PKGER_HTTP_MAX_STREAMS)"
+        )
         self.stopping = asyncio.Event()
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -217,7 +259,7 @@ class _Chain:
         found, response = None, None
         try:
             found, answer = await self._answer(request)
-            response = answer if isinstance(answer, web.StreamResponse) else _answered(answer, request)
+            response = answer if isinstance(answer, web.StreamResponse) else await _answered(answer, request)
             if not response.prepared:
                 await response.prepare(http)
             await response.write_eof()
@@ -260,31 +302,29 @@ class _Chain:
         return found, await self._handled(found, request)
 
     async def _handled(self, found: Found, request: HttpRequest) -> Answer | web.StreamResponse:
-        """The answer of a handler, in one of the places for requests at a time."""
-        if self._running >= self._site.limits.requests and found.route.access is not Access.OPEN:
-            told = f"{self._running} requests are being answered, and no more at a time (PKGER_HTTP_MAX_REQUESTS)"
-            return _told(Problem(Code.UNAVAILABLE, told, headers=retry_after(1)), request, found.route.form)
-        self._running += 1
-        has_place = True
+        """The answer of a handler, in one of the places for requests at a time, or for streams."""
+        with ExitStack() as held:
 
-        def give_place_back() -> None:
-            nonlocal has_place
-            self._running -= has_place
-            has_place = False
+            def follow() -> None:
+                self._streams.take()
+                # The place among the requests.
+                held.close()
+                held.callback(self._streams.give_back)
 
-        request.give_place_back = give_place_back
-        try:
-            return await found.route.handle(request)
-        except ConnectionError:
-            # The client is gone.
-            raise
-        except Exception as error:
-            problem = problem_of(error, request.id)
-            if problem.code is Code.INTERNAL_ERROR and not isinstance(error, Problem | PkgerError):
-                log.exception("request failed", extra={"route": found.route.path})
-            return _told(problem, request, found.route.form)
-        finally:
-            give_place_back()
+            request.follow = follow
+            try:
+                if found.route.access is not Access.OPEN:
+                    self._requests.take()
+                    held.callback(self._requests.give_back)
+                return await found.route.handle(request)
+            except ConnectionError:
+                # The client is gone.
+                raise
+            except Exception as error:
+                problem = problem_of(error, request.id)
+                if problem.code is Code.INTERNAL_ERROR and not isinstance(error, Problem | PkgerError):
+                    log.exception("request failed", extra={"route": found.route.path})
+                return _told(problem, request, found.route.form)
 
     def _preflight(self, request: HttpRequest) -> Answer:
         headers = self._site.origins.preflight_headers(
@@ -323,17 +363,26 @@ def _told(problem: Problem, request: HttpRequest, form: ErrorForm = influx_form)
     return error_answer(problem, form(problem, request.id))
 
 
-def _answered(answer: Answer, request: HttpRequest) -> web.Response:
-    return _response(answer, request.own_headers, request.headers.get(hdrs.ACCEPT_ENCODING, ""))
+async def _answered(answer: Answer, request: HttpRequest) -> web.Response:
+    headers = request.own_headers
+    if len(answer.body) >= COMPRESSED_FROM and _reads_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, "")):
+        answer = replace(answer, body=await _compressed(answer.body))
+        headers = {**headers, hdrs.CONTENT_ENCODING: "gzip"}
+    return _response(answer, headers)
 
 
-def _response(answer: Answer, own_headers: "dict[str, str] | Any", accepted: str) -> web.Response:
+async def _compressed(body: bytes) -> bytes:
+    """*body* as gzip; zlib works beside Python, so that a thread of its own makes nobody wait."""
+    if len(body) < MUCH:
+        return zlib.compress(body, COMPRESSION, GZIP)
+    return await asyncio.to_thread(zlib.compress, body, COMPRESSION, GZIP)
+
+
+def _response(answer: Answer, own_headers: Mapping[str, str]) -> web.Response:
     headers = {**own_headers, **answer.headers}
     if answer.body or answer.status not in (204, 304):
         headers["Content-Type"] = answer.media_type
     response = web.Response(status=answer.status, body=answer.body or None, headers=headers)
-    if len(answer.body) >= COMPRESSED_FROM and _reads_gzip(accepted):
-        response.enable_compression(web.ContentCoding.gzip)
     if headers.get("Connection") == "close":
         response.force_close()
     return response

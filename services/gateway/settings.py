@@ -30,6 +30,7 @@ class GatewaySettings:
         body_seconds: The time between two pieces of a body.
         header_seconds: The time for the headers of a request.
         requests: Requests at a time.
+        streams: Streams at a time that follow what happens.
     """
 
     listen: str
@@ -43,6 +44,7 @@ class GatewaySettings:
     body_seconds: int = 60
     header_seconds: int = 10
     requests: int = 100
+    streams: int = 100
 
     @property
     def is_on_loopback(self) -> bool:
@@ -57,7 +59,8 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     ``PKGER_LISTEN``, or else ``PKGER_HTTP_ADDRESS``, is where the server binds; ``PKGER_HTTP_TOKENS`` a file of tokens;
     ``PKGER_HTTP_ORGS`` the organisations (``NAME=PLATFORM/ORG,...``); ``PKGER_HTTP_HOSTS`` and ``PKGER_HTTP_ORIGINS``
     lists; ``PKGER_HTTP_BASE_PATH`` a path; ``PKGER_MAX_BYTES`` and a tenth is the limit of bodies;
-    ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_HEADER_SECONDS`` and ``PKGER_HTTP_BODY_SECONDS`` are whole numbers.
+    ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_MAX_STREAMS``, ``PKGER_HTTP_HEADER_SECONDS`` and
+    ``PKGER_HTTP_BODY_SECONDS`` are whole numbers.
 
     Raises:
         SettingInvalid: One of them cannot be.
@@ -75,6 +78,7 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
         body_seconds=_number(environ, "PKGER_HTTP_BODY_SECONDS", 60),
         header_seconds=_number(environ, "PKGER_HTTP_HEADER_SECONDS", 10),
         requests=_number(environ, "PKGER_HTTP_MAX_REQUESTS", 100),
+        streams=_number(environ, "PKGER_HTTP_MAX_STREAMS", 100),
     )
 
 

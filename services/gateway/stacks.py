@@ -13,6 +13,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PkgerError, RequestInvalid, ResourceNotFound, StackNotFound
 from services.gateway.answers import Answer, Code, json_answer
+from services.gateway.documents.ids import hex_id
 from services.gateway.documents.stack import stack_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
@@ -20,14 +21,12 @@ from services.gateway.ids import id_of
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.progress import to_its_end
 from services.gateway.requests.stacks import Addition, Update, read_creation, read_listing, read_org, read_update
+from services.gateway.resource_ids import READ_AT_ONCE, true_ids
 from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.kinds.registry import KINDS, family_of, kinds_meant
 from services.rpc.convert.objects import target_to_pb
-
-READ_AT_ONCE = 16
-"""Stacks that one request reads at the same time."""
 
 
 class StackRoutes:
@@ -70,7 +69,7 @@ class StackRoutes:
         imported: list[object_pb2.ObjectKey] = []
         try:
             for addition in await self._new_additions(stack, wanted.additions):
-                imported.append(await self._import(ref, addition))
+                imported.append(await self._import(ref, addition, org))
             updated = await self._services.stack.call(self._stub.UpdateStack, _update_request(ref, stack, wanted))
         except (PkgerError, Problem):
             for key in imported:
@@ -124,7 +123,7 @@ class StackRoutes:
         if not additions:
             return []
         _, entries = await self._reader.record(stack)
-        there = {(entry.key.kind, entry.resource_id) for entry in entries}
+        there = {(entry.key.kind, each) for entry in entries for each in (entry.resource_id, hex_id(entry.resource_id))}
         names = {(family_of(entry.key.kind), entry.key.name) for entry in entries}
         return [
             replace(each, name="") if (family_of(kinds_meant(each.kind)[0]), each.name) in names else each
@@ -132,7 +131,7 @@ class StackRoutes:
             if not any((kind, each.resource_id) in there for kind in kinds_meant(each.kind))
         ]
 
-    async def _import(self, ref: object_pb2.StackRef, addition: Addition) -> object_pb2.ObjectKey:
+    async def _import(self, ref: object_pb2.StackRef, addition: Addition, org: Organisation) -> object_pb2.ObjectKey:
         """
         Take a resource into a stack; the key of its object.
 
@@ -147,6 +146,11 @@ class StackRoutes:
         try:
             return (await applier.call(stub.ImportResource, request)).entry.key
         except (ResourceNotFound, RequestInvalid) as error:
+            if isinstance(error, ResourceNotFound):
+                # What it is in answers is none any more here, so this ends.
+                if true := (await true_ids(self._reader, [org])).get(addition.resource_id):
+                    return await self._import(ref, replace(addition, resource_id=true), org)
+                id_of(addition.resource_id, "additionalResources[].resourceID")
             raise Problem(
                 Code.UNPROCESSABLE_ENTITY, f"additionalResources: {error}", reason=error.reason, metadata=error.metadata
             ) from error

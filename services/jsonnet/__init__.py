@@ -1,1 +1,1 @@
-"""Evaluates Jsonnet in a process of its own, with bounds on memory and time, and on what it can read."""
+"""Evaluates Jsonnet in a separate process, with limits on memory, time and files."""

@@ -1,7 +1,7 @@
 """
-The process that evaluates one program: a request on standard input, an answer on standard output, both JSON.
+The process that evaluates one program: a request on standard input, a response on standard output, both JSON.
 
-Nothing that the program does can harm the process that asked: it may only run out of what this one limits.
+The program cannot harm the parent process. It can only exhaust the limits of this process.
 """
 
 import contextlib
@@ -16,11 +16,11 @@ from services.jsonnet.evaluators import Evaluator, ProgramFaulty, program
 from services.jsonnet.imports import Imports
 
 OUT_OF_MEMORY = 12
-"""Exit status of a process that could not even say so."""
+"""Exit status of a process without enough memory to write a response."""
 
 
 def main() -> None:
-    """Answer, and end without cleaning up: what a program built may be too deep to take down."""
+    """Answer and exit without cleanup: the result of a program may be nested too deeply to be freed."""
     try:
         answer = json.dumps(_answer(json.load(sys.stdin.buffer)), ensure_ascii=False)
         sys.stdout.buffer.write(answer.encode(errors="replace"))
@@ -38,7 +38,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         result = evaluate(request["text"], Imports(request["folder"], request["bytes"]))
     except ProgramFaulty as faulty:
         return {"fault": faulty.fault}
-    # No text in JSON holds a line break, so this is only the indentation: the larger part of deep results.
+    # No string in JSON holds a line break, so this removes only indentation: most of the text of deep results.
     compact = re.sub(r"\n *", "", result)
     if len(compact.encode(errors="replace")) > request["bytes"]:
         return {"too_large": True}
@@ -46,7 +46,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _limit(memory: int, cpu_seconds: int) -> None:
-    """Limit this process as far as the system can; the process that asked has a clock as well."""
+    """Limit this process as far as the system allows; the parent process has a timeout as well."""
     for name, limit in (
         ("RLIMIT_AS", memory),
         ("RLIMIT_CPU", cpu_seconds),
@@ -54,7 +54,7 @@ def _limit(memory: int, cpu_seconds: int) -> None:
         ("RLIMIT_FSIZE", 0),
         ("RLIMIT_NOFILE", 16),
     ):
-        # Not every system has each, and some have one but refuse to set it.
+        # Some systems lack some of these limits, or refuse to set one.
         with contextlib.suppress(AttributeError, OSError, ValueError):
             kind = getattr(resource, name)
             _, hard = resource.getrlimit(kind)

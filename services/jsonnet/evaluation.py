@@ -1,4 +1,4 @@
-"""Evaluates a Jsonnet program in a child process, and explains how that ended."""
+"""Evaluates a Jsonnet program in a child process, and translates its outcome."""
 
 import asyncio
 import contextlib
@@ -19,21 +19,21 @@ from services.jsonnet.child import OUT_OF_MEMORY
 from services.jsonnet.evaluators import Evaluator, preferred
 
 _CHILD = ("-I", "-B", "-m", "services.jsonnet.child")
-"""Isolated: neither the environment nor the working directory can bring in a module of somebody else."""
+"""Isolated: neither environment variables nor the working directory can add a module."""
 
 _STDERR = 2
 
-_LAST_WORDS = 4096
-"""Bytes of standard error that are kept; programs can write any number there."""
+_STDERR_BYTES = 4096
+"""Bytes of standard error that are kept, from its end; a program can write without limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """
-    How much the evaluation of one program may take.
+    Limits of the evaluation of one program.
 
     Attributes:
-        bytes: Of the JSON that it gives, and of the files that it imports.
+        bytes: Of its JSON result, and of the files that it imports.
         memory: Bytes of address space.
         seconds: From start to end.
     """
@@ -52,12 +52,12 @@ async def evaluate(
     Args:
         text: The program.
         name: Name for errors.
-        folder: Its files can be imported, and those in folders below it; None: nothing can.
-        limits: What the evaluation may take; None: the default.
-        evaluator: None: the fastest there is; where it finds an error, the reference implementation tells which.
+        folder: Files in it and in its subfolders can be imported; None: no files.
+        limits: Limits of the evaluation; None: the default.
+        evaluator: None: the fastest one; if it reports an error, the reference implementation finds its position.
 
     Returns:
-        What the program comes to: any JSON text, without line breaks.
+        The result of the program: any JSON text, without line breaks.
 
     Raises:
         SourceUndecodable: The program has an error.
@@ -70,19 +70,19 @@ async def evaluate(
     chosen = evaluator or preferred()
     try:
         return await _run(request, chosen, limits.seconds)
-    except SourceUndecodable as told:
+    except SourceUndecodable as error:
         if evaluator or chosen is Evaluator.JSONNET:
             raise
         try:
             return await _run(request, Evaluator.JSONNET, end - loop.time())
         except SourceTooLarge:
-            if isinstance(told, _EvaluatorDiedError):
+            if isinstance(error, _EvaluatorDiedError):
                 raise
-            raise told from None
+            raise error from None
 
 
 class _EvaluatorDiedError(SourceUndecodable):
-    """The program made the evaluator end without a word, as recursion does that fills its stack."""
+    """The program made the evaluator crash, for example by a recursion that fills its stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class _Request:
     folder: Path | None
     limits: Limits
 
-    def written(self, evaluator: Evaluator) -> bytes:
-        """The request as the child reads it."""
+    def encoded(self, evaluator: Evaluator) -> bytes:
+        """The request as the child reads it: JSON."""
         document = {
             "text": self.text,
             "folder": None if self.folder is None else str(self.folder.absolute()),
@@ -106,14 +106,14 @@ class _Request:
 
 
 async def _run(request: _Request, evaluator: Evaluator, seconds: float) -> str:
-    # In a session of its own, so that all of it can be ended, and so that a Ctrl-C at the terminal is not for it.
+    # A separate session, so that the whole process group can be killed, and a Ctrl-C at the terminal does not reach it.
     transport, answer = await asyncio.get_running_loop().subprocess_exec(
         lambda: _Answer(request.limits), *(sys.executable, *_CHILD), env={}, cwd="/", start_new_session=True
     )
     try:
         async with asyncio.timeout(seconds):
             stdin: Any = transport.get_pipe_transport(0)
-            stdin.write(request.written(evaluator))
+            stdin.write(request.encoded(evaluator))
             stdin.write_eof()
             await answer.ended.wait()
     except TimeoutError:
@@ -127,40 +127,40 @@ async def _run(request: _Request, evaluator: Evaluator, seconds: float) -> str:
 
 class _Answer(asyncio.SubprocessProtocol):
     """
-    What a child writes, of which no more is kept than is of use.
+    The output of a child, of which at most the useful part is kept.
 
     Attributes:
         written: Its standard output.
-        last_words: The end of its standard error.
-        ended: Whether it is gone.
+        stderr_end: The end of its standard error.
+        ended: Whether it has exited.
     """
 
     def __init__(self, limits: Limits) -> None:
-        # Escaped once more, a text in JSON gets twice as long at most.
+        # The response escapes the result once more, which at most doubles the length of a JSON text.
         self._most = 2 * limits.bytes + 1024
         self.written = bytearray()
-        self.last_words = b""
+        self.stderr_end = b""
         self.ended = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The child runs."""
+        """The child has started."""
         self._transport: Any = transport
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """The child wrote something."""
+        """The child wrote output."""
         if fd == _STDERR:
-            self.last_words = (self.last_words + data)[-_LAST_WORDS:]
+            self.stderr_end = (self.stderr_end + data)[-_STDERR_BYTES:]
         elif len(self.written) <= self._most:
             self.written += data
         else:
             self.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The child is gone, and all that it wrote was read."""
+        """The child has exited, and all its output was read."""
         self.ended.set()
 
     def end(self) -> None:
-        """End the child, and what it may have started, unless it is gone."""
+        """Kill the child and its process group, unless it has exited."""
         if self._transport.get_returncode() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
@@ -168,11 +168,11 @@ class _Answer(asyncio.SubprocessProtocol):
 
 def _outcome(request: _Request, answer: _Answer, status: int) -> str:
     """
-    The JSON text that a child gave.
+    The JSON text that a child returned.
 
     Raises:
-        SourceUndecodable: It told an error of the program, or did not survive the program.
-        SourceTooLarge: It ran out of what it may use.
+        SourceUndecodable: The child reported an error of the program, or crashed.
+        SourceTooLarge: The child exceeded a limit.
     """
     if status == 0:
         document = orjson.loads(answer.written)
@@ -183,12 +183,12 @@ def _outcome(request: _Request, answer: _Answer, status: int) -> str:
         raise SourceTooLarge(request.name, "bytes of evaluated JSON", request.limits.bytes)
     if status == -signal.SIGXCPU:
         raise _too_slow(request)
-    # Both evaluators end by themselves when memory is refused to them, and say so; a system short of it just kills.
-    if status in (OUT_OF_MEMORY, -signal.SIGKILL) or b"memory allocation" in answer.last_words:
+    # Both evaluators report an allocation that fails and exit; a system that runs out of memory kills the process.
+    if status in (OUT_OF_MEMORY, -signal.SIGKILL) or b"memory allocation" in answer.stderr_end:
         raise SourceTooLarge(request.name, "bytes of memory for evaluation", request.limits.memory)
     if status in (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL):
         raise _EvaluatorDiedError(request.name, "it nests or calls itself too deeply for the Jsonnet evaluator")
-    raise RuntimeError(f"the evaluator ended with status {status}: {answer.last_words.decode(errors='replace')}")
+    raise RuntimeError(f"the evaluator ended with status {status}: {answer.stderr_end.decode(errors='replace')}")
 
 
 def _too_slow(request: _Request) -> SourceTooLarge:

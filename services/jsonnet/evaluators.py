@@ -1,4 +1,4 @@
-"""The two Jsonnet evaluators, and how each tells what is wrong with a program."""
+"""The two Jsonnet evaluators, and how each reports an error of a program."""
 
 import os
 import re
@@ -11,10 +11,10 @@ from typing import NamedTuple
 from services.jsonnet.imports import Imports
 
 MAIN = "main"
-"""The name of the program in messages of evaluators; imported files have absolute paths."""
+"""The name of the program in messages of evaluators; imported files have their absolute path."""
 
 MAX_CALLS = 500
-"""Calls inside each other: what both evaluators take when they are told nothing."""
+"""Most nested calls: the default of both evaluators."""
 
 _LONGEST_PROBLEM = 300
 """Characters; a program can raise an error of any length."""
@@ -24,17 +24,17 @@ class Evaluator(Enum):
     """
     An evaluator by the name of its module.
 
-    Both give the same, but for the base64 of texts with other characters than ASCII and the last digit of a mantissa.
+    Both return the same, except for the base64 of non-ASCII text and the last digit of a mantissa.
     """
 
     JSONNET = "_jsonnet"
-    """The reference implementation. Its messages name the place of nearly every error."""
+    """The reference implementation. Its messages have the position of nearly every error."""
     RJSONNET = "rjsonnet"
-    """Takes a hundredth of the time for programs that format much text."""
+    """Needs a hundredth of the time for programs that format much text."""
 
 
 class Fault(NamedTuple):
-    """What is wrong with a program, in one sentence; its line and column count from 1, and 0 stands for unknown."""
+    """An error of a program, in one sentence; line and column count from 1, and 0 is unknown."""
 
     problem: str
     line: int
@@ -50,7 +50,7 @@ class ProgramFaulty(Exception):
 
 
 class _Frame(NamedTuple):
-    """A place of which an evaluator says that it has to do with an error; the innermost come first."""
+    """A position in the stack trace of an error; the innermost comes first."""
 
     file: str
     line: int
@@ -67,11 +67,11 @@ def program(evaluator: Evaluator) -> Callable[[str, Imports], str]:
     Load an evaluator.
 
     Returns:
-        A function from the text of a program and what it may import to the JSON text that it comes to. It raises
-        ``ProgramFaulty``, and may end the process instead of returning.
+        A function from the text of a program and its importable files to its JSON result. It raises
+        ``ProgramFaulty``, and may crash the process instead of returning.
     """
     module = import_module(evaluator.value)
-    as_told = _told_by_jsonnet if evaluator is Evaluator.JSONNET else _told_by_rjsonnet
+    trace_of = _jsonnet_trace if evaluator is Evaluator.JSONNET else _rjsonnet_trace
 
     def evaluate(text: str, imports: Imports) -> str:
         def read(base: str, path: str) -> tuple[str, str | bytes]:
@@ -82,23 +82,23 @@ def program(evaluator: Evaluator) -> Callable[[str, Imports], str]:
             result: str = module.evaluate_snippet(MAIN, text, max_stack=MAX_CALLS, import_callback=read)
         except MemoryError:
             raise
-        # Panics of rjsonnet are not even of the class Exception.
+        # The panics of rjsonnet do not derive from Exception.
         except BaseException as error:
-            problem, frames = as_told(str(error), {MAIN: text, **imports.texts})
+            problem, frames = trace_of(str(error), {MAIN: text, **imports.texts})
             raise ProgramFaulty(_fault(imports.refusal or problem, frames, imports.root)) from None
         return result
 
     return evaluate
 
 
-# Numbers have few digits: a program can put anything into its errors, and longer ones cannot even be converted.
+# The digits are limited: an error text can contain anything, and int() refuses long numbers.
 _JSONNET_PLACE = r"(?P<file>.+?):\(?(?P<line>\d{1,9}):(?P<column>\d{1,9})\)?(?:-\(?\d+(?::\d+\))?)?"
 _JSONNET_STATIC = re.compile(rf"STATIC ERROR: {_JSONNET_PLACE}: (?P<problem>.*)", re.DOTALL)
 _JSONNET_FRAME = re.compile(rf"\t{_JSONNET_PLACE}(?:\t|$)")
 
 
-def _told_by_jsonnet(message: str, texts: dict[str, str]) -> tuple[str, list[_Frame]]:
-    """Problem and places of ``STATIC ERROR: file:1:2-3: problem`` or ``RUNTIME ERROR: problem`` and its trace."""
+def _jsonnet_trace(message: str, texts: dict[str, str]) -> tuple[str, list[_Frame]]:
+    """Problem and positions of ``STATIC ERROR: file:1:2-3: problem`` or ``RUNTIME ERROR: problem`` and its trace."""
     if static := _JSONNET_STATIC.match(message):
         problem, found = static["problem"], [static]
     else:
@@ -108,7 +108,7 @@ def _told_by_jsonnet(message: str, texts: dict[str, str]) -> tuple[str, list[_Fr
 
 
 def _counted_in_bytes(match: re.Match[str], texts: dict[str, str]) -> _Frame:
-    """The place that a match names; its column counts bytes."""
+    """The position in a match, whose column counts bytes."""
     line, column = int(match["line"]), int(match["column"])
     lines = texts[match["file"]].split("\n")
     before = lines[line - 1].encode()[: column - 1] if 0 < line <= len(lines) else b""
@@ -118,12 +118,12 @@ def _counted_in_bytes(match: re.Match[str], texts: dict[str, str]) -> _Frame:
 _RJSONNET_FRAME = re.compile(r"(?P<file>.+?):(?P<line>\d{1,9}):(?P<column>\d{1,9})(?:-\d+(?P<multiline>:\d+)?)?(?::|$)")
 
 
-def _told_by_rjsonnet(message: str, texts: dict[str, str]) -> tuple[str, list[_Frame]]:
+def _rjsonnet_trace(message: str, texts: dict[str, str]) -> tuple[str, list[_Frame]]:
     """
-    Problem and places of ``problem`` and the trace below it, each line like ``file:1:2-3: what``.
+    Problem and positions of ``problem`` and the trace below it, with lines like ``file:1:2-3: context``.
 
-    The places in texts with other characters than ASCII are left out, as they are wrong; so are the columns of what has
-    more than one line.
+    rjsonnet reports wrong positions in non-ASCII texts, so these are left out. It reports no correct column for an
+    expression of several lines.
     """
     problem, *trace = message.split("\n    ")
     found = [frame for line in trace if (frame := _RJSONNET_FRAME.match(line))]
@@ -135,19 +135,19 @@ def _told_by_rjsonnet(message: str, texts: dict[str, str]) -> tuple[str, list[_F
     return problem.removeprefix("runtime error: "), frames
 
 
-_TOO_MANY_CALLS = f"more than {MAX_CALLS} calls inside each other; does a function or a value need itself without end?"
+_TOO_MANY_CALLS = f"more than {MAX_CALLS} nested calls; does a function or a value refer to itself without end?"
 
-_IN_PLAIN_WORDS = {
+_PLAIN_SENTENCES = {
     "max stack frames exceeded": _TOO_MANY_CALLS,
     "stack overflow, try to reduce recursion, or set --max-stack to bigger value": _TOO_MANY_CALLS,
-    "Exceeded maximum parse depth limit": "more lists, objects or other expressions inside each other than can be read",
+    "Exceeded maximum parse depth limit": "lists, objects or other expressions are nested too deeply",
 }
 
 
 def _fault(problem: str, frames: list[_Frame], root: str | None) -> Fault:
-    """One sentence, at the place in the program; when it is about an imported file, that is named as well."""
+    """One sentence with the position in the program; for an error in an imported file, also the position there."""
     sentence = " ".join(problem.split()).removesuffix(".") or "the program raises an error without a text"
-    sentence = _IN_PLAIN_WORDS.get(sentence, sentence)
+    sentence = _PLAIN_SENTENCES.get(sentence, sentence)
     if len(sentence) > _LONGEST_PROBLEM:
         sentence = f"{sentence[:_LONGEST_PROBLEM]}..."
     if frames and frames[0].file != MAIN:

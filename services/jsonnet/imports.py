@@ -1,4 +1,4 @@
-"""What a Jsonnet program may read: regular files in the package's own folder, or nothing at all."""
+"""The files that a Jsonnet program may read: regular files in the folder of the package, or none."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import stat
 
 
 class ImportRefused(Exception):
-    """The program may not import that file, or the file cannot be read; the text is one sentence for people."""
+    """The program may not import the file, or the file cannot be read; the text is one sentence for people."""
 
 
 class Imports:
@@ -15,18 +15,18 @@ class Imports:
 
     Attributes:
         root: The folder, as a real path; None: nothing can be imported.
-        texts: What was read so far, by real path.
-        refusal: Why an import failed; empty if none did. Evaluators tell of it in words of their own.
+        texts: The files that were read so far, by real path.
+        refusal: Why an import failed; empty if none did. The messages of evaluators lack this text.
     """
 
     def __init__(self, folder: str | None, most: int) -> None:
         """
         Args:
-            folder: Its files, and those in folders below it, can be imported. None: nothing can.
-            most: Bytes that they may have together.
+            folder: Files in it and in its subfolders can be imported. None: no files.
+            most: Most bytes of all files together.
 
         Raises:
-            OSError: The folder cannot be entered. It becomes the working directory: relative imports begin there.
+            OSError: The folder cannot be entered. It becomes the working directory, to which imports are relative.
         """
         self.root: str | None = None
         self.texts: dict[str, str] = {}
@@ -41,14 +41,14 @@ class Imports:
         The callback of evaluators.
 
         Args:
-            base: Folder of the file that imports.
-            path: The file that it wants.
+            base: Folder of the importing file.
+            path: The imported file.
 
         Returns:
             The real path and the text.
 
         Raises:
-            ImportRefused: See there.
+            ImportRefused: The file may not be imported, or cannot be read.
         """
         try:
             return self._read(base, path)
@@ -58,11 +58,11 @@ class Imports:
 
     def _read(self, base: str, path: str) -> tuple[str, str]:
         if self.root is None:
-            raise ImportRefused("a program that is sent or fetched can import nothing")
+            raise ImportRefused("only a program in a local file can import files")
         if os.path.isabs(path):
-            raise ImportRefused("write the path as seen from the file that imports it")
+            raise ImportRefused("write a path relative to the importing file")
         try:
-            # Where links lead is what counts; the file is opened by that path, and not if it became a link since.
+            # The check applies to the target of links; O_NOFOLLOW refuses a target that was replaced by a link since.
             real = os.path.realpath(os.path.join(base, path))
             if os.path.commonpath([self.root, real]) != self.root:
                 raise ImportRefused("it is not in the folder of the package, or below it")
@@ -71,18 +71,18 @@ class Imports:
         except OSError as error:
             raise ImportRefused(error.strerror or "it cannot be read") from None
         except UnicodeDecodeError:
-            raise ImportRefused("it is no UTF-8 text") from None
+            raise ImportRefused("it is not UTF-8 text") from None
         except ValueError:
-            raise ImportRefused("this is no name of a file") from None
+            raise ImportRefused("it is not a valid file name") from None
         return real, self.texts[real]
 
     def _text(self, real: str) -> str:
-        # Without O_NONBLOCK, opening a pipe waits for somebody to write to it.
+        # Without O_NONBLOCK, opening a pipe blocks until another process opens it for writing.
         with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ImportRefused("it is no regular file")
+                raise ImportRefused("it is not a regular file")
             data = file.read(self._left + 1)
         self._left -= len(data)
         if self._left < 0:
-            raise ImportRefused("the imported files are too large together")
+            raise ImportRefused("the imported files together are too large")
         return data.decode()

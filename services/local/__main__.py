@@ -1,8 +1,8 @@
 """
 Several services as one process: ``python -m services.local stack platform:embedded parser planner applier``.
 
-A command with no server to talk to runs its services this way: one process is ready in less than half the time of five.
-They talk gRPC to each other as everywhere else. This module alone knows all services.
+A command without a server runs its services this way: one process is ready in less than half the time of five. The
+services still call each other by gRPC. Only this module imports all services.
 """
 
 import os
@@ -13,16 +13,16 @@ from services.rpc.process import Opened, Server, run_servers
 from services.settings import Settings, load
 
 PLATFORM = "platform:"
-"""In front of the name of a platform whose driver is to run."""
+"""Prefix of the name of a platform whose driver runs."""
 
 
 def servers(names: Sequence[str], settings: Settings) -> list[Server]:
     """
-    What to run.
+    The servers of the named services.
 
     Args:
         names: Services, each after those that it calls; the driver of a platform as ``PLATFORM`` and its name.
-        settings: Say where each is found.
+        settings: Settings with the address of each service.
     """
     return [
         _driver(name.removeprefix(PLATFORM), settings)
@@ -38,7 +38,7 @@ def _driver(name: str, settings: Settings) -> Server:
     return server_of(name, settings)
 
 
-# Each is imported only when it runs: a command that reads the record of a stack needs no YAML, and no HTTP.
+# Services are imported only when they run: a command that reads the record of a stack needs neither YAML nor HTTP.
 def _parser() -> Opened:
     from parser_svc.__main__ import opened
 

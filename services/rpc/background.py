@@ -1,4 +1,4 @@
-"""What a service does again and again beside its calls, and whether that goes well."""
+"""Periodic work of a service beside its calls, and its health."""
 
 import asyncio
 import logging
@@ -13,24 +13,24 @@ from services.rpc.call import loop_time
 log = logging.getLogger("pkger.rpc")
 
 MISSED_PERIODS = 10
-"""Periods without a success after which a service is not healthy."""
+"""Periods without a success after which a service is unhealthy."""
 
 LONGEST_PAUSE_PERIODS = 4
-"""Periods to wait between two attempts at most, however many failed: recovery has to follow the end of an outage."""
+"""Most periods between two attempts, however many failed, so that recovery soon follows the end of an outage."""
 
 
 class BackgroundLoop:
     """
-    Work that is repeated for ever, whatever comes of it: an exception is logged and counted, and never ends the loop.
+    Work that is repeated without end; an exception is logged and counted, and does not end the loop.
 
     Attributes:
-        name: What the work is, for the log.
+        name: Name of the work, for the log.
         period: Seconds between two attempts while they succeed.
-        failures: How many attempts failed since the last one that succeeded.
+        failures: Number of failed attempts since the last success.
     """
 
     def __init__(self, name: str, period: float, work: Callable[[], Awaitable[None]]) -> None:
-        """*work* is one attempt; it fails by raising."""
+        """*work* is one attempt; it raises an exception if it fails."""
         self.name = name
         self.period = period
         self.failures = 0
@@ -39,12 +39,12 @@ class BackgroundLoop:
 
     @property
     def is_late(self) -> bool:
-        """Whether no attempt has succeeded for ``MISSED_PERIODS``, whether they fail or do not end."""
+        """Whether there was no success for ``MISSED_PERIODS``, because attempts fail or one does not end."""
         return self._last_success is not None and loop_time() - self._last_success > MISSED_PERIODS * self.period
 
     @property
     def pause(self) -> float:
-        """Seconds to wait before the next attempt: longer with each failure in a row."""
+        """Seconds until the next attempt: longer with each consecutive failure."""
         return self.period * min(2.0 ** max(self.failures - 1, 0), LONGEST_PAUSE_PERIODS)
 
     @asynccontextmanager
@@ -64,7 +64,7 @@ class BackgroundLoop:
                 await self._work()
             except Exception as error:
                 self.failures += 1
-                # The trace of an error of ours says no more than its text; a defect is found by its trace.
+                # For an error of pkger the text is enough; to find a defect takes the trace.
                 is_defect = not isinstance(error, PkgerError | grpc.aio.AioRpcError)
                 extra = {"loop": self.name, "failures": self.failures, "problem": str(error)}
                 log.log(logging.ERROR if is_defect else logging.WARNING, "loop failed", extra=extra, exc_info=is_defect)

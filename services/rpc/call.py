@@ -1,4 +1,4 @@
-"""What a call carries from service to service: its request id, its deadline, and how much at most."""
+"""The context of a call that passes from service to service, request id and deadline, and the limits of a call."""
 
 import asyncio
 import math
@@ -17,32 +17,32 @@ REQUEST_ID_KEY = "x-request-id"
 MARGIN_SECONDS = 1.0
 MARGIN_SHARE = 0.1
 """
-What a service keeps of its caller's deadline when it calls another service: this share, and at most these seconds.
+The margin that a service keeps of its caller's deadline in a downstream call: this share, at most these seconds.
 
-The inner deadline expires first, so the service has time left to answer which service did not answer.
+The inner deadline expires first, so the service has time to report which service did not respond.
 """
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""Id of the call being served; empty outside of calls."""
+"""Id of the current call; empty outside of calls."""
 
 deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
-"""When the caller stops waiting, by ``loop_time``."""
+"""The deadline of the current call, by ``loop_time``."""
 
 
 def loop_time() -> float:
-    """Seconds on the clock of the running loop, which is never set back. All deadlines and durations are by it."""
+    """Seconds on the monotonic clock of the running loop, by which all deadlines and durations are."""
     return asyncio.get_running_loop().time()
 
 
 def time_left(limit: float | None) -> float | None:
     """
-    How long a downstream call may take: less than the caller waits, by a margin.
+    The timeout of a downstream call: the time until the deadline of the current call, less a margin.
 
     Args:
-        limit: What the downstream call is given at most, in seconds; None for no limit of its own.
+        limit: Most seconds for the downstream call; None for no limit of its own.
 
     Returns:
-        Seconds, never negative; None when neither the caller nor *limit* sets an end.
+        Seconds, never negative; None without a deadline and a *limit*.
     """
     left = max(deadline.get() - loop_time(), 0.0)
     left -= min(left * MARGIN_SHARE, MARGIN_SECONDS)
@@ -51,7 +51,7 @@ def time_left(limit: float | None) -> float | None:
 
 
 def new_request_id(ids: Ids) -> str:
-    """Draw a request id, for a call whose caller gave none."""
+    """Draw a request id, for a call without one."""
     return ids.token(16)
 
 

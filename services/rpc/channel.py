@@ -1,4 +1,4 @@
-"""How a process connects to a service: by gRPC, or by whatever else makes a channel."""
+"""How a process connects to a service: by gRPC, or by any other implementation of a channel."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, cast
@@ -44,7 +44,7 @@ SAFE_METHODS = {
         "Check",
     ),
 }
-"""Methods that may be sent twice (a test holds this to be their idempotency_level): retried when a server is away."""
+"""Idempotent methods, retried while the server is unreachable; a test compares them with ``idempotency_level``."""
 
 _SERVICE_CONFIG = {
     "methodConfig": [
@@ -67,8 +67,8 @@ class Channel(Protocol):
     """
     A connection to one server, as the generated stubs and ``Peer`` use it. ``grpc.aio.Channel`` is one.
 
-    Both kinds of calls are made with ``method(request, timeout=seconds, metadata=pairs)`` and fail with
-    ``grpc.aio.AioRpcError``. A unary call is awaited; a stream is iterated, and ends early with ``cancel()``.
+    Both types of calls are made with ``method(request, timeout=seconds, metadata=pairs)`` and fail with
+    ``grpc.aio.AioRpcError``. A unary call is awaited. A stream is iterated, and ends early with ``cancel()``.
     """
 
     def unary_unary(
@@ -78,7 +78,7 @@ class Channel(Protocol):
         response_deserializer: Callable[[bytes], Any] | None = None,
         _registered_method: bool | None = False,
     ) -> Any:
-        """Make the function that calls *method*, a full name such as ``/pkger.stack.v1.StackService/GetStack``."""
+        """Return the function that calls *method*, a full name such as ``/pkger.stack.v1.StackService/GetStack``."""
 
     def unary_stream(
         self,
@@ -87,22 +87,22 @@ class Channel(Protocol):
         response_deserializer: Callable[[bytes], Any] | None = None,
         _registered_method: bool | None = False,
     ) -> Any:
-        """Make the function that calls *method*, which answers with a stream."""
+        """Return the function that calls *method*, whose response is a stream."""
 
     async def channel_ready(self) -> None:
-        """Connect, unless there is a connection, and wait for it."""
+        """Connect, if necessary, and wait for the connection."""
 
     async def close(self) -> None:
         """Close the connection; calls in flight are cancelled."""
 
 
 Connect = Callable[[str], Channel]
-"""Makes a channel to the server at an address, without waiting for a connection."""
+"""Returns a channel to the server at an address, without waiting for a connection."""
 
 
 def grpc_channel(address: str) -> Channel:
-    """A channel of gRPC to ``host:port`` or ``unix:/path``; it repeats safe methods while the server is away."""
-    # The place for TLS: a secure channel with the peer's credentials.
+    """A gRPC channel to ``host:port`` or ``unix:/path``; it retries safe methods while the server is unreachable."""
+    # TLS belongs here: a secure channel with the credentials of the peer.
     channel = grpc.aio.insecure_channel(
         address,
         options=[
@@ -112,9 +112,9 @@ def grpc_channel(address: str) -> Channel:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.min_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 2000),
-            # Channels of one process to one address would share a connection, and its back-off, otherwise.
+            # Otherwise all channels of a process to one address share a connection and its backoff.
             ("grpc.use_local_subchannel_pool", 1),
         ],
     )
-    # Its annotations lack the parameter ``_registered_method``, which generated code passes.
+    # The annotations of grpc.aio lack the parameter ``_registered_method``, which generated code passes.
     return cast("Channel", channel)

@@ -1,4 +1,4 @@
-"""The answer to a claim, cut into parts and joined: a plan and its journal may be larger than a message."""
+"""The response to a claim in parts, as a plan and its journal may be larger than a message."""
 
 from collections.abc import AsyncIterable, Iterator
 
@@ -9,7 +9,7 @@ from services.rpc.parts import parts, pieces
 
 
 def claim_parts(answer: journal_pb2.ClaimOperationResponse) -> Iterator[journal_pb2.ClaimOperationResponse]:
-    """Cut *answer*, which is used up."""
+    """Cut *answer* into parts; the message itself is changed."""
     body, steps, blocked = answer.body, list(answer.steps), list(answer.operation.blocked_steps)
     for field in ("body", "steps"):
         answer.ClearField(field)
@@ -26,7 +26,7 @@ def claim_parts(answer: journal_pb2.ClaimOperationResponse) -> Iterator[journal_
 async def joined_claim(
     answers: AsyncIterable[journal_pb2.ClaimOperationResponse],
 ) -> journal_pb2.ClaimOperationResponse:
-    """Join what ``claim_parts`` cut."""
+    """Join the parts of ``claim_parts``."""
     whole, body = journal_pb2.ClaimOperationResponse(), []
     async for answer in answers:
         body.append(answer.body)

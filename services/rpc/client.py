@@ -1,4 +1,4 @@
-"""One way to call a service: wait for the connection, deadline, request id, errors of the core."""
+"""Calls of a service, in one way: waiting for the connection, deadline, request id, errors of the core."""
 
 import asyncio
 import math
@@ -18,7 +18,7 @@ from services.settings import READY_SECONDS
 Response = TypeVar("Response")
 
 CALL_SECONDS = 60.0
-"""What a call to another service may take when its caller sets no shorter deadline."""
+"""Timeout of a call to another service without a shorter deadline of its caller."""
 
 
 class Peer:
@@ -26,8 +26,8 @@ class Peer:
     One service that this process calls.
 
     Attributes:
-        name: What people call it.
-        address: Where it is.
+        name: Name of the service, for errors.
+        address: Its address.
         platform: Configured name of the platform whose driver this is; empty for any other service.
         channel: For the generated stubs.
     """
@@ -43,22 +43,22 @@ class Peer:
         ready_seconds: float = READY_SECONDS,
     ) -> None:
         """
-        Connect when the first call is made.
+        Connect at the first call.
 
         Args:
-            name: What people call it.
-            address: Where it is.
+            name: Name of the service, for errors.
+            address: Its address.
             platform: Configured name of the platform whose driver this is; empty for any other service.
             connect: Makes the channel.
-            ids: Draws request ids for calls that are made outside of calls.
-            ready_seconds: How long a call waits for a connection before it fails; its deadline counts too.
+            ids: Draws request ids for calls outside of a served call.
+            ready_seconds: Timeout of waiting for a connection; the deadline of the call applies too.
         """
         self.name = name
         self.address = address
         self.platform = platform
         self._ids = ids
         self._ready_seconds = ready_seconds
-        # The type that the generated stubs are annotated with; they need no more than a channel has.
+        # The generated stubs are annotated with this type, but use only the methods of Channel.
         self.channel = cast("grpc.aio.Channel", connect(address))
 
     async def call(
@@ -68,15 +68,15 @@ class Peer:
         seconds: float | None = CALL_SECONDS,
     ) -> Response:
         """
-        Call a unary method; without a connection, wait for one first.
+        Call a unary method; wait for a connection first.
 
         Args:
             method: From the generated stub.
             request: Its request.
-            seconds: What it may take at most; the deadline of the call being served counts too. None: only that.
+            seconds: Its timeout; the deadline of the served call applies too. None: only that.
 
         Raises:
-            PkgerError: What the service answered with, or ``ServiceUnavailable``.
+            PkgerError: The error of the service, or ``ServiceUnavailable``.
         """
         timeout = await self._connected(seconds)
         with self._translated():
@@ -91,9 +91,9 @@ class Peer:
         seconds: float | None = CALL_SECONDS,
     ) -> AsyncGenerator[Response, None]:
         """
-        Call a method with a stream of answers; arguments and errors as for ``call``.
+        Call a method with a streamed response; arguments and errors as for ``call``.
 
-        A caller that leaves the loop early cancels the call.
+        Leaving the loop early cancels the call.
         """
         timeout = await self._connected(seconds)
         with self._translated():
@@ -107,10 +107,10 @@ class Peer:
     @contextmanager
     def answering(self) -> Iterator[None]:
         """
-        For callers that repeat their calls: count an answer with a code that no service of ours gives as none.
+        For callers that retry: treat a status that no pkger service returns as a missing answer.
 
         Raises:
-            ServiceUnavailable: Something between the services gave such an answer in place of this one.
+            ServiceUnavailable: A proxy between the services returned such a status.
         """
         try:
             yield
@@ -129,9 +129,9 @@ class Peer:
 
     async def _connected(self, seconds: float | None) -> float | None:
         """
-        Wait for a connection, so that a service that restarts fails no call; the time that is left for the call.
+        Wait for a connection, so that the restart of a service fails no call; return the time left for the call.
 
-        A call with wait_for_ready would wait until its deadline, and one without limit for ever.
+        A call with wait_for_ready would wait until its deadline, and without a deadline for ever.
 
         Raises:
             ServiceUnavailable: There was no connection in time. The call was not sent.
@@ -157,7 +157,7 @@ class Peer:
 
 
 class Platforms:
-    """The drivers of all platforms: one connection each, made when it is first needed."""
+    """The drivers of all platforms, with one connection each, which is made when it is first needed."""
 
     def __init__(
         self,
@@ -168,10 +168,10 @@ class Platforms:
     ) -> None:
         """
         Args:
-            address_of: Finds the address of a platform's driver by its name, or raises ``PlatformUnknown``.
+            address_of: Returns the address of the driver of a platform by name, or raises ``PlatformUnknown``.
             connect: As for ``Peer``.
             ids: As for ``Peer``.
-            names: The platforms that are configured, as far as anybody asks.
+            names: The configured platforms, for processes that list them.
         """
         self._address_of = address_of
         self._connect = connect
@@ -184,7 +184,7 @@ class Platforms:
         The driver of *platform*.
 
         Raises:
-            PlatformUnknown: No platform of that name is configured.
+            PlatformUnknown: No platform with this name is configured.
         """
         if platform not in self._drivers:
             address = self._address_of(platform)

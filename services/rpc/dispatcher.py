@@ -1,4 +1,4 @@
-"""Around every call that a servicer serves, however it came: request id, deadline, errors to statuses, one log line."""
+"""Serves calls of any transport: request id, deadline, translation of errors to statuses, one log line each."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from services.rpc.errors import to_status
 log = logging.getLogger("pkger.rpc")
 
 NO_RETRY = ("grpc-retry-pushback-ms", "-1")
-"""Tells gRPC clients of this server not to repeat a call by themselves."""
+"""Trailing metadata that keeps gRPC clients from retrying the call."""
 
 STOPPING = "the server is stopping"
 
@@ -28,50 +28,50 @@ Register = Callable[[grpc.aio.Server], None]
 """Adds one servicer to a server, or to a ``Dispatcher``: ``functools.partial(add_XServicer_to_server, servicer)``."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-"""``unary_unary`` or ``unary_stream`` takes a request and a ``Call``; it has the serializers of both messages, too."""
+"""``unary_unary`` or ``unary_stream`` takes a request and a ``Call``. The handler also has the serializers."""
 
 
 class Call(Protocol):
-    """What a servicer knows of the call that it serves, and does with it. ``grpc.aio.ServicerContext`` is one."""
+    """The call that a servicer serves, as the servicer sees it. ``grpc.aio.ServicerContext`` is one."""
 
     def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
-        """What the caller sent with the request."""
+        """The metadata of the request."""
 
     def time_remaining(self) -> float | None:
-        """Seconds until the caller stops waiting; None: it waits for ever."""
+        """Seconds until the deadline; None: there is none."""
 
     def peer(self) -> str:
-        """Who calls, for the log."""
+        """The address of the caller, for the log."""
 
     def set_trailing_metadata(self, trailing_metadata: Metadata, /) -> None:
-        """Set what is sent after the last message."""
+        """Set the metadata that is sent after the last message."""
 
     async def send_initial_metadata(self, initial_metadata: Metadata, /) -> None:
-        """Send metadata before the first message; once at most."""
+        """Send metadata before the first message, at most once."""
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Metadata = (), /) -> Never:
-        """End the call with a status other than OK; the exception that it raises is for the transport."""
+        """End the call with a status other than OK, by an exception that the transport handles."""
 
 
 class Dispatcher:
     """
     The handlers of the servicers of one process.
 
-    A transport runs a handler in a task of its own for each call, and cancels the task when the caller leaves or its
-    time is over.
+    A transport runs a handler in a new task for each call, and cancels the task when the caller disconnects or the
+    deadline passes.
 
     Attributes:
         handlers: By full method name, such as ``/pkger.stack.v1.StackService/GetStack``.
         idle: Set while no call is in flight.
-        refuse_new: Whether calls that begin from now on are refused, as the server is about to stop.
+        refuse_new: Whether new calls are refused, because the server is about to stop.
     """
 
     def __init__(self, register: Collection[Register], clock: Clock = machine_clock, ids: Ids = MachineIds()) -> None:
         """
         Args:
-            register: What to serve.
-            clock: Tells when a retry makes sense, for errors that say so.
-            ids: Draws request ids for calls that came without.
+            register: Functions that add the servicers.
+            clock: The time of day, for errors with a retry delay.
+            ids: Draws request ids for calls without one.
         """
         self.handlers: dict[str, Handler] = {}
         self.idle = asyncio.Event()
@@ -81,14 +81,14 @@ class Dispatcher:
         self._ids = ids
         self._in_flight = 0
         for add in register:
-            # Of a server, generated code calls the two methods below.
+            # Generated code calls only the two methods below.
             add(cast("grpc.aio.Server", self))
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
-        """Pass over what ``add_registered_method_handlers`` gets by name."""
+        """Ignore these; ``add_registered_method_handlers`` receives the same handlers by name."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
-        """Take the handlers of a service, by name of the method."""
+        """Add the handlers of a service, by name of the method."""
         for name, handler in handlers.items():
             method = f"/{service}/{name}"
             self.handlers[method] = self._wrapped(method, handler)
@@ -140,7 +140,7 @@ class Dispatcher:
         request_id.set(current)
         left = call.time_remaining()
         deadline.set(math.inf if left is None else loop_time() + left)
-        # Not at the end: once the call was cancelled, asking it for its peer crashes the process (grpcio 1.85).
+        # Not later: after a cancellation, grpcio 1.85 crashes in peer().
         peer = call.peer()
         started, code = loop_time(), "OK"
         call.set_trailing_metadata(((REQUEST_ID_KEY, current),))
@@ -169,8 +169,8 @@ class Dispatcher:
 
     async def _abort(self, call: Call, error: PkgerError, current: str) -> None:
         status = rpc_status.to_status(to_status(error, self._clock))
-        # The call that failed, further in, was repeated already. Repeated at each hop, the attempts would multiply, and
-        # the last of them run into the deadline of the caller, who would then be told of this service and not of that.
+        # The unreachable service was retried where the call failed. Retries at each hop would multiply, and reach
+        # the deadline of the caller, whose error would then name this service instead.
         pushback = [NO_RETRY] if error.reason is Reason.SERVICE_UNAVAILABLE else []
         trailing = (*status.trailing_metadata, (REQUEST_ID_KEY, current), *pushback)
         await call.abort(status.code, status.details, trailing)

@@ -1,4 +1,4 @@
-"""Messages of the contract as JSON data: what the command line prints and the HTTP API answers."""
+"""Messages of the contract as JSON data, as the command line prints and the HTTP API returns them."""
 
 import base64
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from services.kinds.format.canonical import plain
 
 def document_of(message: Message) -> dict[str, Any]:
     """
-    A message with the names of its fields as in the contract, also of those that have no value.
+    A message as a mapping from all its field names, including fields without a value.
 
-    Times are texts (RFC 3339), enums the names of their values, numbers numbers. A member of a oneof, and a message,
-    is there only if it is set.
+    Times are texts (RFC 3339), enums the names of their values, and all numbers stay numbers. Members of a oneof and
+    submessages are present only if they are set.
     """
     document: dict[str, Any] = {}
     for name, has_presence, write in _writers(message.DESCRIPTOR):
@@ -30,17 +30,17 @@ def document_of(message: Message) -> dict[str, Any]:
 
 
 def data_of(struct: Struct) -> Any:
-    """JSON data of a message that holds any, sorted by key; it knows one type of number, so integers are told apart."""
+    """JSON data of a Struct, sorted by key; its whole numbers become integers, as a Struct has only floats."""
     return orjson.loads(orjson.dumps(plain(json_format.MessageToDict(struct)), option=orjson.OPT_SORT_KEYS))
 
 
 Write = Callable[[Any], Any]
-"""Makes JSON data of the value of a field."""
+"""Converts the value of a field to JSON data."""
 
 
 @cache
 def _writers(descriptor: Any) -> tuple[tuple[str, bool, Write | None], ...]:
-    """The fields of a type: name, whether they can be absent, and how they are written; None: as they are."""
+    """For each field of a type: name, whether it can be absent, and its conversion; None: it needs none."""
     return tuple((field.name, field.has_presence, _writer(field)) for field in descriptor.fields)
 
 

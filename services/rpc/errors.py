@@ -16,7 +16,7 @@ from services.machine import Clock, machine_clock
 from services.rpc.call import MESSAGE_LIMIT
 
 DOMAIN = "pkger"
-"""``ErrorInfo.domain`` of all our errors."""
+"""``ErrorInfo.domain`` of all pkger errors."""
 
 CODES: dict[Reason, grpc.StatusCode] = {
     Reason.REQUEST_INVALID: grpc.StatusCode.INVALID_ARGUMENT,
@@ -63,7 +63,7 @@ RETRY_SECONDS = 1.0
 """Shortest delay before a retry, and the delay after SERVICE_UNAVAILABLE."""
 
 LONGEST_RETRY_SECONDS = 60.0
-"""Longest delay before a retry: a lease may end long before it expires."""
+"""Longest delay before a retry, as a lease may be released long before it expires."""
 
 RECOVERY_SECONDS = 5.0
 """Delay before a retry while an applier resumes an operation."""
@@ -88,7 +88,7 @@ RETRIES: dict[Reason, Callable[[PkgerError, Clock], float | None]] = {
         None if error.metadata.get("state") == "BLOCKED" else RECOVERY_SECONDS
     ),
 }
-"""Seconds after which the same request may succeed, None for never; a reason without a row is never worth a retry."""
+"""Seconds after which the same request may succeed, None for never; a reason without a row is never retried."""
 
 RESOURCES: dict[Reason, tuple[str, str]] = {
     Reason.STACK_NOT_FOUND: ("pkger.stack.v1.Stack", "stack"),
@@ -100,22 +100,22 @@ RESOURCES: dict[Reason, tuple[str, str]] = {
 """Type of the resource that an error names, and the key of its name in the metadata."""
 
 MOST_TRAILER_BYTES = 7800
-"""What the status of a call takes at most: gRPC refuses metadata above 8 KiB by default, and there are more keys."""
+"""Most bytes of the status of a call: gRPC by default refuses metadata above 8 KiB, which has further keys."""
 
 _UNESCAPED = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
-"""Characters of a status message that gRPC sends as they are."""
+"""Characters of a status message that gRPC does not escape."""
 
 _LONGEST_TEXTS = (10_000, 1500, 700, 300)
-"""Characters of a text of a status: the first bound with which the status fits is taken."""
+"""Limits for the length of a text in a status; the first one with which the status fits is used."""
 
 _DOWN_PROBLEMS = {grpc.StatusCode.UNAVAILABLE: "no connection", grpc.StatusCode.DEADLINE_EXCEEDED: "no answer in time"}
 
 
 def to_status(error: PkgerError, clock: Clock = machine_clock) -> status_pb2.Status:
     """
-    Describe *error* with one ErrorInfo and the details that fit its reason; *clock* tells when a retry makes sense.
+    Describe *error* with one ErrorInfo and the details that fit its reason; *clock* is for retry delays.
 
-    Texts that a client would refuse to receive are cut: the trailers of a call have a bound of their own.
+    Long texts are cut, as a client refuses a status whose trailers are above its limit.
     """
     for longest in _LONGEST_TEXTS:
         status = _status(error, longest, clock)
@@ -125,7 +125,7 @@ def to_status(error: PkgerError, clock: Clock = machine_clock) -> status_pb2.Sta
 
 
 def _trailer_bytes(status: status_pb2.Status) -> int:
-    """What a status takes on the wire: its message with escapes, and all of it in Base64."""
+    """Size of a status on the wire: its message with escapes, and all of it in Base64."""
     size: int = len(quote(status.message, safe=_UNESCAPED)) + 4 * status.ByteSize() // 3
     return size
 
@@ -135,7 +135,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _status(error: PkgerError, longest: int, clock: Clock) -> status_pb2.Status:
-    """The status of *error*, with no text of more than *longest* characters."""
+    """The status of *error*, with texts of at most *longest* characters."""
     code, text = CODES[error.reason], _cut(str(error), longest)
     metadata = {key: _cut(value, longest) for key, value in error.metadata.items()}
     status = status_pb2.Status(code=code.value[0], message=text)
@@ -171,14 +171,14 @@ def from_rpc(
     error: grpc.aio.AioRpcError, service: str, address: str, platform: str = ""
 ) -> PkgerError | grpc.aio.AioRpcError:
     """
-    The error behind a failed call of *service*: the error it answered with, ``ServiceUnavailable``, or
+    The error of a failed call of *service*: the pkger error that it returned, ``ServiceUnavailable``, or
     ``SourceTooLarge`` for a message above the limit.
 
-    An error that *service* answered with stays as it is, so ``ServiceUnavailable`` names the innermost service.
-    Any other status is returned as the gRPC error.
+    A returned error is kept as it is, so ``ServiceUnavailable`` names the innermost service. Any other status is
+    returned as the gRPC error.
 
     Args:
-        error: What the call raised.
+        error: The exception of the call.
         service: Name of the called service.
         address: Its address.
         platform: Name of the platform whose driver was called; empty for any other service.
@@ -193,7 +193,7 @@ def from_rpc(
             return rebuilt
     if error.code() in _DOWN_PROBLEMS:
         return ServiceUnavailable(service, address, _DOWN_PROBLEMS[error.code()], platform)
-    # No service of ours answers with this code; gRPC does, on either side.
+    # No pkger service returns this code; gRPC does, in the client or the server.
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         problem = str(error.details())
         if "message larger than max" in problem:

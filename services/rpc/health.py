@@ -1,11 +1,11 @@
-"""Asks servers whether they serve, by grpc.health.v1."""
+"""Asks servers for their health, by grpc.health.v1."""
 
 import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 _RECONNECT_MS = 50
-"""Pause between attempts to connect to a server that is just starting."""
+"""Pause between attempts to connect to a server that is starting."""
 
 _OPTIONS = [
     *((f"grpc.{name}_reconnect_backoff_ms", _RECONNECT_MS) for name in ("initial", "min", "max")),
@@ -15,16 +15,16 @@ _OPTIONS = [
 
 async def problem_of(address: str, seconds: float, wait: bool = False) -> str:
     """
-    What keeps the server at *address* from serving; empty when it serves.
+    Why the server at *address* is not healthy; empty when it is.
 
     Args:
-        address: Whom to ask.
-        seconds: How long to wait for the answer at most.
-        wait: Take only "it serves" for an answer: wait for a server that is not there yet, or not ready.
+        address: The address of the server.
+        seconds: Timeout of the request.
+        wait: Return only a healthy state: wait for a server that does not run or is not ready.
     """
     problem = f"{address} does not answer"
     async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
-        # A watch tells the state of now first, and then every other one.
+        # A watch returns the current state first, and then each change.
         answers = HealthStub(channel).Watch(HealthCheckRequest(), timeout=seconds, wait_for_ready=wait)
         try:
             async for answer in answers:

@@ -1,4 +1,4 @@
-"""Asks the HTTP gateway whether it serves."""
+"""Asks the HTTP gateway for its health."""
 
 import asyncio
 import json
@@ -12,12 +12,12 @@ _PAUSE_SECONDS = 0.1
 
 async def http_problem_of(address: str, seconds: float, wait: bool = False) -> str:
     """
-    What keeps the gateway at *address*, or a service behind it, from serving; empty when all serve.
+    Why the gateway at *address*, or a service behind it, is not healthy; empty when all are.
 
     Args:
         address: ``host:port`` or ``unix:/path``.
-        seconds: How long to wait for the answer at most.
-        wait: Take only "it serves" for an answer.
+        seconds: Timeout of all requests together.
+        wait: Return only a healthy state, or the last problem at the timeout.
     """
     until, problem = loop_time() + seconds, f"{address} does not answer"
     while (left := until - loop_time()) > 0:
@@ -40,7 +40,7 @@ def _problem(address: str, seconds: float) -> str:
 
 
 class _Connection(HTTPConnection):
-    """A connection to a socket with a path, or to a port."""
+    """A connection to a Unix socket, or to a port."""
 
     def __init__(self, address: str, seconds: float) -> None:
         self._path = address.removeprefix("unix:") if address.startswith("unix:") else ""

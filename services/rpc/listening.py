@@ -1,4 +1,4 @@
-"""Whether a server can listen at an address, without the lines that gRPC prints where it cannot."""
+"""Checks whether a server can listen at an address, without the lines that gRPC prints if it cannot."""
 
 import contextlib
 import socket
@@ -6,9 +6,9 @@ import socket
 
 def can_listen(address: str) -> bool:
     """
-    Whether ``host:port`` is free and of this machine; only gRPC itself knows of sockets with a path.
+    Whether ``host:port`` is free and of this machine; Unix sockets are left to gRPC.
 
-    As for gRPC, one address that a name stands for is enough.
+    As in gRPC, one free address of a host name is enough.
     """
     host, _, port = address.rpartition(":")
     if address.startswith("unix:"):
@@ -22,7 +22,7 @@ def can_listen(address: str) -> bool:
 
 def _is_free(family: int, place: tuple[str | int, ...] | tuple[int, bytes]) -> bool:
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
-        # A port that was closed a moment ago is free, for gRPC as well.
+        # With this option a port that was closed a moment ago is free, as it is for gRPC.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(place)
         return True

@@ -1,6 +1,7 @@
-"""One JSON object a line on standard error."""
+"""Logs one JSON object per line to standard error."""
 
 import asyncio
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -13,10 +14,10 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes the message, the request id of the call being served and all that was given as ``extra``."""
+    """Formats the message, the request id of the current call, and all fields given as ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line of JSON for *record*."""
+        """Return *record* as one line of JSON."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -27,16 +28,20 @@ class JsonFormatter(logging.Formatter):
         line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str).decode()
+        try:
+            return orjson.dumps(line, default=str).decode()
+        except orjson.JSONEncodeError:
+            # Bytes of a header, or of a name of a file, that are no UTF-8: no client keeps its requests out of the log.
+            return json.dumps(line, default=str, ensure_ascii=False).encode(errors="replace").decode()
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:
-    """False for a cancelled task: asyncio reports those that a server cancels, before they begin, when it stops."""
+    """False for a cancelled task: asyncio reports tasks that a stopping server cancels before they start."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def log_to_stderr() -> None:
-    """Send every log record of this process to standard error, from INFO on."""
+    """Send all log records of this process from level INFO to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     handler.addFilter(_is_of_interest)

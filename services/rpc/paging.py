@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Reads lists that are returned in pages."""
 
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
@@ -12,15 +12,15 @@ Page = TypeVar("Page")
 
 async def pages(peer: Peer, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Page]", request: Any) -> AsyncIterator[Page]:
     """
-    All pages of a list, in order, in a call each.
+    Read all pages of a list in order, with one call each.
 
     Args:
         peer: The service.
         method: A method with page tokens.
-        request: The request for the first page; each page that follows is asked for with the same fields.
+        request: The request for the first page; the next pages are requested with the same fields.
 
     Raises:
-        PkgerError: As the method.
+        PkgerError: The error of the method.
     """
     while True:
         page: Any = await peer.call(method, request)

@@ -1,27 +1,27 @@
-"""What a server tells the process that started it: that it listens, or why it cannot."""
+"""Reports to the parent process that this server listens, or why it cannot."""
 
 import contextlib
 import os
 
 VARIABLE = "PKGER_READY_PIPE"
-"""Descriptor of a pipe to the parent, in the environment of a server that was started by one."""
+"""The environment variable with the descriptor of a pipe to the parent, if a parent started the server."""
 
 LISTENING = b"listening\n"
 
 
-def tell_listening() -> None:
-    """Say that this server listens: what others find at its address may be somebody else's."""
-    _tell(LISTENING)
+def report_listening() -> None:
+    """Report that this server listens; a server that answers at its address may be another one."""
+    _send(LISTENING)
 
 
-def tell_problem(problem: str) -> None:
-    """Say why this server cannot start."""
-    _tell(problem.encode(errors="replace")[:4000])
+def report_problem(problem: str) -> None:
+    """Report why this server cannot start."""
+    _send(problem.encode(errors="replace")[:4000])
 
 
-def _tell(message: bytes) -> None:
+def _send(message: bytes) -> None:
     if descriptor := os.environ.pop(VARIABLE, ""):
-        # A parent that does not listen any more knows enough.
+        # A parent that closed its end no longer needs the report.
         with contextlib.suppress(OSError):
             os.write(int(descriptor), message)
             os.close(int(descriptor))

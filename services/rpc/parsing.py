@@ -1,4 +1,4 @@
-"""Calls of the parser, whose answers come in parts: joined here."""
+"""Calls the parser, and joins its streamed responses."""
 
 from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
@@ -13,17 +13,17 @@ from services.rpc.client import Peer
 @dataclass(slots=True)
 class Parsed:
     """
-    The answer of ``ParsePackage``, joined.
+    The joined response of ``ParsePackage``.
 
     Attributes:
-        header: What the package has.
+        header: The header of the package.
         missing_env_refs: Environment keys referred to without a supplied value, sorted.
         missing_secrets: Secret keys referred to, sorted.
         violations: All violations; empty for a valid package.
-        warnings: All warnings; empty unless they were asked for.
-        credentials: Where the package holds credentials.
-        objects: Its objects; empty unless they were asked for.
-        summary: Its summary as JSON text; empty unless it was asked for.
+        warnings: All warnings; empty unless they were requested.
+        credentials: Positions of credentials in the package.
+        objects: Its objects; empty unless they were requested.
+        summary: Its summary as JSON text; empty unless it was requested.
     """
 
     header: parser_pb2.PackageHeader = field(default_factory=parser_pb2.PackageHeader)
@@ -37,11 +37,11 @@ class Parsed:
 
     @property
     def package(self) -> object_pb2.Package:
-        """The objects as one message, to be rendered."""
+        """The objects as one message, for a render request."""
         return object_pb2.Package(objects=self.objects, sources=self.header.sources)
 
     def add(self, message: parser_pb2.ParsePackageResponse, pieces: list[str]) -> None:
-        """Add a message of the answer; pieces of the summary go to *pieces*."""
+        """Add a message of the response; pieces of the summary are appended to *pieces*."""
         match message.WhichOneof("part"):
             case "header":
                 self.header = message.header
@@ -64,16 +64,16 @@ class Parsed:
 
 async def parse_package(peer: Peer, request: parser_pb2.ParsePackageRequest) -> Parsed:
     """
-    Have the parser at *peer* parse a package.
+    Parse a package with the parser at *peer*.
 
     Raises:
-        PkgerError: What the parser answered with, or ``ServiceUnavailable``.
+        PkgerError: The error of the parser, or ``ServiceUnavailable``.
     """
     return await joined(peer.stream(ParserServiceStub(peer.channel).ParsePackage, request))
 
 
 async def joined(answers: AsyncIterable[parser_pb2.ParsePackageResponse]) -> Parsed:
-    """An answer of which all parts are awaited."""
+    """Join the messages of a response."""
     parsed, pieces = Parsed(), list[str]()
     async for message in answers:
         parsed.add(message, pieces)
@@ -83,10 +83,10 @@ async def joined(answers: AsyncIterable[parser_pb2.ParsePackageResponse]) -> Par
 
 async def render_package(peer: Peer, request: parser_pb2.RenderPackageRequest) -> str:
     """
-    Have the parser at *peer* write a package as text.
+    Render a package as text with the parser at *peer*.
 
     Raises:
-        PkgerError: What the parser answered with, or ``ServiceUnavailable``.
+        PkgerError: The error of the parser, or ``ServiceUnavailable``.
     """
     stream = peer.stream(ParserServiceStub(peer.channel).RenderPackage, request)
     return "".join([message.text async for message in stream])

@@ -1,4 +1,4 @@
-"""Cuts what grows with a package into the parts of a stream: no message is above 1 MiB, unless a single item is."""
+"""Cuts responses that grow with a package into parts of at most 1 MiB, unless a single item is larger."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import AnyStr, TypeVar
@@ -11,17 +11,17 @@ Lists = TypeVar("Lists", bound=Message)
 """A message whose fields are all lists of messages or texts."""
 
 MAX_PART_BYTES = 1024 * 1024
-"""No message of a stream and no page is larger, unless a single item is (issue 12)."""
+"""Most bytes of a message in a stream and of a page, unless a single item is larger (issue 12)."""
 
 _CUT_BYTES = MAX_PART_BYTES // 2
-"""Size at which a part ends: half of the bound, as sizes are estimated."""
+"""Size at which a part ends: half of the limit, as sizes are estimated."""
 
 FRAME_BYTES = 6
 """Most bytes of the tag and the length of an item."""
 
 
 def text_bytes(text: str) -> int:
-    """At most how many bytes *text* takes in UTF-8, without encoding it."""
+    """An upper bound of the bytes of *text* in UTF-8, without encoding it."""
     return len(text) if text.isascii() else 4 * len(text)
 
 
@@ -30,9 +30,9 @@ def parts(items: Iterable[Item], size: Callable[[Item], int], most: int = _CUT_B
     Cut *items* into lists, keeping their order; no items make no part.
 
     Args:
-        items: What is sent.
-        size: Estimates the bytes that an item takes in a message.
-        most: Bytes of a part, unless a single item is larger.
+        items: The items to send.
+        size: Estimates the bytes of an item in a message.
+        most: Most bytes of a part, unless a single item is larger.
     """
     part: list[Item] = []
     taken = 0
@@ -48,7 +48,7 @@ def parts(items: Iterable[Item], size: Callable[[Item], int], most: int = _CUT_B
 
 
 def cut(message: Lists) -> Iterator[Lists]:
-    """Cut *message* into messages of its type, keeping the order of its lists; without items there are none."""
+    """Cut *message* into messages of its type, keeping the order of its lists; a message without items gives none."""
     items = ((field.name, item) for field, listed in message.ListFields() for item in listed)
     for part in parts(items, _size):
         piece = type(message)()
@@ -58,7 +58,7 @@ def cut(message: Lists) -> Iterator[Lists]:
 
 
 def pieces(text: AnyStr) -> Iterator[AnyStr]:
-    """Cut a long *text*, or bytes; the pieces joined are the text."""
+    """Cut a long *text*, or bytes, into pieces; joined, they are the text."""
     length = _CUT_BYTES if isinstance(text, bytes) or text.isascii() else _CUT_BYTES // 4
     return (text[start : start + length] for start in range(0, len(text), length))
 

@@ -1,4 +1,4 @@
-"""Plans in parts: cut for a stream, and joined again."""
+"""Plans in parts: cut for a stream, and joined."""
 
 from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ from services.rpc.parts import cut, parts, pieces, text_bytes
 View: TypeAlias = plan_pb2.PlanView.ValueType
 
 _FRAME = 160
-"""Bytes of a step or a diff beside its texts, generously."""
+"""An upper estimate of the bytes of a step or a diff, without its texts."""
 
 
 @dataclass(slots=True)
 class JoinedPlan:
     """
-    A plan whose parts came one by one.
+    A plan that is joined from its parts.
 
     Attributes:
         header: The header.
         body: Remarks, steps and changes of the record.
-        diffs: The differences.
+        diffs: The diffs.
         summaries: Pieces of the summary document.
-        contents: Pieces of what a store makes the views of.
+        contents: Pieces of the compressed content from which the store makes views.
     """
 
     header: plan_pb2.Plan = field(default_factory=plan_pb2.Plan)
@@ -41,12 +41,14 @@ class JoinedPlan:
 
     @property
     def summary(self) -> str:
-        """The summary document as JSON text; empty when nobody asked for it."""
-        return "".join(self.summaries)
+        """The summary document as JSON text; empty unless it was requested."""
+        # Keeps the joined text instead of the pieces: both together would double the memory of a large plan.
+        self.summaries = ["".join(self.summaries)]
+        return self.summaries[0]
 
     @property
     def content(self) -> bytes:
-        """What a store makes the views of; empty when nobody asked for it."""
+        """The compressed content from which the store makes views; empty unless it was requested."""
         return b"".join(self.contents)
 
     @property
@@ -56,7 +58,7 @@ class JoinedPlan:
 
     @property
     def remarks(self) -> plan_pb2.PlanRemarks:
-        """What there is to say about it."""
+        """The remarks."""
         return self.body.remarks
 
     def add(self, part: plan_pb2.PlanPart) -> None:
@@ -81,7 +83,7 @@ class JoinedPlan:
 async def joined(
     answers: AsyncIterable[planner_pb2.CreatePlanResponse | stack_pb2.GetPlanResponse],
 ) -> JoinedPlan | list[object_pb2.Violation]:
-    """A plan of which all parts are awaited; or all violations of its package."""
+    """Join all parts of a plan; or return all violations of its package."""
     plan, violations = JoinedPlan(), list[object_pb2.Violation]()
     async for answer in answers:
         if isinstance(answer, planner_pb2.CreatePlanResponse) and answer.HasField("violations"):
@@ -93,19 +95,19 @@ async def joined(
 
 def checked_view(view: Collection[View]) -> frozenset[View]:
     """
-    What a caller asks for.
+    The requested views.
 
     Raises:
-        RequestInvalid: It is no part of a plan.
+        RequestInvalid: One of them is unknown.
     """
     for asked in view:
         if asked == plan_pb2.PLAN_VIEW_UNSPECIFIED or asked not in plan_pb2.PlanView.values():
-            raise RequestInvalid("view", f"{asked} is no view of a plan")
+            raise RequestInvalid("view", f"{asked} is not a view of a plan")
     return frozenset(view)
 
 
 def remarks_parts(remarks: PlanRemarks) -> Iterator[plan_pb2.PlanPart]:
-    """Remarks in parts; none when there is nothing to say."""
+    """Remarks in parts; none without remarks."""
     return (plan_pb2.PlanPart(remarks=part) for part in cut(remarks_to_pb(remarks)))
 
 
@@ -116,7 +118,7 @@ def steps_parts(steps: Iterable[Step]) -> Iterator[plan_pb2.PlanPart]:
 
 
 def diffs_parts(diffs: PlanDiffs) -> Iterator[plan_pb2.PlanPart]:
-    """Differences in parts: of objects, then of associations."""
+    """Diffs in parts: of objects, then of associations."""
     for resources in parts(diffs.resources, _diff_bytes):
         yield plan_pb2.PlanPart(diffs=plan_pb2.PlanDiffs(resources=map(diff_fields, resources)))
     for mappings in cut(plan_pb2.PlanDiffs(label_mappings=map(mapping_fields, diffs.label_mappings))):
@@ -124,17 +126,17 @@ def diffs_parts(diffs: PlanDiffs) -> Iterator[plan_pb2.PlanPart]:
 
 
 def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
-    """A summary document in pieces."""
+    """A summary document in parts."""
     return (plan_pb2.PlanPart(summary_json=piece) for piece in pieces(summary))
 
 
 def record_parts(plan: Plan) -> Iterator[plan_pb2.PlanPart]:
-    """What a plan changes in the record, and what it adopts, in parts."""
+    """The changes of the record by a plan, with its adoptions, in parts."""
     return (plan_pb2.PlanPart(record=part) for part in cut(plan_record_to_pb(plan)))
 
 
 def content_parts(content: bytes) -> Iterator[plan_pb2.PlanPart]:
-    """A compressed content in pieces."""
+    """A compressed content in parts."""
     return (plan_pb2.PlanPart(content=piece) for piece in pieces(content))
 
 

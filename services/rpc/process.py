@@ -1,4 +1,4 @@
-"""Services as a process: settings, servers, end."""
+"""Runs services as a process: settings, servers, shutdown."""
 
 import asyncio
 import gc
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from services.machine import leave_no_core
 from services.rpc.background import BackgroundLoop
 from services.rpc.log import log_to_stderr
-from services.rpc.parent import tell_listening, tell_problem
+from services.rpc.parent import report_listening, report_problem
 from services.rpc.server import Register, serving
 from services.settings import GRACE_SECONDS, Settings, load
 
@@ -23,13 +23,13 @@ log = logging.getLogger("pkger.rpc")
 @dataclass(frozen=True, slots=True)
 class Service:
     """
-    What a process serves.
+    A service of a process.
 
     Attributes:
         register: Adds the servicers to a server.
         names: Full names of the services, for health and reflection.
-        drain: Lets work end that belongs to the service and not to a call; None when there is none.
-        loops: What the service does beside its calls, while it is open; its health tells when one of them is late.
+        drain: Waits for work of the service that belongs to no call; None when there is none.
+        loops: Periodic work of the service beside its calls; the service is unhealthy while one of them is late.
     """
 
     register: Sequence[Register]
@@ -39,11 +39,11 @@ class Service:
 
 
 Opened = Callable[[Settings], AbstractAsyncContextManager[Service]]
-"""Opens what a service needs, databases and connections, and closes it again; tests open it the same way."""
+"""Opens the databases and connections of a service, and closes them again; tests use it too."""
 
 
 class CannotServe(Exception):
-    """The service lacks what it needs; the message says what to do."""
+    """The service lacks something that it needs; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Server:
 
     Attributes:
         name: Name of the service, for messages and logs.
-        opened: Makes the service from the settings.
-        listen: Where it listens.
+        opened: Opens the service with the settings.
+        listen: The address to listen on.
     """
 
     name: str
@@ -72,12 +72,12 @@ class _CannotStart(Exception):
 
 def run_process(name: str, opened: Opened, settings: Settings | None = None) -> None:
     """
-    Serve until told to stop; the body of each service's ``__main__``.
+    Serve until stopped; the body of each service's ``__main__``.
 
     Args:
-        name: Name of the service; a key of ``settings.PORTS``, unless the settings say where it is to listen.
-        opened: Makes the service from the settings.
-        settings: What the environment says; None: not read yet.
+        name: Name of the service; a key of ``settings.PORTS``, unless the settings have an address to listen on.
+        opened: Opens the service with the settings.
+        settings: The settings; None: read them from the environment.
 
     Raises:
         SystemExit: The server cannot start; the last line of the log says why.
@@ -88,11 +88,11 @@ def run_process(name: str, opened: Opened, settings: Settings | None = None) -> 
 
 def run_servers(servers: Sequence[Server], settings: Settings) -> None:
     """
-    Serve until told to stop: by SIGTERM or SIGINT, or by the end of the process that started this one.
+    Serve until stopped: by SIGTERM or SIGINT, or by the end of the parent process.
 
     Args:
-        servers: Start in this order and stop in the reverse one, so each comes after those that it calls.
-        settings: What all of them are made from.
+        servers: Start in this order and stop in reverse order, so a service follows the ones that it calls.
+        settings: The settings of all of them.
 
     Raises:
         SystemExit: One of them cannot start; the last line of the log says why.
@@ -103,17 +103,17 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
     try:
         asyncio.run(_serve(servers, settings))
     except _CannotStart as error:
-        tell_problem(str(error))
+        report_problem(str(error))
         log.critical("cannot serve", extra={"service": error.name, "problem": str(error.problem)})
         sys.exit(1)
 
 
 def collect_seldom() -> None:
     """
-    Look for garbage in cycles less often than by default.
+    Collect cyclic garbage less often than by default.
 
-    A plan of 10,000 objects is half a million values, hardly any of them in cycles: to walk over those that live, again
-    and again while more are made, took a fifth of the time of a plan.
+    A plan of 10,000 objects is half a million values with hardly any cycles. Scanning the live ones again and again
+    while more are made took a fifth of the time of a plan.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
@@ -124,7 +124,7 @@ async def _serve(servers: Sequence[Server], settings: Settings) -> None:
     async with AsyncExitStack() as running:
         for server in servers:
             await _start(server, settings, running)
-        tell_listening()
+        report_listening()
         await stop.wait()
         log.info("stopping")
     log.info("stopped")
@@ -135,7 +135,7 @@ async def _start(server: Server, settings: Settings, running: AsyncExitStack) ->
     Serve until *running* is closed.
 
     Raises:
-        _CannotStart: The service lacks what it needs, or its address is not free.
+        _CannotStart: The service lacks something that it needs, or its address is in use.
     """
     try:
         service = await running.enter_async_context(server.opened(settings))
@@ -148,11 +148,11 @@ async def _start(server: Server, settings: Settings, running: AsyncExitStack) ->
 
 
 def _stop_requested() -> asyncio.Event:
-    """What is set by SIGTERM or SIGINT, or when the process that started this one is gone."""
+    """The event that is set by SIGTERM or SIGINT, or when the parent process has ended."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if parent := os.environ.get("PKGER_PARENT_PIPE"):
-        # Whoever needs this server holds the other end; it closes when they are gone, however they went.
+        # The parent holds the other end of the pipe, which closes when it ends for any reason.
         loop.add_reader(int(parent), stop.set)
     return stop

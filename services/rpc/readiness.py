@@ -1,4 +1,4 @@
-"""Whether a plan can be run as it is (issue 4)."""
+"""Whether a plan has all values that it needs to run (issue 4)."""
 
 from pkger.model.v1 import plan_pb2
 
@@ -7,11 +7,12 @@ from services.core.errors import ValuesMissing
 
 def refuse_missing_values(remarks: plan_pb2.PlanRemarks, rollback_of: int = 0) -> None:
     """
-    Refuse a plan that would write places for values instead of the values; *rollback_of* as the plan has it.
+    Refuse a plan that would write references in place of missing values; *rollback_of* as of the plan.
 
-    An environment value with a default is there; ``missing_env_refs`` names it all the same (packages.md 6.4).
+    An environment value with a default is not missing, although ``missing_env_refs`` lists it (packages.md 6.4).
 
     Raises:
+        ValuesMissing: With all missing keys.
         ValuesMissing: Names all of them.
     """
     if remarks.unresolved_env_refs or remarks.missing_secrets:

@@ -1,4 +1,4 @@
-"""What a request asks for, as a digest: a request id protects one content (AIP-155)."""
+"""The content of a request as a digest: a request id belongs to one content (AIP-155)."""
 
 import hashlib
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 
 def content_digest(request: Any) -> str:
     """
-    A digest of a request message with a ``request_id``, but for that id and for what of the answer it wants to see; the
-    kind of the request is content, too.
+    A digest of a request message with a ``request_id``, without that id and the requested views; the type of the
+    request is part of the content.
 
-    It is stored, and a value that can be guessed is as good as written in it: of secrets, only the keys count.
+    The digest is stored, and could be used to guess a secret value. So only the keys of secrets are part of it.
     """
     content = type(request)()
     content.CopyFrom(request)
@@ -17,7 +17,7 @@ def content_digest(request: Any) -> str:
     if "view" in content.DESCRIPTOR.fields_by_name:
         content.ClearField("view")
     if "secrets" in content.DESCRIPTOR.fields_by_name:
-        # The keys first: a map that is written while it is walked leaves some of them out, as chance will have it.
+        # The keys are listed first: writing to a map while iterating over it skips some of its entries.
         for key in list(content.secrets):
             content.secrets[key] = ""
     written = f"{content.DESCRIPTOR.full_name}\n".encode() + content.SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""What platforms can do and hold, and which stacks own it, as every service asks: few calls, whatever the number."""
+"""Reads platforms and the ownership of their resources, in few calls whatever the number; used by all services."""
 
 from collections.abc import Collection, Sequence
 
@@ -32,25 +32,25 @@ from services.rpc.paging import pages
 from services.rpc.parts import parts, text_bytes
 
 LISTED_AT_ONCE = 5000
-"""Entries of a record on a page: as many as a page may have (stack.proto)."""
+"""Entries per page of a record: the maximum (stack.proto)."""
 
 RECORD_ATTEMPTS = 5
-"""How often a record is read anew that changes while it is read."""
+"""How often a record is read again because it changes while it is read."""
 
 _REFERENCE_BYTES = 96
-"""Most bytes that a reference, or a spec, takes in a message beside its longer texts."""
+"""Most bytes of a reference, or a spec, in a message, without its longer texts."""
 
 READ_AT_ONCE = 500
-"""Most ids in one request: its answer holds their specs and stays below the message limit."""
+"""Most ids in one request: the response with their specs is below the message limit."""
 
 
 async def platform_traits(driver: Peer) -> PlatformTraits:
     """
-    What the platform of *driver* can do.
+    The traits of the platform of *driver*.
 
     Raises:
-        ServiceUnavailable: The driver does not answer, describes a kind in words that this version does not know, or
-            with traits that no kind can have together.
+        ServiceUnavailable: The driver does not answer, returns a trait that this version does not know, or traits that
+            exclude each other.
     """
     stub = DriverServiceStub(driver.channel)
     described = await driver.call(stub.Describe, driver_pb2.DescribeRequest())
@@ -61,7 +61,7 @@ async def platform_traits(driver: Peer) -> PlatformTraits:
         raise _unreliable(driver, f"its description has an unknown {field}: {problem}") from error
     for kind, traits in platform.kinds.items():
         if traits.costly_listing and traits.name_uniqueness is not NameUniqueness.NONE:
-            raise _unreliable(driver, f"the listing of {kind} is costly, and its names are unique: names are listed")
+            raise _unreliable(driver, f"the list of {kind} is costly, but its names are unique")
     return platform
 
 
@@ -69,20 +69,20 @@ async def list_resources(
     driver: Peer, org: str, kinds: Sequence[str], known: Collection[ResourceKey] = (), is_lenient: bool = False
 ) -> list[Resource]:
     """
-    All resources of *kinds*, in one call, sorted by kind and id.
+    List all resources of *kinds*, in one call, sorted by kind and id.
 
-    Absence from a listing is a question: what it lacks of *known* is read by itself (engine.md 11.3).
+    A list may be incomplete, so *known* resources that it lacks are read one by one (engine.md 11.3).
 
     Args:
         driver: The driver.
         org: The organisation.
-        kinds: What is listed.
-        known: Resources that were there once, of any kind.
-        is_lenient: Whether a spec that is none is an error only for who reads it.
+        kinds: The kinds to list.
+        known: Resources that existed before, of any kind.
+        is_lenient: Whether an invalid spec is an error only when it is used.
 
     Raises:
-        ServiceUnavailable: The listing lacks what is there, names something twice, or of another kind.
-        PkgerError: They cannot be listed; that never means that there are none.
+        ServiceUnavailable: The list lacks a resource that exists, or has one twice or of another kind.
+        PkgerError: The resources cannot be listed; this never means that there are none.
     """
     request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
     listed = [
@@ -92,13 +92,13 @@ async def list_resources(
     ]
     found = {(resource.kind, resource.id) for resource in listed}
     if len(found) < len(listed):
-        raise _unreliable(driver, "its listing names a resource twice")
-    if strange := {kind for kind, _ in found}.difference(kinds):
-        raise _unreliable(driver, f"its listing has the kind {min(strange)!r}, which was not asked for")
+        raise _unreliable(driver, "its list has a resource twice")
+    if unrequested := {kind for kind, _ in found}.difference(kinds):
+        raise _unreliable(driver, f"its list has the kind {min(unrequested)!r}, which was not requested")
     lacking = sorted({key for key in known if key[0] in kinds} - found)
     for resource in await read_resources(driver, org, lacking):
         if resource:
-            raise _unreliable(driver, f"its listing lacks {resource.kind} {resource.id}, which is there")
+            raise _unreliable(driver, f"its list lacks {resource.kind} {resource.id}, which exists")
     return listed
 
 
@@ -111,10 +111,9 @@ async def live_resources(
     is_lenient: bool = False,
 ) -> list[Resource]:
     """
-    All resources of *kinds*, and those of *known* that are of another kind with a costly listing, in a call each.
+    List all resources of *kinds*, and read the *known* ones of other kinds with a costly list, in one call each.
 
-    Nothing is called where there is nothing to ask. Arguments and errors as of ``list_resources``; *platform* is what
-    the platform can do.
+    Calls without arguments are left out. Arguments and errors as of ``list_resources``; *platform* has the traits.
     """
     listed = await list_resources(driver, org, kinds, known, is_lenient) if kinds else []
     costly = {kind for kind, traits in platform.kinds.items() if traits.costly_listing}.difference(kinds)
@@ -126,11 +125,11 @@ async def read_resources(
     driver: Peer, org: str, ids: Sequence[ResourceKey], is_lenient: bool = False
 ) -> list[Resource | None]:
     """
-    The resource of each kind and id, in order; None for what certainly does not exist; *is_lenient* as of a listing.
+    Read the resource of each kind and id, in order; None: it certainly does not exist. *is_lenient* as of a list.
 
     Raises:
-        ServiceUnavailable: The driver answers something else than was asked.
-        PkgerError: They cannot be read; that never means that there are none.
+        ServiceUnavailable: The response does not fit the request.
+        PkgerError: They cannot be read; this never means that there are none.
     """
     stub = DriverServiceStub(driver.channel)
     found: list[Resource | None] = []
@@ -138,7 +137,7 @@ async def read_resources(
         some = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
         if len(answer.results) != len(some):
-            raise _unreliable(driver, f"it gave {len(answer.results)} answers to {len(some)} questions")
+            raise _unreliable(driver, f"it returned {len(answer.results)} results for {len(some)} ids")
         found += [_read(driver, asked, result, is_lenient) for asked, result in zip(some, answer.results, strict=True)]
     return found
 
@@ -147,19 +146,19 @@ async def prepare_specs(
     driver: Peer, org: str, wanted: Sequence[WantedSpec], platform: PlatformTraits
 ) -> list[Spec | Failed]:
     """
-    What the platform would hold of each spec, in order, or why it would not hold it; a spec as it is where it would.
+    For each spec, in order: the spec as the platform would hold it, the same object if unchanged, or a failure.
 
-    A driver of before PrepareSpecs holds specs as they are, as far as it can tell.
+    A driver without PrepareSpecs is taken to hold specs unchanged.
 
     Args:
         driver: The driver.
         org: The organisation.
         wanted: Specs of kinds that the platform has.
-        platform: What the platform can do.
+        platform: The traits of the platform.
 
     Raises:
-        ServiceUnavailable: The driver answers something else than was asked.
-        PkgerError: It does not tell.
+        ServiceUnavailable: The response does not fit the request.
+        PkgerError: The call failed.
     """
     stub = DriverServiceStub(driver.channel)
     found: list[Spec | Failed] = []
@@ -172,9 +171,9 @@ async def prepare_specs(
                 raise
             return [each.spec for each in wanted]
         if len(answers) != len(some):
-            raise _unreliable(driver, f"it gave {len(answers)} answers to {len(some)} specs")
+            raise _unreliable(driver, f"it returned {len(answers)} results for {len(some)} specs")
         if [answer.position for answer in answers] != list(range(len(some))):
-            raise _unreliable(driver, "its answers to specs are out of order")
+            raise _unreliable(driver, "its prepared specs are out of order")
         found += [_prepared(driver, each, answer, platform) for each, answer in zip(some, answers, strict=True)]
     return found
 
@@ -192,15 +191,15 @@ def _prepared(
     try:
         prepared = prepared_from_pb(wanted, answer)
     except (ValueError, TypeError) as error:
-        raise _unreliable(driver, f"what it would hold of {what} is no spec: {error}") from error
+        raise _unreliable(driver, f"its prepared spec of {what} is invalid: {error}") from error
     if prepared is None:
-        raise _unreliable(driver, f"it does not tell what it would hold of {what}")
+        raise _unreliable(driver, f"it returned no prepared spec of {what}")
     if isinstance(prepared, Failed) or prepared is wanted.spec:
         return prepared
     if traits.unique_name(prepared.display_name) != traits.unique_name(wanted.spec.display_name):
-        raise _unreliable(driver, f"it would hold {what} under another name, {prepared.display_name!r}")
+        raise _unreliable(driver, f"its prepared spec of {what} has another name, {prepared.display_name!r}")
     if paths := traits.written_secrets(prepared):
-        raise _unreliable(driver, f"it would hold a credential at {paths[0]} of {what}")
+        raise _unreliable(driver, f"its prepared spec of {what} has a credential at {paths[0]}")
     return prepared
 
 
@@ -213,34 +212,34 @@ def _read(
         case "resource" if (result.resource.kind, result.resource.id) == (asked.kind, asked.id):
             return _resource(driver, result.resource, is_lenient)
         case "resource":
-            given = f"{result.resource.kind} {result.resource.id}"
-            raise _unreliable(driver, f"asked for {asked.kind} {asked.id}, it gave {given}")
+            returned = f"{result.resource.kind} {result.resource.id}"
+            raise _unreliable(driver, f"asked for {asked.kind} {asked.id}, it returned {returned}")
         case _:
-            raise _unreliable(driver, f"it says nothing of {asked.kind} {asked.id}")
+            raise _unreliable(driver, f"it returned no result for {asked.kind} {asked.id}")
 
 
 def _unreliable(driver: Peer, problem: str) -> ServiceUnavailable:
-    """A driver that breaks its contract counts as one that does not answer."""
+    """The error for a driver that breaks its contract, which is treated as one that does not answer."""
     return ServiceUnavailable(driver.name, driver.address, problem, driver.platform)
 
 
 def _resource(driver: Peer, message: object_pb2.Resource, is_lenient: bool) -> Resource:
-    """A resource as *driver* gives it; if *is_lenient*, with a spec that is none as well."""
+    """Translate a resource from *driver*; if *is_lenient*, also one with an invalid spec."""
     try:
         return resource_from_pb(message)
     except RequestInvalid as error:
         if is_lenient:
             return unreadable_from_pb(message)
-        problem = f"{message.kind} {message.id} has a spec that is none: {error.metadata['problem']}"
+        problem = f"{message.kind} {message.id} has an invalid spec: {error.metadata['problem']}"
         raise ServiceUnavailable(driver.name, driver.address, problem, driver.platform) from error
 
 
 async def list_secret_keys(driver: Peer, org: str) -> frozenset[str]:
     """
-    Keys of the secrets that the platform holds.
+    List the keys of the secrets of the platform.
 
     Raises:
-        PkgerError: They cannot be listed; that never means that there are none.
+        PkgerError: They cannot be listed; this never means that there are none.
     """
     stub = DriverServiceStub(driver.channel)
     return frozenset((await driver.call(stub.ListSecretKeys, driver_pb2.ListSecretKeysRequest(org=org))).keys)
@@ -248,7 +247,7 @@ async def list_secret_keys(driver: Peer, org: str) -> frozenset[str]:
 
 async def list_orgs(driver: Peer) -> list[Organization] | None:
     """
-    The organisations of the platform of *driver*, sorted by id; None where the driver does not tell.
+    List the organisations of the platform of *driver*, sorted by id; None if the driver cannot list them.
 
     Raises:
         PkgerError: They cannot be listed.
@@ -265,7 +264,7 @@ async def list_orgs(driver: Peer) -> list[Organization] | None:
 
 async def check_platform(driver: Peer, org: str) -> PlatformCheck | None:
     """
-    What the driver finds at its platform, in *org* as far as rights go; None where the driver does not look.
+    Check the platform, and its rights in *org*; None if the driver has no check.
 
     Raises:
         PkgerError: The driver does not answer.
@@ -284,10 +283,10 @@ async def find_owners(
     stack: Peer, target: Target, resources: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], stack_pb2.Ownership]:
     """
-    Who owns which of the *resources*, given and told by kind and id; one call, and none when there is nothing to ask.
+    The owners of *resources*, both identified by kind and id; one call, and none without resources.
 
     Raises:
-        PkgerError: The stack service does not tell.
+        PkgerError: The call failed.
     """
     owners, _ = await find_holders(stack, target, resources)
     return owners
@@ -297,10 +296,10 @@ async def find_holders(
     stack: Peer, target: Target, resources: Collection[tuple[str, str]]
 ) -> tuple[dict[tuple[str, str], stack_pb2.Ownership], dict[tuple[str, str], list[stack_pb2.Ownership]]]:
     """
-    Who owns which of the *resources*, and who uses them, the oldest user first; as ``find_owners`` otherwise.
+    The owners and the users of *resources*, the oldest user first; otherwise as ``find_owners``.
 
     Raises:
-        PkgerError: The stack service does not tell.
+        PkgerError: The call failed.
     """
     if not resources:
         return {}, {}
@@ -315,16 +314,16 @@ async def find_holders(
 
 async def read_header(stack: Peer, target: Target, ref: object_pb2.StackRef) -> stack_pb2.Stack:
     """
-    A stack without what it owns.
+    Read a stack without its inventory.
 
     Args:
         stack: The stack service.
-        target: Where a name is looked up.
+        target: The target in which a name is looked up.
         ref: The stack.
 
     Raises:
         StackNotFound: There is none.
-        PkgerError: The stack service does not tell.
+        PkgerError: The call failed.
     """
     request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=ref)
     return (await stack.call(StackServiceStub(stack.channel).GetStack, request)).stack
@@ -334,18 +333,18 @@ async def read_stack(
     stack: Peer, target: Target, ref: object_pb2.StackRef, known: stack_pb2.Stack | None = None
 ) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
     """
-    A stack and all that it owns, of one generation.
+    Read a stack and its inventory, of one generation.
 
     Args:
         stack: The stack service.
-        target: Where a name is looked up.
+        target: The target in which a name is looked up.
         ref: The stack.
-        known: The stack as it was read a moment ago; None: not yet.
+        known: The stack as it was just read; None: it was not.
 
     Raises:
         StackNotFound: There is none.
-        StackMoved: It changes faster than it can be read.
-        PkgerError: The stack service does not tell.
+        StackMoved: It changed during each attempt.
+        PkgerError: The call failed.
     """
     headers = [known] if known else []
 
@@ -368,5 +367,5 @@ async def read_stack(
 
 
 async def read_record(stack: Peer, target: Target, ref: object_pb2.StackRef) -> StackRecord:
-    """What planners need of a stack; arguments and errors as of ``read_stack``."""
+    """Read a stack as planners need it; arguments and errors as of ``read_stack``."""
     return stack_from_pb(*await read_stack(stack, target, ref))

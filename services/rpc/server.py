@@ -1,4 +1,4 @@
-"""One way to serve by gRPC: health, reflection, graceful stop."""
+"""Serves by gRPC, in one way for all services: health, reflection, graceful stop."""
 
 import asyncio
 import contextlib
@@ -21,10 +21,10 @@ __all__ = ["Register", "serving"]
 log = logging.getLogger("pkger.rpc")
 
 FLUSH_SECONDS = 0.5
-"""What the answers of the last calls get to leave the process."""
+"""Time for the last responses to leave the process."""
 
 SHORTEST_PING_MS = 5_000
-"""Shortest interval of keepalive pings that is accepted from clients, also without calls in flight; docs say 10 s."""
+"""Shortest accepted interval of keepalive pings, with or without calls in flight; the documents advise 10 s."""
 
 
 @asynccontextmanager
@@ -37,17 +37,17 @@ async def serving(
     loops: Sequence[BackgroundLoop] = (),
 ) -> AsyncIterator[str]:
     """
-    Serve until the block is left, then refuse new calls and let those in flight end.
+    Serve while the block is open; then refuse new calls and wait for the calls in flight.
 
-    While one of *loops* is late, the health of the server is NOT_SERVING; calls are served all the same.
+    While one of *loops* is late, the health of the server is NOT_SERVING, but calls are served.
 
     Args:
-        register: What to serve.
+        register: Functions that add the servicers.
         services: Full names of the services, for health and reflection.
         listen: ``host:port`` (port 0: the kernel picks one) or ``unix:/path``.
-        grace: Seconds that calls in flight get when the block is left.
-        drain: Lets work end that belongs to the service and not to a call; None when there is none.
-        loops: What the service does beside its calls; somebody else runs it.
+        grace: Seconds to wait for calls in flight at the end.
+        drain: Waits for work of the service that belongs to no call; None when there is none.
+        loops: Periodic work of the service; the caller runs it.
 
     Yields:
         The address to connect to.
@@ -56,7 +56,7 @@ async def serving(
         OSError: *listen* is in use or not an address of this machine.
     """
     health, dispatcher = HealthServicer(), Dispatcher(register)
-    # The place for TLS and authorization: credentials for add_secure_port, and an interceptor.
+    # TLS and authorization belong here: credentials for add_secure_port, and an interceptor.
     server = grpc.aio.server(
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT),
@@ -92,12 +92,12 @@ async def serving(
             await drain()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(dispatcher.idle.wait(), grace)
-        # Not server.stop(grace) from the start: whoever watches our health would hold it for the whole of the grace.
+        # server.stop(grace) would wait the whole time for clients that watch the health of this server.
         await server.stop(FLUSH_SECONDS)
 
 
 async def _watch_loops(health: HealthServicer, services: Collection[str], loops: Sequence[BackgroundLoop]) -> None:
-    """Make the health of a server NOT_SERVING while one of its loops is late, for ever."""
+    """Set the health of a server to NOT_SERVING while one of its loops is late; runs until cancelled."""
     is_serving = True
     while True:
         late = [loop for loop in loops if loop.is_late]
@@ -118,11 +118,11 @@ async def _set_health(health: HealthServicer, services: Collection[str], is_serv
 
 
 class _Handlers(grpc.GenericRpcHandler):
-    """The handlers of a dispatcher, as a server of gRPC looks for them."""
+    """Gives a gRPC server the handlers of a dispatcher."""
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
         self._handlers = handlers
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> "Handler | None":
-        """The handler of a method; None when no servicer has it."""
+        """The handler of a method; None if no servicer has it."""
         return self._handlers.get(handler_call_details.method)

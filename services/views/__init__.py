@@ -1,1 +1,1 @@
-"""Views over a plan: what there is to show of it, in which order; for whoever shows it, as text or otherwise."""
+"""Views of plans, revisions and drift: entries and differences in order, independent of how a client shows them."""

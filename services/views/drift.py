@@ -1,4 +1,4 @@
-"""The three sides of a field that differs, as people compare them: equal sides once, long ones around what differs."""
+"""The three sides of a field that differs, for users: equal sides once, long sides cut around the difference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from pkger.model.v1 import drift_pb2
 from services.views.lines import Line, line_diff
 
 ABSENT = "absent"
-"""Of a side that does not have the field."""
+"""The text of a side without the field."""
 
 
 def counts_text(counts: drift_pb2.DriftCounts) -> str:
-    """How many resources are how, worst first, in words; empty where there are none."""
+    """The counts of resources by drift status, worst first, as text; empty without resources."""
     numbers = {field.name: getattr(counts, field.name) for field in counts.DESCRIPTOR.fields}
     return ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in numbers.items() if count)
 
@@ -24,8 +24,8 @@ class SideGroup:
     Sides that are equal.
 
     Attributes:
-        names: Which: of package, applied and live.
-        text: What they say, as JSON text; ``ABSENT`` where they do not have the field.
+        names: Some of package, applied and live.
+        text: Their value as JSON text; ``ABSENT`` if they do not have the field.
     """
 
     names: tuple[str, ...]
@@ -33,7 +33,7 @@ class SideGroup:
 
 
 def side_groups(field: drift_pb2.DriftField) -> list[SideGroup]:
-    """The sides of *field* in the order package, applied, live; equal ones are one group, at the place of the first."""
+    """The sides of *field* in the order package, applied, live; equal sides are one group."""
     sides = {"package": field.package_json, "applied": field.applied_json, "live": field.live_json}
     groups: dict[str, list[str]] = {}
     for name, text in sides.items():
@@ -42,7 +42,7 @@ def side_groups(field: drift_pb2.DriftField) -> list[SideGroup]:
 
 
 def lines_of(groups: Sequence[SideGroup]) -> tuple[Line, ...]:
-    """How two groups differ line by line; empty where they are no two texts, or none has several lines."""
+    """The line diff of two groups; empty unless both are texts and one has several lines."""
     texts = [_text(group.text) for group in groups]
     if len(texts) != 2 or texts[0] is None or texts[1] is None or "\n" not in texts[0] + texts[1]:
         return ()
@@ -50,7 +50,7 @@ def lines_of(groups: Sequence[SideGroup]) -> tuple[Line, ...]:
 
 
 def cut(texts: Sequence[str], width: int) -> list[str]:
-    """Different *texts*, all of them cut to *width* characters around the first difference, if one is longer."""
+    """Different *texts*; if one is longer than *width*, all are cut to that width around the first difference."""
     if all(len(text) <= width for text in texts):
         return [*texts]
     letters = zip(*texts, strict=False)
@@ -66,6 +66,6 @@ def _window(text: str, start: int, width: int) -> str:
 
 
 def _text(side: str) -> str | None:
-    """The text that a side is; None when it is something else."""
+    """The value of a side if it is a text, else None."""
     value = None if side == ABSENT else orjson.loads(side)
     return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""What there is to show of a plan: an entry for each step and for what only the record gets to know, and counts."""
+"""The entries of a plan: one for each step, and one for each object of which only the record changes; and counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ from services.views.hunks import Change, Hunk, hunks_of
 
 
 class Act(Enum):
-    """What happens to what an entry is about."""
+    """What a plan does to the object of an entry."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -41,16 +41,16 @@ class Act(Enum):
 
 
 class Mark(Enum):
-    """What a reader has to know of an entry beside what it does."""
+    """A remark on an entry, besides its act."""
 
     ADOPTED = "adopted"
-    """The resource was there before the stack, and nobody owned it."""
+    """The resource existed, unowned, before the stack."""
     SHARED = "shared"
     """Another stack owns the resource, and this one uses it as it is."""
     RENAMED = "renamed"
-    """The object of the resource had another key before."""
+    """The object of the resource had another key."""
     IRREVERSIBLE = "irreversible"
-    """It cannot be taken back."""
+    """The step cannot be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,17 @@ class Entry:
     One entry of a plan.
 
     Attributes:
-        act: What happens.
-        key: The object; its name is empty for a resource of no object.
+        act: What the plan does.
+        key: The object; its name is empty for a resource without an object.
         resource_id: The resource; empty while it does not exist.
-        display_name: Name of the resource, after the plan if it stays; empty for one of a label step.
+        display_name: Name of the resource, after the plan if it stays; empty for a step of an association.
         label: Of ``ATTACH`` and ``DETACH``: the label.
         label_id: Its id; empty while it does not exist.
-        reason: One sentence: why it is in the plan; empty for ``RECORD``.
-        marks: What else there is to know, in the order of ``Mark``.
+        reason: One sentence: why the step is in the plan; empty for ``RECORD``.
+        marks: Remarks, in the order of ``Mark``.
         old_key: With ``Mark.RENAMED``: the key before.
         spec: Of ``CREATE`` and ``DELETE``: the spec as JSON text.
-        diff: Of ``UPDATE``: what the plan says of the differences; None where it says nothing.
+        diff: Of ``UPDATE``: the diff in the plan; None if the plan has none for this step.
     """
 
     act: Act
@@ -85,7 +85,7 @@ class Entry:
     diff: plan_pb2.ResourceDiff | None = None
 
     def hunks(self) -> tuple[Hunk, ...]:
-        """The differences of an update; empty where the plan says nothing of them."""
+        """The differences of an update; empty without a diff."""
         if self.diff is None:
             return ()
         changes = (Change(each.path, each.old_json, each.new_json) for each in self.diff.changes)
@@ -94,29 +94,30 @@ class Entry:
 
 def entries(plan: JoinedPlan) -> list[Entry]:
     """
-    What *plan* does, in the order in which it does it; what only the record gets to know comes last, by key.
+    The entries of *plan*: steps in their order, then objects of which only the record changes, by key.
 
-    Adopted, shared and renamed resources are told of only if the plan has its record; differences, if it has its diffs.
+    Adopted, shared and renamed resources are marked only if *plan* has its record; updates have a diff only if it has
+    its diffs.
     """
     record = plan.body.record
     adopted = {_key(each.key): each for each in record.adoptions}
     renamed = {_key(each.new_key): _key(each.old_key) for each in record.key_changes}
     diffs = {_key(diff.key): diff for diff in plan.diffs.resources}
     effects = [effect_of(bare_step_from_pb(step)) for step in plan.steps]
-    # Of several updates of one object, the last one leaves it as the diff says.
+    # The diff of an object describes its state after the last of its updates.
     last = {effect.step.key: effect.number for effect in effects if isinstance(effect, Update)}
     found: list[Entry] = []
-    told: set[Key] = set()
+    marked: set[Key] = set()
     for step, effect in zip(plan.steps, effects, strict=True):
         key = effect.step.key
-        is_first = isinstance(effect, Create | Update) and key not in told
+        is_first = isinstance(effect, Create | Update) and key not in marked
         diff = diffs.get(key) if last.get(key) == effect.number else None
         marks = _marks(effect.step.undo is Undo.NONE, is_first and key in adopted, is_first and key in renamed)
         found.append(_entry(step, effect, marks, diff if diff and diff.changes else None, renamed))
-        told |= {key} if is_first else set()
-    # Steps change of what is shared no more than its labels.
+        marked |= {key} if is_first else set()
+    # Steps of a shared resource change only its labels, so the resource itself needs an entry.
     shared = {_key(each.key): each for each in record.entries if each.origin == object_pb2.ORIGIN_SHARED}
-    silent = (adopted.keys() | renamed.keys()) - told | shared.keys()
+    silent = (adopted.keys() | renamed.keys()) - marked | shared.keys()
     found += [_of_record(key, adopted, shared, renamed) for key in sorted(silent)]
     return found
 
@@ -190,7 +191,7 @@ def _key(message: object_pb2.ObjectKey) -> Key:
 
 
 def counts_by_kind(shown: Iterable[Entry]) -> dict[str, Counter[Act]]:
-    """How many entries of which sort there are of each kind, sorted by kind."""
+    """The number of entries of each act, by kind, sorted by kind."""
     counts: dict[str, Counter[Act]] = {}
     for entry in shown:
         counts.setdefault(entry.key.kind, Counter())[entry.act] += 1

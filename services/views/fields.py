@@ -1,4 +1,4 @@
-"""The fields of a spec, as people look at what is created or deleted."""
+"""The fields of the spec of a resource that is created or deleted, for users."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,9 @@ class Field:
     A field of a spec.
 
     Attributes:
-        path: Where it is, as in ``Hunk``.
-        value: JSON text; of what is folded, what it is in words.
-        lines: The lines of a text that has several, unless it is folded.
+        path: Its path, as in ``Hunk``.
+        value: JSON text; for a folded value, a description such as ``2 items``.
+        lines: The lines of a text with several lines, unless it is folded.
     """
 
     path: str
@@ -26,12 +26,12 @@ class Field:
 
 def fields_of(spec: str, width: int, full: bool = False) -> tuple[Field, ...]:
     """
-    The fields of a spec that say something: none that are empty, and not its name, which stands beside its key.
+    The fields of a spec, without empty fields and without the name, which is shown next to the key.
 
     Args:
         spec: The spec as JSON text; empty for none.
-        width: Longer values are folded: what they are stands for them.
-        full: Show all at its own place, and fold nothing.
+        width: Longer values are folded to a description.
+        full: Show nested fields at their own paths, and fold nothing.
     """
     content = json.loads(spec) if spec else {}
     shown = {key: value for key, value in content.items() if key != "name" and not _is_empty(value)}
@@ -71,7 +71,7 @@ def _folded(value: Any, width: int) -> str:
 
 
 def _names(items: Sequence[Any]) -> str:
-    """The names of items, if they have any."""
+    """The names of items, as text; empty if no item has one."""
     names = [item["name"] for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)]
     if not any(names):
         return ""
@@ -79,8 +79,8 @@ def _names(items: Sequence[Any]) -> str:
     return f": {', '.join(names[:_SHOWN_NAMES])}{more}"
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _text(value: Any) -> str:

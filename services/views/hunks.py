@@ -1,4 +1,4 @@
-"""The differences of two specs, each at its own place, as people look for them."""
+"""The differences of two specs, each at its own path, for users."""
 
 import json
 from collections import Counter
@@ -12,15 +12,15 @@ from services.views.lines import Line, line_diff
 _ABSENT = object()
 
 _NAME = "name"
-"""The field by which items of a list are told apart, where all of them have it."""
+"""The field that identifies items of a list, if all items have it."""
 
 _COMPARED = 500
-"""Items without names that are compared one by one; longer lists are compared by position."""
+"""Up to so many items without names are compared by content; longer lists are compared by position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A difference as a plan tells it: an RFC 6901 pointer and JSON texts, empty where nothing is."""
+    """A difference as in a plan: an RFC 6901 pointer and JSON texts, which are empty for an absent value."""
 
     path: str
     old: str
@@ -33,11 +33,11 @@ class Hunk:
     One difference.
 
     Attributes:
-        path: Where it is, for people: ``charts[cpu].queries[0].query``; empty for the spec itself.
-        old: JSON text of the value before; empty where there was none.
-        new: JSON text of the value after; empty where there is none.
-        lines: Of two texts of which one has several lines: how they differ.
-        moved: Whether items of a list only change their order.
+        path: Its path as users read it: ``charts[cpu].queries[0].query``; empty for the spec itself.
+        old: JSON text of the value before; empty if there was none.
+        new: JSON text of the value after; empty if there is none.
+        lines: The line diff of two texts of which one has several lines.
+        moved: Whether only the order of the items of a list changes.
     """
 
     path: str
@@ -51,11 +51,11 @@ def hunks_of(changes: Iterable[Change], old_spec: str, new_spec: str) -> tuple[H
     """
     The differences of two specs.
 
-    A plan compares lists by position, or as a whole. Here items are told apart by their names, so an item more is one
-    hunk; without names, by their content.
+    A plan compares lists by position, or as a whole. Here, items are identified by their names, or by their content if
+    they have none, so an added item is one hunk.
 
     Args:
-        changes: The differences as a plan tells them.
+        changes: The differences of the plan.
         old_spec: The spec before, as JSON text.
         new_spec: The spec after, as JSON text.
 
@@ -91,7 +91,7 @@ def _loaded(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        # A driver may give what is no JSON text.
+        # A driver may return a text that is not JSON.
         return text
 
 
@@ -102,7 +102,7 @@ def _at(value: Any, pointer: Sequence[str]) -> Any:
 
 
 def _outermost_list(before: Any, after: Any, pointer: Sequence[str]) -> tuple[str, ...] | None:
-    """Where both specs have different lists, on the way to *pointer*; None: nowhere."""
+    """The shortest prefix of *pointer* at which both specs have lists, if these differ; else None."""
     for length in range(len(pointer) + 1):
         sides = [_at(side, pointer[:length]) for side in (before, after)]
         if all(isinstance(side, list) for side in sides):
@@ -143,7 +143,7 @@ def _compare_lists(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterato
 
 
 def _differing(old: list[str], new: list[str]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """The places where two lists of texts differ: from where to where, in each."""
+    """The ranges in which two lists of texts differ: start and end in each list."""
     if len(old) + len(new) > _COMPARED:
         yield (0, len(old)), (0, len(new))
         return
@@ -157,7 +157,7 @@ def _are_named(items: Sequence[Any]) -> bool:
 
 
 def _by_name(items: Sequence[Any]) -> dict[str, Any]:
-    """Items by their names; further ones of one name have a number behind it."""
+    """Items by their names; repeated names are numbered."""
     seen: Counter[str] = Counter()
     found: dict[str, Any] = {}
     for item in items:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 CONTEXT = 3
-"""Lines around a difference."""
+"""Number of equal lines shown around a difference."""
 
 _COMPARED = 4000
-"""Lines that are compared one by one; the rest of longer texts differs as a whole: comparing takes quadratic time."""
+"""Up to so many lines are compared one by one; longer texts differ as a whole, as comparing takes quadratic time."""
 
 KEPT, REMOVED, ADDED, LEFT_OUT = " ", "-", "+", "@"
 
@@ -31,10 +31,10 @@ def line_diff(old: str, new: str, context: int = CONTEXT) -> tuple[Line, ...]:
     """
     Compare two texts line by line.
 
-    A text that ends with a line break has an empty last line, so that texts that differ in it alone differ here, too.
+    A text that ends with a line break has an empty last line, so a difference in the last line break is visible.
 
     Returns:
-        What differs, with *context* equal lines around; empty exactly for equal texts.
+        The lines that differ, with *context* equal lines around; empty exactly for equal texts.
     """
     before, after = old.split("\n"), new.split("\n")
     start = _common(before, after)
@@ -45,7 +45,7 @@ def line_diff(old: str, new: str, context: int = CONTEXT) -> tuple[Line, ...]:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines two texts begin with alike."""
+    """The number of equal lines at the start of two texts."""
     pairs = zip(one, other, strict=False)
     return next((number for number, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
 

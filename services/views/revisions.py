@@ -1,4 +1,4 @@
-"""What there is to show of the difference of two revisions: an entry for each object and each label that differs."""
+"""The difference of two revisions: an entry for each object and each association that differs."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ _ACTS = {
 
 
 def difference_entries(diffs: plan_pb2.PlanDiffs) -> list[Entry]:
-    """What the new side adds, changes and takes away, sorted by object; its labels follow an object."""
+    """The entries for objects and associations that the new revision adds, changes and removes, sorted by object."""
     found: dict[Key, list[Entry]] = {}
     for diff in diffs.resources:
         key, spec = Key(diff.key.kind, diff.key.name), diff.new_spec_json or diff.old_spec_json

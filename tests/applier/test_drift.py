@@ -290,7 +290,7 @@ async def test_a_listing_that_lacks_what_is_there_makes_nothing_missing(faulty: 
     case.driver.lack(*range(100))
     found = await drift(case)
     assert {*found.statuses.values()} == {"unreadable"}
-    assert "which is there" in found.reports[0].problem
+    assert "which exists" in found.reports[0].problem
 
 
 async def test_a_platform_that_describes_nothing_is_an_error(faulty: World) -> None:

@@ -23,7 +23,7 @@ async def test_what_a_listing_lacks_and_is_there_is_not_planned_about(
     case.driver.heal()
     case.driver.list_old({0: [each for each in before.resources if each.kind not in kinds]})
 
-    with pytest.raises(ServiceUnavailable, match="which is there"):
+    with pytest.raises(ServiceUnavailable, match="which exists"):
         await (case.uninstall() if way == "uninstall" else case.apply(PACKAGE if way == "apply" else WITHOUT_BOARD))
 
     assert case.driver.calls == 0
@@ -56,7 +56,7 @@ async def test_a_listing_of_before_the_last_write_makes_nothing_anew(faulty: Wor
     case.driver.heal()
     case.driver.list_old({0: old})
 
-    with pytest.raises(ServiceUnavailable, match="which is there"):
+    with pytest.raises(ServiceUnavailable, match="which exists"):
         await case.apply(PACKAGE)
 
     assert await case.look() == now

@@ -217,7 +217,7 @@ async def test_a_rollback_to_a_kind_that_the_platform_has_lost_changes_nothing(f
     lost.kinds.extend(kinds)
     case.driver.descriptions = [lost] * 3
 
-    with pytest.raises(KindUnsupported, match="has no kind 'Dashboard'"):
+    with pytest.raises(KindUnsupported, match="does not support kind 'Dashboard'"):
         await roll_back(case, 1)
 
     case.driver.descriptions = []

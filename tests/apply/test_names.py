@@ -31,7 +31,7 @@ async def test_two_objects_with_one_name_are_refused_before_anything_is_written(
 ) -> None:
     package = text(named(kind, "one", first), named(kind, "two", second))
     for refused in (services.plan, services.apply):
-        with pytest.raises(NameTaken, match=f"{kind} 'two' wants the name {second!r}, which {kind} 'one'"):
+        with pytest.raises(NameTaken, match=f"{kind} 'two' cannot have the name {second!r}: {kind} 'one'"):
             await refused(package, stack=stack)
     assert await services.resources() == []
 

@@ -125,7 +125,7 @@ async def test_an_unknown_platform_is_reported_with_those_that_are_known(service
     ):
         with pytest.raises(PlatformUnknown) as raised:
             await call
-        assert str(raised.value) == "no platform 'moon' is configured; those that are: embedded, lab"
+        assert str(raised.value) == "no platform 'moon' is configured; configured are: embedded, lab"
         assert raised.value.metadata == {"platform": "moon", "platforms": "embedded,lab"}
     assert await services.stack_names() == []
 

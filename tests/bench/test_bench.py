@@ -72,6 +72,8 @@ ROWS = [
     "gateway: /health",
     "gateway: list of stacks",
     "gateway: a ping while 32 clients plan",
+    "gateway: from an event to its SSE message",
+    "by gRPC",
 ]
 
 

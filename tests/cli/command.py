@@ -1,4 +1,4 @@
-"""Runs the ``pkger`` command as people do: as a process of its own."""
+"""Runs the ``pkger`` command as users do: as a process of its own."""
 
 import asyncio
 import os
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from services.settings import PORTS, address_variable
 
-# Run between fork and exec in a process with the threads of gRPC, the same lines may crash.
+# A preexec_fn with these lines may crash: it runs after a fork of a process with the threads of gRPC.
 _AT_OWN_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
-"""Make standard input the terminal whose Ctrl-C goes to this process, then become the command."""
+"""Makes standard input the controlling terminal of the process, then executes the command."""
 
 PKGER = Path(sys.executable).with_name("pkger")
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Exit status and output of a command."""
 
     code: int
     out: str
@@ -29,7 +29,7 @@ class Ended:
 
 
 def environment(home: Path, addresses: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment in which nothing is configured but *home* and, if given, where the services are."""
+    """An environment that configures only *home* and, if given, the addresses of the services."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
     known = {address_variable(name): address for name, address in (addresses or {}).items()}
     return clean | {"PKGER_HOME": str(home)} | known
@@ -38,7 +38,7 @@ def environment(home: Path, addresses: Mapping[str, str] | None = None) -> dict[
 async def started(
     *arguments: str, env: Mapping[str, str], stdin: int = subprocess.DEVNULL
 ) -> asyncio.subprocess.Process:
-    """A running ``pkger`` without a terminal, with nothing on its standard input unless told otherwise."""
+    """A running ``pkger`` without a terminal; *stdin* is empty by default."""
     return await asyncio.create_subprocess_exec(
         PKGER,
         *arguments,
@@ -46,13 +46,13 @@ async def started(
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # The terminal of whoever runs the tests is none of its business.
+        # It must not use the terminal of the test run.
         start_new_session=True,
     )
 
 
 async def ended(process: asyncio.subprocess.Process, typed: bytes | None = None) -> Ended:
-    """The end of a command, which gets *typed* on its standard input."""
+    """The result of a command, which reads *typed* from its standard input."""
     out, err = await process.communicate(typed)
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
@@ -70,13 +70,13 @@ async def at_terminal(
     Run ``pkger``, or another program, at a terminal of its own.
 
     Args:
-        arguments: Of the command.
-        answers: What is typed, each after the words that ask for it.
+        arguments: Arguments of the command.
+        answers: Pairs of a question and the input that is typed after it.
         env: Its environment.
-        program: What is run.
+        program: The program to run.
 
     Returns:
-        Its exit status, and all that the terminal showed.
+        Its exit status, and everything that the terminal showed.
     """
     ours, theirs = os.openpty()
     process = await asyncio.create_subprocess_exec(
@@ -98,19 +98,19 @@ async def at_terminal(
         try:
             seen.extend(os.read(ours, 4096))
         except OSError:
-            # Nobody has the terminal open any more.
+            # No process has the terminal open any more.
             asyncio.get_running_loop().remove_reader(ours)
             is_over.set()
         grown.set()
 
     asyncio.get_running_loop().add_reader(ours, read)
-    told = 0
+    position = 0
     for question, answer in answers:
-        while (at := seen.find(question, told)) < 0:
+        while (at := seen.find(question, position)) < 0:
             assert not is_over.is_set(), seen
             grown.clear()
             await grown.wait()
-        told = at + len(question)
+        position = at + len(question)
         os.write(ours, answer)
     await is_over.wait()
     code = await process.wait()

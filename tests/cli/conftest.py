@@ -1,4 +1,4 @@
-"""Services to call, and short paths for their sockets."""
+"""Fixtures of the tests of the command line."""
 
 import shutil
 import tempfile
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
-    """A folder whose path is short enough for sockets, which have some 100 characters at most."""
+    """A folder with a short path, as the path of a socket has at most some 100 characters."""
     folder = Path(tempfile.mkdtemp(prefix="pkger-test-"))
     yield folder
     shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""What is said of an operation is so: whether it is cancelled, watched, or waited for (engine.md 11.7, case 13)."""
+"""The reported state of an operation that is cancelled, watched or waited for is true (engine.md 11.7, case 13)."""
 
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +14,7 @@ from tests.cluster import Cluster
 
 RED, BUCKET = an_object("Label", "red", "red"), an_object("Bucket", "b", "bucket")
 IMPLICIT, EXPLICIT = (an_object("Bucket", "raw", "raw", schemaType=schema) for schema in ("implicit", "explicit"))
-PAST_THE_SEAL = "cannot roll back: it is past the step that cannot be undone, and goes on to its end"
+PAST_THE_SEAL = "cannot roll back: it is past the point after which steps cannot be undone, and runs to its end"
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def apply(folder: Path, *objects: dict[str, object]) -> list[str]:
 
 
 async def newest(env: Mapping[str, str]) -> str:
-    """Name of the newest operation, as people write it."""
+    """Name of the newest operation, without its prefix."""
     return (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0].removeprefix("operations/")
 
 
 async def blocked(faulty: World, env: Mapping[str, str], folder: Path) -> str:
-    """Name of an operation that is blocked because nobody can look whether it created the bucket; it did."""
+    """Name of an operation that is blocked because a lookup cannot find the bucket that it created."""
     faulty.driver.memory = Memory.NOTHING
     faulty.driver.fail({1: ItemFault.LOSE_RESPONSE})
     gate = faulty.driver.gate(1)
@@ -52,7 +52,7 @@ async def blocked(faulty: World, env: Mapping[str, str], folder: Path) -> str:
     return await newest(env)
 
 
-async def test_past_the_seal_nobody_is_told_that_it_rolls_back(
+async def test_a_cancellation_past_the_seal_reports_that_there_is_no_rollback(
     faulty: World, env: Mapping[str, str], tmp_path: Path
 ) -> None:
     assert (await pkger(*apply(tmp_path, RED, BUCKET), env=env)).code == 0
@@ -61,8 +61,8 @@ async def test_past_the_seal_nobody_is_told_that_it_rolls_back(
     process = await started(*apply(tmp_path, RED), env=env)
     await gate.reached.wait()
     name = await newest(env)
-    told = await pkger("operations", "cancel", name, env=env)
-    assert (told.code, told.out, told.err) == (1, "", f"Error: operations/{name} {PAST_THE_SEAL}\n")
+    result = await pkger("operations", "cancel", name, env=env)
+    assert (result.code, result.out, result.err) == (1, "", f"Error: operations/{name} {PAST_THE_SEAL}\n")
     process.send_signal(signal.SIGINT)
     assert process.stdout
     shown = b""
@@ -78,18 +78,18 @@ async def test_a_blocked_operation_rolls_back_when_it_is_resumed(
     faulty: World, env: Mapping[str, str], tmp_path: Path
 ) -> None:
     name = await blocked(faulty, env, tmp_path)
-    told = await pkger("operations", "cancel", name, env=env)
-    ways_on = f"`pkger operations recover {name}` resumes it; `pkger operations watch {name}` shows it"
-    assert (told.code, told.out) == (0, f"operations/{name} is blocked: it rolls back when {ways_on}\n")
+    result = await pkger("operations", "cancel", name, env=env)
+    hints = f"`pkger operations recover {name}` resumes it; `pkger operations watch {name}` shows it"
+    assert (result.code, result.out) == (0, f"operations/{name} is blocked: it rolls back when {hints}\n")
     assert "blocked" in (await pkger("operations", "show", name, env=env)).out
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, env=env)
     assert recovered.code == 5
-    assert recovered.err == ("Error: the operation was cancelled; rolled back: everything that was done is undone\n")
+    assert recovered.err == ("Error: the operation was cancelled; rolled back: all changes are undone\n")
     assert await faulty.services.resources() == []
 
 
-async def test_what_is_decided_for_a_cancelled_operation_is_done_before_it_rolls_back(
+async def test_decisions_for_a_cancelled_operation_are_executed_before_it_rolls_back(
     faulty: World, env: Mapping[str, str], tmp_path: Path
 ) -> None:
     name = await blocked(faulty, env, tmp_path)
@@ -97,26 +97,26 @@ async def test_what_is_decided_for_a_cancelled_operation_is_done_before_it_rolls
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, "--step", "1=skip", env=env)
     assert "not sent: given up by a decision" in recovered.out
-    assert recovered.err.endswith("rolled back: everything that was done is undone\n")
+    assert recovered.err.endswith("rolled back: all changes are undone\n")
     assert [(resource.kind, resource.display_name) for resource in await faulty.services.resources()] == [
         ("Bucket", "bucket")
     ]
 
 
-async def test_a_finished_operation_is_over(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
+async def test_a_finished_operation_cannot_be_cancelled(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
     assert (await pkger(*apply(tmp_path, RED), env=env)).code == 0
     name = await newest(env)
-    told = await pkger("operations", "cancel", name, env=env)
-    assert (told.code, told.err) == (1, f"Error: operations/{name} is over: succeeded\n")
+    result = await pkger("operations", "cancel", name, env=env)
+    assert (result.code, result.err) == (1, f"Error: operations/{name} has already ended: succeeded\n")
     assert "there is no operation" in (await pkger("operations", "cancel", "nothing", env=env)).err
 
 
-async def test_whoever_watches_is_told_of_what_is_left(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
+async def test_watching_reports_steps_left_to_do(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
     assert (await pkger(*apply(tmp_path, RED, BUCKET), env=env)).code == 0
     faulty.driver.fail({0: ItemFault.REJECT}, lasting=True)
     assert (await pkger(*apply(tmp_path, RED), env=env)).code == 1
     watched = await pkger("operations", "watch", await newest(env), env=env)
-    end = "succeeded: 1 left to do: the next apply or uninstall tries again"
+    end = "succeeded: 1 left to do: the next apply or uninstall retries"
     assert watched.code == 1
     assert watched.out.splitlines()[-1] == end
     assert watched.err.splitlines()[-1] == f"Error: delete Bucket 'b' failed; {end}"
@@ -127,13 +127,13 @@ async def test_a_creation_that_failed_past_the_seal_is_not_done(
 ) -> None:
     assert (await pkger(*apply(tmp_path, IMPLICIT), env=env)).code == 0
     faulty.driver.fail({1: ItemFault.REJECT}, lasting=True)
-    told = await pkger(*apply(tmp_path, EXPLICIT), env=env)
-    assert told.code == 1
-    assert "Done: 1 deleted.\n" in told.out
-    assert told.err.splitlines()[-1].startswith("Error: create Bucket 'raw' failed; 1 left to do")
+    result = await pkger(*apply(tmp_path, EXPLICIT), env=env)
+    assert result.code == 1
+    assert "Done: 1 deleted.\n" in result.out
+    assert result.err.splitlines()[-1].startswith("Error: create Bucket 'raw' failed; 1 left to do")
     shown = await pkger("operations", "show", await newest(env), env=env)
     assert "1 of 2" in shown.out
-    assert shown.out.splitlines()[-1] == "1 left to do: the next apply or uninstall tries again"
+    assert shown.out.splitlines()[-1] == "1 left to do: the next apply or uninstall retries"
 
 
 async def test_ctrl_c_ends_watching_and_not_the_operation(
@@ -147,26 +147,26 @@ async def test_ctrl_c_ends_watching_and_not_the_operation(
     assert watching.stdout
     assert await watching.stdout.readline()
     watching.send_signal(signal.SIGINT)
-    told = await ended(watching)
-    assert told.code == 1
-    assert told.err == (
-        f"Error: interrupted; the operation goes on: `pkger operations watch {name}` shows it,"
-        f" `pkger operations cancel {name}` makes it roll back\n"
+    result = await ended(watching)
+    assert result.code == 1
+    assert result.err == (
+        f"Error: interrupted; the operation continues: `pkger operations watch {name}` shows it,"
+        f" `pkger operations cancel {name}` rolls it back\n"
     )
     gate.opened.set()
     assert (await ended(process)).code == 0
 
 
-async def test_nobody_is_said_to_work_who_may_be_dead(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
-    """All that the store knows of the holder of a lease is until when it has it."""
+async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
+    """The store knows only when a lease expires, not whether its holder is alive."""
     gate = faulty.driver.gate(0)
     process = await started(*apply(tmp_path, RED), env=env)
     await gate.reached.wait()
-    told = await pkger(*apply(tmp_path, RED), env=env)
-    assert told.code == 4
-    assert f"operation operations/{await newest(env)} of applier " in told.err
-    assert "unless it renews it" in told.err
-    assert "if the applier died, another one resumes it after that" in told.err
+    result = await pkger(*apply(tmp_path, RED), env=env)
+    assert result.code == 4
+    assert f"operation operations/{await newest(env)} of applier " in result.err
+    assert "unless it renews it" in result.err
+    assert "if the applier died, another one resumes it after that" in result.err
     gate.opened.set()
     assert (await ended(process)).code == 0
 
@@ -177,11 +177,11 @@ async def test_a_cycle_of_2000_names_is_a_cycle(services: Cluster, tmp_path: Pat
     named = [an_object("Label", f"label-{number:04}", f"name {number}") for number in range(count)]
     turned = [an_object("Label", f"label-{number:04}", f"name {(number + 1) % count}") for number in range(count)]
     assert (await pkger(*apply(tmp_path, *named), env=env)).code == 0
-    told = await pkger(*apply(tmp_path, *turned), env=env)
-    assert told.code == 1
-    assert told.err.startswith(
-        "Error: each of these wants the name that the next one has, so none can be renamed first: Label 'label-0000' ->"
-        " Label 'label-"
+    result = await pkger(*apply(tmp_path, *turned), env=env)
+    assert result.code == 1
+    assert result.err.startswith(
+        "Error: each of these objects takes the name of the next one, so none can be renamed first: Label"
+        " 'label-0000' -> Label 'label-"
     )
     assert {resource.display_name for resource in await services.resources()} == {
         f"name {number}" for number in range(count)

@@ -41,8 +41,8 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 CASES = {
     "not YAML": (_file("p.yml", "kind: [Label\nspec: }"), "p.yml:2"),
     "not JSON": (_file("p.json", "[{]"), "p.json:1"),
-    "JSON that is no list": (_file("p.json", "{}"), "p.json"),
-    "Latin-1": (_file("p.yml", b"kind: Label\nname: caf\xe9\n"), "p.yml:2: is no UTF-8 text (byte 0xe9)"),
+    "JSON that is not a list": (_file("p.json", "{}"), "p.json"),
+    "Latin-1": (_file("p.yml", b"kind: Label\nname: caf\xe9\n"), "p.yml:2: is not UTF-8 text (byte 0xe9)"),
     "UTF-16": (_file("p.yml", "kind: Label\n".encode("utf-16")), "p.yml: is UTF-16 text; save it as UTF-8"),
     "binary": (_file("p.yml", b"\x00\x01\x02\x03"), "p.yml"),
     "a directory": (lambda folder: folder, "is a directory; name the files in it"),
@@ -59,14 +59,14 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("verb", ["apply", "plan"])
-async def test_a_bad_package_is_told_and_nothing_is_written(
+async def test_a_bad_package_is_reported_and_nothing_is_written(
     verb: str, case: str, services: Cluster, calls: Calls, tmp_path: Path
 ) -> None:
-    make, told = CASES[case]
+    make, message = CASES[case]
     env = environment(tmp_path, services.addresses)
     ended = await pkger(verb, "-f", str(make(tmp_path)), "--stack", "s", env=env)
     assert ended.code == 1
-    assert told in ended.err
+    assert message in ended.err
     assert ended.err.startswith("Error: ")
     assert len(ended.err.splitlines()) <= 2
     assert "Traceback" not in ended.err + ended.out
@@ -74,7 +74,7 @@ async def test_a_bad_package_is_told_and_nothing_is_written(
     assert await services.stack_names() == []
 
 
-async def test_every_violation_of_a_package_is_told_with_its_place(services: Cluster, tmp_path: Path) -> None:
+async def test_every_violation_of_a_package_is_reported_with_its_location(services: Cluster, tmp_path: Path) -> None:
     one, other = tmp_path / "one.yml", tmp_path / "other.yml"
     one.write_text(
         LABEL_YAML.format("a") + "spec:\n  name: x\n---\n" + LABEL_YAML.format("b").replace("v2alpha1", "v1")
@@ -95,7 +95,7 @@ async def test_every_violation_of_a_package_is_told_with_its_place(services: Clu
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["apply"], "name at least one package file"),
         (["apply", "--frob"], "No such option"),
@@ -107,33 +107,31 @@ async def test_every_violation_of_a_package_is_told_with_its_place(services: Clu
         (["stacks", "list", "--server", "localhost:50054"], "write the host without a port"),
     ],
 )
-async def test_wrong_usage_exits_with_2(arguments: list[str], told: str, tmp_path: Path) -> None:
+async def test_wrong_usage_exits_with_2(arguments: list[str], message: str, tmp_path: Path) -> None:
     ended = await pkger(*arguments, env=environment(tmp_path))
     assert ended.code == 2
-    assert told in ended.err
+    assert message in ended.err
 
 
-async def test_a_stack_that_does_not_exist_is_told(services: Cluster, tmp_path: Path) -> None:
+async def test_a_stack_that_does_not_exist_is_reported(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
     for arguments in (["stacks", "show", "nobody"], ["stacks", "uninstall", "nobody", "--yes"]):
         ended = await pkger(*arguments, env=env)
-        told = "Error: there is no stack 'nobody'; ListStacks lists the stacks (`pkger stacks list`)\n"
-        assert (ended.code, ended.out, ended.err) == (1, "", told)
+        message = "Error: there is no stack 'nobody'; ListStacks lists the stacks (`pkger stacks list`)\n"
+        assert (ended.code, ended.out, ended.err) == (1, "", message)
 
 
 @pytest.mark.parametrize("verb", ["plan", "apply"])
-async def test_a_name_that_no_stack_can_have_is_told_before_the_plan(
-    verb: str, services: Cluster, tmp_path: Path
-) -> None:
+async def test_an_invalid_stack_name_is_reported_before_the_plan(verb: str, services: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "package.json"
     file.write_text(STEPS[1])
     env = environment(tmp_path, services.addresses)
     ended = await pkger(verb, "-f", str(file), "--stack", " x\n", env=env)
-    told = "Error: stack.name: a stack's name is 1 to 200 printable characters without blanks at the ends\n"
-    assert (ended.code, ended.out, ended.err) == (1, "", told)
+    message = "Error: stack.name: a stack's name is 1 to 200 printable characters without blanks at the ends\n"
+    assert (ended.code, ended.out, ended.err) == (1, "", message)
 
 
-async def test_a_home_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_a_home_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_text("a file")
     ended = await pkger("stacks", "list", env=environment(home))
@@ -141,13 +139,13 @@ async def test_a_home_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert (ended.code, ended.err) == (1, f"Error: {problem}; set PKGER_HOME to a folder that can be written\n")
 
 
-async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "stack.db").write_text("not a database, but long enough to have a header of its own" * 10)
     ended = await pkger("stacks", "list", env=environment(tmp_path))
-    told = (
+    message = (
         f"Error: the stack service cannot start: cannot use the database {tmp_path}/stack.db: file is not a database\n"
     )
-    assert (ended.code, ended.err) == (1, told)
+    assert (ended.code, ended.err) == (1, message)
 
 
 @pytest.mark.parametrize(
@@ -177,18 +175,18 @@ async def test_a_service_that_is_down_is_named(
     assert ended.err == f"Error: the {called} at {nobody} does not answer: no connection\n"
 
 
-async def test_what_the_platform_refuses_is_told_and_undone(older_services: Cluster, tmp_path: Path) -> None:
+async def test_a_rejection_of_the_platform_is_reported_and_rolled_back(older_services: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "package.json"
     file.write_text(text(LABEL, an_object("Bucket", "ok", "fine"), an_object("Bucket", "reserved", "_system")))
     ended = await pkger("apply", "-f", str(file), "--stack", "s", env=environment(tmp_path, older_services.addresses))
     assert ended.code == 5
     assert "create Bucket 'reserved'" in ended.err
-    assert ended.err.endswith("everything that was done is undone\n")
+    assert ended.err.endswith("all changes are undone\n")
     assert await older_services.resources() == []
     assert await older_services.stack_names() == []
 
 
-async def test_content_that_the_platform_refuses_is_told_line_by_line(services: Cluster, tmp_path: Path) -> None:
+async def test_content_that_the_platform_rejects_is_reported_by_object(services: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "p.yml"
     buckets = [f"{LABEL_YAML.format(name).replace('Label', 'Bucket')}spec: {{name: _{name}}}\n" for name in "ab"]
     file.write_text("---\n".join([LABEL_YAML.format("red"), *buckets]))
@@ -198,21 +196,21 @@ async def test_content_that_the_platform_refuses_is_told_line_by_line(services: 
         ended = await pkger(*arguments, "-f", str(file), env=env)
         assert (ended.code, ended.out) == (1, "")
         assert ended.err.splitlines() == [
-            "Error: platform 'embedded' refuses 2 objects; nothing was written",
+            "Error: platform 'embedded' rejects 2 objects; nothing was written",
             f"{file}:6:1: Bucket 'a': {reason} '_a'",
             f"{file}:12:1: Bucket 'b': {reason} '_b'",
         ]
     assert await services.stack_names() == []
 
 
-async def test_what_an_apply_refuses_says_how_to_allow_it(services: Cluster, tmp_path: Path) -> None:
+async def test_a_refusal_of_an_apply_names_the_option_that_allows_it(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "p.yml"
     file.write_text(LABEL_YAML.format("a") + "spec: {name: {envRef: {key: region}}}\n")
     arguments = ["apply", "-f", str(file), "--stack", "s"]
     ended = await pkger(*arguments, env=env)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        "Error: these are not given: environment values without a default: region;"
+        "Error: values are missing: environment values without a default: region;"
         " give them in env and secrets, or set allow_missing (--env-ref, --secret, --allow-missing)\n"
     )
     assert (await pkger(*arguments, "--allow-missing", env=env)).code == 0
@@ -220,7 +218,7 @@ async def test_what_an_apply_refuses_says_how_to_allow_it(services: Cluster, tmp
     ended = await pkger(*arguments, env=env)
     assert (ended.code, ended.out) == (1, "")
     assert (
-        "all 1 resources of stack 's' would go; set allow_empty to apply it all the same (--allow-empty)" in ended.err
+        "all 1 resources of stack 's' would be removed; set allow_empty to apply it anyway (--allow-empty)" in ended.err
     )
     assert (await pkger(*arguments, "--skip", "Label:a", env=env)).out.startswith("warning: the package has no objects")
     assert (await pkger(*arguments, "--skip", "Lable:a", env=env)).err.startswith("Error: skip[0].kind: 'Lable' is no")

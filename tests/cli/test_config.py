@@ -1,4 +1,4 @@
-"""Contexts, and which of several settings counts."""
+"""Contexts, and the precedence of settings."""
 
 import json
 import stat
@@ -26,8 +26,8 @@ async def test_contexts_are_kept_for_their_owner_alone(tmp_path: Path) -> None:
     assert rows[1] == {"name": "prod", "current": True, "server": "example.com", "target": "influx/main"}
 
 
-async def test_a_context_says_what_nobody_typed(services: Cluster, tmp_path: Path) -> None:
-    """Addresses in the environment win over the server of a context, and options over its target."""
+async def test_a_context_supplies_options_that_are_not_typed(services: Cluster, tmp_path: Path) -> None:
+    """Addresses in the environment override the server of a context, and options override its target."""
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(text(an_object("Label", "l", "label")))
     await pkger("config", "set", "lab", "--server", "nowhere.invalid", "--target", "embedded/lab", env=env)
@@ -43,7 +43,7 @@ async def test_a_context_says_what_nobody_typed(services: Cluster, tmp_path: Pat
     assert (contradiction.code, "contradicts" in contradiction.err) == (2, True)
 
 
-async def test_a_typed_server_wins_over_addresses_in_the_environment(services: Cluster, tmp_path: Path) -> None:
+async def test_the_server_option_overrides_addresses_in_the_environment(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
     assert (await pkger("stacks", "list", env=env)).code == 0
     away = await pkger("stacks", "list", "--server", "pkger.invalid", "--timeout", "2", env=env)
@@ -52,14 +52,14 @@ async def test_a_typed_server_wins_over_addresses_in_the_environment(services: C
     assert "pkger.invalid:50054" in away.err
 
 
-async def test_a_broken_config_is_told(tmp_path: Path) -> None:
+async def test_a_broken_config_is_reported(tmp_path: Path) -> None:
     (tmp_path / "config.yml").write_text("contexts: [a]\n")
     ended = await pkger("stacks", "list", env=environment(tmp_path))
     assert (ended.code, "Traceback" in ended.err) == (2, False)
     assert "contexts must map names to server and target" in ended.err
 
 
-async def test_the_command_tells_of_itself(tmp_path: Path) -> None:
+async def test_the_command_prints_its_version_and_completion(tmp_path: Path) -> None:
     env = environment(tmp_path)
     assert (await pkger("version", env=env)).out.startswith("pkger ")
     assert set(json.loads((await pkger("version", "-o", "json", env=env)).out)) == {"pkger", "python"}

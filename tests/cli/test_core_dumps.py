@@ -14,11 +14,11 @@ from tests.cli.test_up import children
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 
 DUMPING = ["sh", "-c", 'ulimit -S -c unlimited && exec "$@"', "sh"]
-"""Run the rest of the command with core dumps allowed."""
+"""Runs the rest of the command with core dumps enabled."""
 
 
 def wait_status(process: subprocess.Popen[str]) -> int:
-    """The status of *process*, which says whether it left a core dump."""
+    """The wait status of *process*, which has the flag of a core dump."""
     _, status = os.waitpid(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return status
@@ -49,8 +49,8 @@ def test_no_process_leaves_a_core_dump(short_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_on_this_machine_others_leave_one(tmp_path: Path) -> None:
-    """Else the test above would show less than it says."""
+def test_other_processes_leave_a_core_dump_on_this_machine(tmp_path: Path) -> None:
+    """Otherwise, the test above would prove nothing."""
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
         pytest.skip("no process here may leave a core dump")
     with subprocess.Popen([*DUMPING, "sh", "-c", "kill -ABRT $$"], cwd=tmp_path, text=True) as process:

@@ -1,4 +1,4 @@
-"""``pkger stacks drift``: what people read of drift, as golden files, and its exit status."""
+"""``pkger stacks drift``: its text output, as golden files, and its exit status."""
 
 import json
 import re
@@ -40,7 +40,7 @@ CASES = {
 
 
 async def changed(services: Cluster) -> None:
-    """A stack that somebody has worked on."""
+    """A stack whose resources were changed outside pkger."""
     await services.apply(PACKAGE, stack="prod")
     found = {each.kind: each for each in await services.resources()}
 
@@ -55,18 +55,18 @@ async def changed(services: Cluster) -> None:
         await services.mutate(mutation)
 
 
-async def test_what_people_read_of_drift(services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+async def test_the_text_of_drift(services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     await changed(services)
     env = environment(tmp_path, services.addresses)
-    told = {}
+    shown = {}
     for name, arguments in CASES.items():
         ended = await pkger("stacks", "drift", "prod", *arguments, env=env)
-        told[name] = f"$ pkger stacks drift prod {' '.join(arguments)}\n{_steady(ended)}"
+        shown[name] = f"$ pkger stacks drift prod {' '.join(arguments)}\n{_steady(ended)}"
     if request.config.getoption("--update-golden"):
         GOLDEN.mkdir(exist_ok=True)
-        for name, printed in told.items():
+        for name, printed in shown.items():
             (GOLDEN / f"{name}.txt").write_text(printed)
-    assert told == {name: (GOLDEN / f"{name}.txt").read_text() for name in CASES}
+    assert shown == {name: (GOLDEN / f"{name}.txt").read_text() for name in CASES}
 
 
 async def test_the_sides_have_colours_at_a_terminal(services: Cluster, tmp_path: Path) -> None:
@@ -84,12 +84,12 @@ async def test_without_drift_there_is_one_line(services: Cluster, tmp_path: Path
     assert ended == Ended(0, "No drift: 5 in sync.\n", "")
 
 
-async def test_an_unknown_stack_is_told_in_one_line(services: Cluster, tmp_path: Path) -> None:
+async def test_an_unknown_stack_is_reported_in_one_line(services: Cluster, tmp_path: Path) -> None:
     ended = await pkger("stacks", "drift", "none", env=environment(tmp_path, services.addresses))
     assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
 
 
-async def test_of_much_drift_the_first_is_shown(services: Cluster, tmp_path: Path) -> None:
+async def test_long_drift_is_cut_after_the_first_resources(services: Cluster, tmp_path: Path) -> None:
     await services.apply(text(*(an_object("Label", f"l{n:03}", f"l{n:03}") for n in range(201))), stack="prod")
     await services.mutate(*(delete("Label", each.id) for each in await services.resources()))
     ended = await pkger("stacks", "drift", "prod", env=environment(tmp_path, services.addresses))
@@ -116,7 +116,7 @@ def test_long_sides_are_cut_where_they_differ() -> None:
 
 
 def _steady(ended: Ended) -> str:
-    """What a command printed, with ids numbered in the order in which they come."""
+    """The output of a command, with ids numbered in the order of their first appearance."""
     ids: dict[str, str] = {}
-    told = f"{ended.out}{ended.err}exit status {ended.code}\n"
-    return re.sub(r"\b[0-9a-f]{16}\b", lambda found: ids.setdefault(found.group(), f"{len(ids) + 1:016d}"), told)
+    text = f"{ended.out}{ended.err}exit status {ended.code}\n"
+    return re.sub(r"\b[0-9a-f]{16}\b", lambda found: ids.setdefault(found.group(), f"{len(ids) + 1:016d}"), text)

@@ -1,4 +1,4 @@
-"""Nothing that is printed is obeyed by a terminal, or looks like something else there."""
+"""No output contains characters that a terminal interprets, hides or reorders."""
 
 import io
 import json
@@ -26,7 +26,7 @@ texts = st.text(st.characters(codec="utf-8") | st.sampled_from(sorted(FORBIDDEN)
 
 
 @given(texts)
-def test_what_is_escaped_is_harmless_and_stays_json(hostile: str) -> None:
+def test_escaped_json_is_harmless_and_stays_json(hostile: str) -> None:
     assert not FORBIDDEN & set(escaped(hostile))
     assert "\n" not in one_line(hostile)
     for document in (hostile, {"a": [hostile]}):

@@ -1,4 +1,4 @@
-"""With which status commands end, so that scripts can tell what to do."""
+"""Exit statuses, by which scripts decide what to do."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -23,7 +23,7 @@ def test_each_reason_has_a_status() -> None:
     assert not {7, 8, 9, 10} & {int(code) for code in EXIT_CODES.values()}
 
 
-def test_an_operation_that_waits_for_a_decision_is_no_matter_of_time() -> None:
+def test_a_blocked_operation_has_another_status_than_a_running_one() -> None:
     assert exit_code(Reason.OPERATION_UNFINISHED, {"state": "BLOCKED"}) is Exit.BLOCKED
     assert exit_code(Reason.OPERATION_UNFINISHED, {"state": "APPLYING"}) is Exit.LOCKED
 
@@ -39,9 +39,7 @@ def env(services: Cluster, tmp_path: Path) -> Mapping[str, str]:
     return environment(tmp_path, services.addresses)
 
 
-async def test_a_plan_tells_by_its_status_whether_there_is_something_to_do(
-    env: Mapping[str, str], tmp_path: Path
-) -> None:
+async def test_the_status_of_a_plan_says_whether_it_has_changes(env: Mapping[str, str], tmp_path: Path) -> None:
     file = tmp_path / "package.json"
     file.write_text(LABEL)
     command = ["-f", str(file), "--stack", "s"]
@@ -49,7 +47,7 @@ async def test_a_plan_tells_by_its_status_whether_there_is_something_to_do(
     assert (await pkger("plan", *command, "--detailed-exitcode", env=env)).code == 2
     assert (await pkger("apply", *command, env=env)).code == 0
     assert (await pkger("dry-run", *command, "--detailed-exitcode", env=env)).code == 0
-    # 2 means changes there, so mistyped is 1.
+    # With --detailed-exitcode, 2 means changes, so wrong usage is 1.
     assert (await pkger("plan", "--detailed-exitcode", "--nonsense", env=env)).code == 1
     assert (await pkger("plan", "--nonsense", env=env)).code == 2
 
@@ -74,7 +72,7 @@ async def test_a_plan_runs_by_the_file_that_names_it(env: Mapping[str, str], tmp
     again = await pkger("apply", "--plan", str(saved), env=env)
     assert (again.code, "a plan is applied once" in again.err) == (3, True)
     saved.write_text("{}")
-    assert "is no file that `pkger plan --out` wrote" in (await pkger("apply", "--plan", str(saved), env=env)).err
+    assert "is not a file that `pkger plan --out` wrote" in (await pkger("apply", "--plan", str(saved), env=env)).err
 
 
 async def test_rolled_back_is_5_and_locked_is_4(faulty: World, tmp_path: Path) -> None:
@@ -95,7 +93,7 @@ async def test_rolled_back_is_5_and_locked_is_4(faulty: World, tmp_path: Path) -
     assert [(await ended(first)).code, (await ended(waiting)).code] == [0, 0]
 
 
-async def test_errors_are_data_where_data_is_asked_for(env: Mapping[str, str]) -> None:
+async def test_errors_are_data_if_the_output_format_is_data(env: Mapping[str, str]) -> None:
     missing = await pkger("stacks", "show", "nobody", "-o", "json", env=env)
     (line,) = missing.err.splitlines()
     assert (missing.code, missing.out) == (1, "")

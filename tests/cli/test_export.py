@@ -1,4 +1,4 @@
-"""``pkger export``: what is asked for, where it is written, what people are told."""
+"""``pkger export``: its arguments, the files that it writes, and its messages."""
 
 import json
 import stat
@@ -18,6 +18,7 @@ from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 
 GOLDEN = Path(__file__).with_name("golden")
+MISPLACED = "--as needs a pair before it and a new name after it: KIND NAME --as NEW"
 MODELINE = "# yaml-language-server: $schema=package.schema.json\n"
 
 
@@ -43,14 +44,14 @@ def test_pairs_are_read(typed: list[str], named: list[Named]) -> None:
 @pytest.mark.parametrize(
     ("typed", "problem"),
     [
-        (["Bucket"], "name a Bucket by its id or its name, behind the kind: Bucket NAME"),
-        (["Bucket", "b", "Task"], "name a Task by its id or its name, behind the kind: Task NAME"),
-        (["--as", "x"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
-        (["Bucket", "--as", "x", "b"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
-        (["Bucket", "b", "--as"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
-        (["Bucket", "b", "--as", ""], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
-        (["Bucket", "b", "--as", "c", "--as", "d"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
-        (["A", "b", "Task", "--as", "c", "t"], "--as gives a new name to the pair before it: KIND NAME --as NEW"),
+        (["Bucket"], "write the id or the name of a Bucket after the kind: Bucket NAME"),
+        (["Bucket", "b", "Task"], "write the id or the name of a Task after the kind: Task NAME"),
+        (["--as", "x"], MISPLACED),
+        (["Bucket", "--as", "x", "b"], MISPLACED),
+        (["Bucket", "b", "--as"], MISPLACED),
+        (["Bucket", "b", "--as", ""], MISPLACED),
+        (["Bucket", "b", "--as", "c", "--as", "d"], MISPLACED),
+        (["A", "b", "Task", "--as", "c", "t"], MISPLACED),
     ],
 )
 def test_half_a_pair_is_refused(typed: list[str], problem: str) -> None:
@@ -60,7 +61,7 @@ def test_half_a_pair_is_refused(typed: list[str], problem: str) -> None:
 
 
 def parsed(typed: list[str]) -> list[Named]:
-    """What a command reads that has a flag beside the pairs."""
+    """The pairs that a command with another flag reads."""
 
     @click.command(cls=CommandOfPairs)
     @click.argument("pairs", nargs=-1, type=click.UNPROCESSED)
@@ -72,27 +73,27 @@ def parsed(typed: list[str]) -> list[Named]:
     return found
 
 
-def test_asking_for_nothing_is_wrong_usage() -> None:
-    told = CliRunner().invoke(main, ["export", "-o", "x.yml"])
-    assert told.exit_code == 2
-    assert "name what to export: --all, --stack, --kind, --label, or KIND NAME" in told.output
+def test_an_export_of_nothing_is_wrong_usage() -> None:
+    result = CliRunner().invoke(main, ["export", "-o", "x.yml"])
+    assert result.exit_code == 2
+    assert "nothing to export; use --all, --stack, --kind, --label, or KIND NAME" in result.output
 
 
 @pytest.mark.parametrize("word", ["text", "json", "yaml"])
 def test_a_format_in_the_place_of_a_file_is_wrong_usage(word: str) -> None:
-    told = CliRunner().invoke(main, ["export", "--all", "-o", word])
-    assert (told.exit_code, "-o names a file here: -e says how to write it" in told.output) == (2, True)
+    result = CliRunner().invoke(main, ["export", "--all", "-o", word])
+    assert (result.exit_code, "-o names a file here: -e sets the encoding" in result.output) == (2, True)
 
 
-async def test_what_people_read_of_an_export(
+async def test_the_output_of_an_export(
     services: Cluster, env: Mapping[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """What is not data is told on standard error: what is left out, and the secrets that another target needs."""
+    """Warnings, and the secrets that another target needs, go to standard error."""
     await services.apply(text(*EVERY_KIND), stack="s")
     [bucket] = await services.resources(kinds=["Bucket"])
     update = driver_pb2.UpdateResource(kind="Bucket", id=bucket.id, spec_json='{"name":"b"}')
     await services.mutate(driver_pb2.Mutation(update=update))
-    told = ""
+    transcript = ""
     for arguments in (
         ["export", "--stack", "s"],
         ["export", "--kind", "Label", "-e", "json"],
@@ -104,13 +105,13 @@ async def test_what_people_read_of_an_export(
     ):
         ended = await pkger(*[str(tmp_path / word) if word == "all.yml" else word for word in arguments], env=env)
         shown = f"--- stdout\n{ended.out}--- stderr\n{ended.err}--- exit status {ended.code}\n"
-        told += f"$ pkger {' '.join(arguments)}\n{shown.replace(str(tmp_path), '.')}\n"
+        transcript += f"$ pkger {' '.join(arguments)}\n{shown.replace(str(tmp_path), '.')}\n"
     if request.config.getoption("--update-golden"):
-        (GOLDEN / "export.txt").write_text(told)
-    assert told == (GOLDEN / "export.txt").read_text()
+        (GOLDEN / "export.txt").write_text(transcript)
+    assert transcript == (GOLDEN / "export.txt").read_text()
 
 
-async def test_a_file_is_its_owners_and_is_applied_as_it_is(
+async def test_a_file_is_private_to_its_owner_and_can_be_applied(
     services: Cluster, env: Mapping[str, str], tmp_path: Path
 ) -> None:
     await services.apply(text(*EVERY_KIND), stack="s")
@@ -126,7 +127,7 @@ async def test_a_file_is_its_owners_and_is_applied_as_it_is(
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".p.")]
 
 
-async def test_a_file_is_written_whole_or_not_at_all(services: Cluster, env: Mapping[str, str], tmp_path: Path) -> None:
+async def test_a_file_is_replaced_atomically(services: Cluster, env: Mapping[str, str], tmp_path: Path) -> None:
     await services.apply(text(LABEL))
     file, link = tmp_path / "p.yml", tmp_path / "link.yml"
     file.write_text("as it was")
@@ -145,7 +146,7 @@ async def test_a_file_is_written_whole_or_not_at_all(services: Cluster, env: Map
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-async def test_what_is_no_file_takes_the_text_too(services: Cluster, env: Mapping[str, str]) -> None:
+async def test_a_device_gets_the_text(services: Cluster, env: Mapping[str, str]) -> None:
     await services.apply(text(LABEL))
     ended = await pkger("export", "--all", "-o", "/dev/stdout", env=env)
     assert ended.out.startswith(MODELINE)
@@ -172,7 +173,7 @@ async def test_many_warnings_are_counted(services: Cluster, env: Mapping[str, st
     assert (await pkger("export", "--all", "--full", env=env)).err.count("warning: Task 't") == 60
 
 
-async def test_odd_names_are_told_without_effect_on_the_terminal(services: Cluster, env: Mapping[str, str]) -> None:
+async def test_control_characters_in_names_are_escaped_in_messages(services: Cluster, env: Mapping[str, str]) -> None:
     name = "\x1b[31mred\u202e"
     create = driver_pb2.CreateResource(kind="Task", spec_json=json.dumps({"name": name}))
     await services.mutate(driver_pb2.Mutation(create=create))

@@ -1,4 +1,4 @@
-"""What an apply says that did not do all: the reason of each failure once, and one end on both outputs."""
+"""Messages of an apply that does not succeed: each reason once, and the same end on both outputs."""
 
 import asyncio
 import re
@@ -16,32 +16,32 @@ from tests.cli.command import Ended, ended, environment, pkger, started
 from tests.cluster import Cluster
 
 REASON = "bucket names that start with an underscore are reserved"
-NOTHING_DONE = "nothing was done that had to be undone"
-UNDONE = "everything that was done is undone"
-REFUSED = an_object("Bucket", "m", "_mine")
+NOTHING_DONE = "no change had to be undone"
+UNDONE = "all changes are undone"
+REJECTED = an_object("Bucket", "m", "_mine")
 RED, BUCKET = an_object("Label", "red", "red"), an_object("Bucket", "b", "bucket")
 SCRIPTED = "scripted refusal"
 UNSEEN = "nobody could look what became of it"
 
 
-def check(told: Ended, reasons: Sequence[str], what: str, end: str) -> None:
-    """Each reason stands once, on standard error; the end closes standard error, and stands on standard output."""
-    is_undone = "nothing was done" in told.err or UNDONE in told.err
-    assert told.code == (5 if is_undone else 1 if " left to do: the next apply" in told.err else 6)
+def check(result: Ended, reasons: Sequence[str], failure: str, end: str) -> None:
+    """Each reason is printed once, on standard error; the last lines of both outputs have the end."""
+    is_undone = NOTHING_DONE in result.err or UNDONE in result.err
+    assert result.code == (5 if is_undone else 1 if " left to do: the next apply" in result.err else 6)
     for reason in reasons:
-        assert (told.out + told.err).count(reason) == reasons.count(reason), told
-    assert all(reason in told.err for reason in reasons)
-    assert told.err.splitlines()[-1] == f"Error: {what}; {end}"
-    assert told.out.splitlines()[-1].removeprefix("Done: ") == end
+        assert (result.out + result.err).count(reason) == reasons.count(reason), result
+    assert all(reason in result.err for reason in reasons)
+    assert result.err.splitlines()[-1] == f"Error: {failure}; {end}"
+    assert result.out.splitlines()[-1].removeprefix("Done: ") == end
 
 
 @pytest.mark.parametrize(
-    ("package", "reasons", "what", "end"),
+    ("package", "reasons", "failure", "end"),
     [
-        (text(REFUSED), [REASON], "create Bucket 'm' failed", NOTHING_DONE),
-        (text(LABEL, REFUSED), [REASON], "create Bucket 'm' failed", UNDONE),
+        (text(REJECTED), [REASON], "create Bucket 'm' failed", NOTHING_DONE),
+        (text(LABEL, REJECTED), [REASON], "create Bucket 'm' failed", UNDONE),
         (
-            text(REFUSED, an_object("Bucket", "n", "_others")),
+            text(REJECTED, an_object("Bucket", "n", "_others")),
             [f"{REASON} for the system; choose a name other than '_mine'", "other than '_others'"],
             "create Bucket 'm' failed (and 1 more)",
             NOTHING_DONE,
@@ -49,21 +49,21 @@ def check(told: Ended, reasons: Sequence[str], what: str, end: str) -> None:
     ],
 )
 @pytest.mark.parametrize("stack", [[], ["--stack", "s"]])
-async def test_a_refusal_of_the_platform_is_told_once(
+async def test_a_rejection_of_the_platform_is_reported_once(
     older_services: Cluster,
     tmp_path: Path,
     package: str,
     reasons: Sequence[str],
-    what: str,
+    failure: str,
     end: str,
     stack: Sequence[str],
 ) -> None:
     file = tmp_path / "package.json"
     file.write_text(package)
     env = environment(tmp_path, older_services.addresses)
-    check(await pkger("apply", "-f", str(file), "--yes", *stack, env=env), reasons, what, end)
+    check(await pkger("apply", "-f", str(file), "--yes", *stack, env=env), reasons, failure, end)
     name = (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0]
-    check(await pkger("operations", "watch", name, env=env), reasons, what, f"rolled back: {end}")
+    check(await pkger("operations", "watch", name, env=env), reasons, failure, f"rolled back: {end}")
 
 
 @pytest.fixture
@@ -80,22 +80,22 @@ async def begun(faulty: World, folder: Path, *objects: dict[str, Any]) -> asynci
     return await started("apply", "-f", str(file), "--stack", "s", "--yes", env=env)
 
 
-def way_out(told: Ended, problem: str) -> str:
-    """The end of a blocked operation, with its name."""
-    found = re.search("pkger operations show [0-9a-f]{16}", told.err)
+def blocked_end(result: Ended, problem: str) -> str:
+    """The last line of a blocked operation, with its name."""
+    found = re.search("pkger operations show [0-9a-f]{16}", result.err)
     assert found
-    return f"{problem}: `{found.group()}` tells why, and the ways out"
+    return f"{problem}: `{found.group()}` lists the causes and the possible decisions"
 
 
-async def test_a_blocked_undo_tells_both_reasons_and_the_way_on(faulty: World, tmp_path: Path) -> None:
+async def test_a_blocked_undo_reports_both_reasons_and_a_hint(faulty: World, tmp_path: Path) -> None:
     faulty.driver.fail({2: ItemFault.REJECT}, lasting=True)
-    told = await ended(await begun(faulty, tmp_path, RED, REFUSED))
-    end = way_out(told, "not everything could be undone")
-    check(told, [REASON, SCRIPTED], "create Bucket 'm' failed", end)
-    assert "undoing 1 step" in told.out
+    result = await ended(await begun(faulty, tmp_path, RED, REJECTED))
+    end = blocked_end(result, "not all changes could be undone")
+    check(result, [REASON, SCRIPTED], "create Bucket 'm' failed", end)
+    assert "undoing 1 step" in result.out
 
 
-async def test_a_step_of_unknown_outcome_tells_of_the_decision(faulty: World, tmp_path: Path) -> None:
+async def test_a_step_with_an_unknown_outcome_reports_that_it_needs_a_decision(faulty: World, tmp_path: Path) -> None:
     faulty.driver.memory = Memory.NOTHING
     faulty.driver.fail({0: ItemFault.LOSE_RESPONSE})
     gate = faulty.driver.gate(0)
@@ -103,33 +103,33 @@ async def test_a_step_of_unknown_outcome_tells_of_the_decision(faulty: World, tm
     await gate.reached.wait()
     faulty.driver.hide()
     gate.opened.set()
-    told = await ended(process)
-    check(told, [UNSEEN], "create Label 'red' has an unknown outcome", way_out(told, "it waits for a decision"))
+    result = await ended(process)
+    check(result, [UNSEEN], "create Label 'red' has an unknown outcome", blocked_end(result, "it waits for a decision"))
 
 
-async def test_what_failed_past_the_seal_is_not_counted_as_done(faulty: World, tmp_path: Path) -> None:
+async def test_a_failure_past_the_seal_is_not_counted_as_done(faulty: World, tmp_path: Path) -> None:
     await ended(await begun(faulty, tmp_path, RED, BUCKET))
     faulty.driver.fail({0: ItemFault.REJECT}, lasting=True)
-    told = await ended(await begun(faulty, tmp_path, RED))
+    result = await ended(await begun(faulty, tmp_path, RED))
     check(
-        told,
+        result,
         [SCRIPTED],
         "delete Bucket 'b' failed",
-        "1 left to do: the next apply or uninstall tries again",
+        "1 left to do: the next apply or uninstall retries",
     )
-    assert "Done: nothing.\n" in told.out
+    assert "Done: nothing.\n" in result.out
     faulty.driver.heal()
     assert "Done: 1 deleted.\n" in (await ended(await begun(faulty, tmp_path, RED))).out
 
 
-async def test_a_cancelled_apply_tells_one_end(faulty: World, tmp_path: Path) -> None:
+async def test_a_cancelled_apply_prints_one_end(faulty: World, tmp_path: Path) -> None:
     gate = faulty.driver.gate(1)
     process = await begun(faulty, tmp_path, RED, BUCKET)
     await gate.reached.wait()
     process.send_signal(signal.SIGINT)
     assert process.stdout
-    told = b""
-    while b"the operation was asked to roll back" not in told:
-        told += await process.stdout.readline()
+    output = b""
+    while b"the operation was asked to roll back" not in output:
+        output += await process.stdout.readline()
     gate.opened.set()
     check(await ended(process), ["the operation was cancelled"], "the operation was cancelled", UNDONE)

@@ -1,4 +1,4 @@
-"""``pkger up --platform eu=URL``: a server of InfluxDB for one run, and what cannot be one."""
+"""``pkger up --platform eu=URL``: an InfluxDB server for one run, and the options that are refused."""
 
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -16,7 +16,7 @@ PACKAGE = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw
 
 @asynccontextmanager
 async def running(*arguments: str, env: Mapping[str, str]) -> AsyncIterator[list[str]]:
-    """``pkger up`` with *arguments*, once it is ready; what it printed until then."""
+    """``pkger up`` with *arguments*, once it is ready; the lines that it printed until then."""
     process = await started("up", *arguments, env=env)
     assert process.stdout
     printed: list[str] = []
@@ -31,7 +31,7 @@ async def running(*arguments: str, env: Mapping[str, str]) -> AsyncIterator[list
     assert end.code == 0
 
 
-async def test_a_server_that_is_typed_is_a_platform_beside_those_of_the_file(short_path: Path) -> None:
+async def test_a_typed_server_is_a_platform_besides_those_of_the_file(short_path: Path) -> None:
     (short_path / "p.json").write_text(PACKAGE)
     (short_path / "platforms.yml").write_text(
         f"embedded: {{driver: embedded}}\nlab: {{driver: embedded, address: 'unix:{short_path}/lab.sock'}}\n"
@@ -83,11 +83,11 @@ async def up(folder: Path, *arguments: str, token: str = "canary-8a1f") -> Ended
         ),
         (
             "embedded=http://host",
-            "--platform: platform embedded: there is a platform of that name already: the default",
+            "--platform: platform embedded: another platform has that name: the default",
         ),
     ],
 )
-async def test_what_cannot_be_a_platform_is_refused(short_path: Path, typed: str, problem: str) -> None:
+async def test_an_invalid_platform_is_refused(short_path: Path, typed: str, problem: str) -> None:
     assert (await up(short_path, "--platform", typed)).err == f"Error: {problem}\n"
 
 
@@ -96,16 +96,18 @@ async def test_a_platform_without_a_token_is_refused(short_path: Path) -> None:
     assert end.err == "Error: --platform eu: put the token of the server into PKGER_INFLUXDB_TOKEN\n"
 
 
-async def test_the_token_of_one_server_goes_to_no_other(short_path: Path) -> None:
+async def test_the_token_of_one_server_is_sent_to_no_other(short_path: Path) -> None:
     end = await up(short_path, "--platform", "eu=http://one", "--platform", "us=http://two")
-    assert end.err.startswith("Error: --platform stands 2 times, and PKGER_INFLUXDB_TOKEN has the token of one server")
+    assert end.err.startswith(
+        "Error: --platform is given 2 times, and PKGER_INFLUXDB_TOKEN holds the token of one server; "
+    )
 
 
-async def test_a_server_of_the_file_is_no_second_platform(short_path: Path) -> None:
+async def test_a_server_of_the_file_cannot_be_a_second_platform(short_path: Path) -> None:
     (short_path / "platforms.yml").write_text(
         "eu: {driver: influxdb, address: '127.0.0.1:50060', options: {url: 'http://host', token_variable: T}}\n"
     )
     again = await up(short_path, "--platform", "eu=http://other")
-    assert again.err.endswith(f"there is a platform of that name already: {short_path}/platforms.yml:1\n")
+    assert again.err.endswith(f"another platform has that name: {short_path}/platforms.yml:1\n")
     same = await up(short_path, "--platform", "us=http://host:80/")
-    assert "its data would be that of platform eu" in same.err
+    assert "it has the same data as platform eu" in same.err

@@ -1,4 +1,4 @@
-"""Help is quick and has examples; what needs no server starts none."""
+"""Help is quick and has examples; commands that need no server start none."""
 
 import json
 import subprocess
@@ -16,8 +16,8 @@ from tests.cli.command import ended, environment, pkger, started
 HEAVY = ("asyncio", "grpc", "google", "importlib.metadata", "orjson", "pkger", "rich", "services.core", "yaml")
 
 
-def test_help_imports_next_to_nothing() -> None:
-    """It has to be there at once, and each of these takes as long as all the rest."""
+def test_help_imports_no_heavy_module() -> None:
+    """Help must print at once, and each of these imports takes as long as all the rest."""
     script = f"import sys, services.cli.main; print([name for name in {HEAVY!r} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert found.stdout == "[]\n"
@@ -39,8 +39,8 @@ def test_each_command_has_help_and_examples(path: str, command: click.Command) -
         assert path.replace("dry-run", "plan") in command.epilog
 
 
-async def test_what_needs_no_server_starts_none(tmp_path: Path) -> None:
-    """Services that are run for a call leave their logs behind."""
+async def test_commands_that_need_no_server_start_none(tmp_path: Path) -> None:
+    """Services that run for a command leave logs in its home."""
     env, file = environment(tmp_path / "home"), tmp_path / "package.json"
     file.write_text(STEPS[1])
     assert (await pkger("validate", "-f", str(file), env=env)).code == 0
@@ -54,20 +54,20 @@ async def test_what_needs_no_server_starts_none(tmp_path: Path) -> None:
 async def test_jsonnet_may_come_from_standard_input(tmp_path: Path) -> None:
     program = f"[{json.dumps(an_object('Label', 'l', 'label'))} + {{ metadata: {{ name: 'l' + '2' }} }}]"
     process = await started("validate", "-f", "-", "-e", "jsonnet", env=environment(tmp_path), stdin=subprocess.PIPE)
-    told = await ended(process, program.encode())
-    assert (told.code, told.out) == (0, "The package is valid: 1 Label.\n")
+    result = await ended(process, program.encode())
+    assert (result.code, result.out) == (0, "The package is valid: 1 Label.\n")
 
 
-async def test_the_file_of_a_workspace_is_no_package(tmp_path: Path) -> None:
+async def test_the_file_of_a_workspace_is_not_read_as_a_package(tmp_path: Path) -> None:
     (tmp_path / "packages").mkdir()
     (tmp_path / "packages" / "a.json").write_text(text(an_object("Label", "l", "label")))
     (tmp_path / "packages" / "pkger.yml").write_text("what: ever\n")
-    told = await pkger("validate", "-R", "-f", str(tmp_path / "packages"), env=environment(tmp_path))
-    assert (told.code, told.out) == (0, "The package is valid: 1 Label.\n")
+    result = await pkger("validate", "-R", "-f", str(tmp_path / "packages"), env=environment(tmp_path))
+    assert (result.code, result.out) == (0, "The package is valid: 1 Label.\n")
 
 
-async def test_a_source_that_cannot_be_read_does_not_hide_the_mistakes_of_others(tmp_path: Path) -> None:
-    """What the others refer to may be in it: that is no mistake."""
+async def test_a_source_that_cannot_be_read_does_not_hide_violations_of_others(tmp_path: Path) -> None:
+    """References to objects that may be in that source are no violations."""
     (tmp_path / "a.json").write_text('[{"kind": "Label", "kind": "Bucket"}]')
     (tmp_path / "b.yml").write_text("a: [\n")
     (tmp_path / "c.json").write_text(
@@ -77,9 +77,9 @@ async def test_a_source_that_cannot_be_read_does_not_hide_the_mistakes_of_others
         )
     )
     env = environment(tmp_path / "home")
-    told = await pkger("validate", "-R", "-f", str(tmp_path), "-f", str(tmp_path / "no.yml"), "-o", "json", env=env)
-    codes = [violation["code"] for violation in json.loads(told.out)["violations"]]
+    result = await pkger("validate", "-R", "-f", str(tmp_path), "-f", str(tmp_path / "no.yml"), "-o", "json", env=env)
+    codes = [violation["code"] for violation in json.loads(result.out)["violations"]]
     broken = ["source-unreadable", "source-undecodable", "source-undecodable"]
-    assert (told.code, codes) == (1, [*broken, "value-out-of-range"])
-    told = await pkger("validate", "-f", str(tmp_path / "no.yml"), env=env)
-    assert (told.code, told.err) == (1, f"Error: {tmp_path / 'no.yml'}: No such file or directory\n")
+    assert (result.code, codes) == (1, [*broken, "value-out-of-range"])
+    result = await pkger("validate", "-f", str(tmp_path / "no.yml"), env=env)
+    assert (result.code, result.err) == (1, f"Error: {tmp_path / 'no.yml'}: No such file or directory\n")

@@ -1,4 +1,4 @@
-"""The command line adds its own commands and options to errors, whose texts speak of the contract."""
+"""The command line adds its commands and options to errors, whose texts name the contract."""
 
 import re
 
@@ -14,13 +14,13 @@ from services.core.errors import Internal, OperationUnfinished, PackageEmpty, Pk
     ("error", "end"),
     [
         (StackNotFound("prod"), "ListStacks lists the stacks (`pkger stacks list`)"),
-        (PackageEmpty("prod", 2), "set allow_empty to apply it all the same (--allow-empty)"),
+        (PackageEmpty("prod", 2), "set allow_empty to apply it anyway (--allow-empty)"),
         (OperationUnfinished("prod", "operations/1", "BLOCKED"), "resumes it (`pkger operations recover`)"),
         (OperationUnfinished("prod", "operations/1", "APPLYING"), "will resume it (`pkger operations list`)"),
-        (Internal("r-1"), "under request id r-1"),
+        (Internal("r-1"), "details of request r-1"),
     ],
 )
-def test_an_error_ends_with_what_helps(error: PkgerError, end: str) -> None:
+def test_an_error_ends_with_a_hint(error: PkgerError, end: str) -> None:
     assert text_of(error).endswith(end)
 
 

@@ -1,4 +1,4 @@
-"""The history of a stack, its policy, and what people change of its record, from the command line; as golden files."""
+"""History, policy and changes of the record of a stack, on the command line; as golden files."""
 
 import re
 from pathlib import Path
@@ -81,7 +81,7 @@ CASES: dict[str, list[str]] = {
 
 
 def plain(text: str) -> str:
-    """*text* without what differs from run to run."""
+    """*text* without values that differ from run to run."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
     text = re.sub(r"sha256:[0-9a-f]{64}", "DIGEST", text)
     text = re.sub(r"operations/[0-9a-f]{16}", "operations/NAME", text)
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
 async def test_the_history_of_a_stack(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
-    told: dict[str, str] = {}
+    transcripts: dict[str, str] = {}
     async with cluster(tmp_path) as services:
         env = environment(tmp_path, services.addresses)
         for case, arguments in CASES.items():
@@ -101,9 +101,9 @@ async def test_the_history_of_a_stack(tmp_path: Path, request: pytest.FixtureReq
             meant["ID"] = next((each.id for each in await services.resources(kinds=["Label"])), "")
             found = await pkger(*(meant.get(word, word) for word in arguments), env=env)
             printed = plain(f"{found.out}{found.err}").replace(f"{tmp_path}/", "")
-            told[case] = f"$ pkger {' '.join(arguments)}\n{printed}exit status {found.code}\n"
+            transcripts[case] = f"$ pkger {' '.join(arguments)}\n{printed}exit status {found.code}\n"
     if request.config.getoption("--update-golden"):
         GOLDEN.mkdir(exist_ok=True)
-        for case, text in told.items():
+        for case, text in transcripts.items():
             (GOLDEN / f"{case}.txt").write_text(text, "utf-8")
-    assert told == {case: (GOLDEN / f"{case}.txt").read_text("utf-8") for case in CASES}
+    assert transcripts == {case: (GOLDEN / f"{case}.txt").read_text("utf-8") for case in CASES}

@@ -1,4 +1,4 @@
-"""``pkger operations`` on an operation that is over, and on one that is blocked."""
+"""``pkger operations`` with finished and with blocked operations."""
 
 import json
 from pathlib import Path
@@ -12,14 +12,14 @@ from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 
 
-async def test_a_finished_operation_is_told_and_left_alone(services: Cluster, tmp_path: Path) -> None:
+async def test_a_finished_operation_is_listed_and_cannot_be_changed(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
     assert (await pkger("apply", "-f", str(file), "--stack", "s", env=env)).code == 0
 
     listed = await pkger("operations", "list", "-o", "json", env=env)
     name = json.loads(listed.out)[0]["name"].removeprefix("operations/")
-    # Whole, also where there is no wide terminal: it is what the other commands are given.
+    # Uncut, also in a narrow table: other commands take the name.
     assert name in (await pkger("operations", "list", env=env)).out
     assert name not in (await pkger("operations", "list", "--unfinished", env=env)).out
 
@@ -35,11 +35,11 @@ async def test_a_finished_operation_is_told_and_left_alone(services: Cluster, tm
         assert "Traceback" not in refused.err
 
 
-async def test_a_blocked_operation_shows_the_ways_out_and_ends_as_it_is_decided(tmp_path: Path) -> None:
+async def test_a_blocked_operation_lists_decisions_and_ends_as_decided(tmp_path: Path) -> None:
     package = tmp_path / "package.json"
     package.write_text(text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system")))
     async with world(tmp_path) as faulty:
-        # The bucket is refused by the platform, and so is, after it, the label's deletion.
+        # The platform rejects the bucket, and then the deletion of the label.
         faulty.driver.fail({2: ItemFault.REJECT}, lasting=True)
         env = environment(tmp_path, faulty.services.addresses)
         applied = await pkger("apply", "-f", str(package), "--stack", "s", env=env)
@@ -50,17 +50,17 @@ async def test_a_blocked_operation_shows_the_ways_out_and_ends_as_it_is_decided(
         assert (listed["state"], listed["blocked_steps"]) == ("OPERATION_STATE_BLOCKED", [])
         shown = (await pkger("operations", "show", name, env=env)).out
         assert "step 0: undo of create Label red: scripted refusal" in shown
-        assert "ways out: retry, skip, force, keep" in shown
-        assert f"pkger operations recover {name} --step NUMBER=WAY" in shown
+        assert "decisions: retry, skip, force, keep" in shown
+        assert f"pkger operations recover {name} --step NUMBER=DECISION" in shown
 
-        for way, problem in {
-            "0": "write NUMBER=WAY",
-            "x=skip": "write NUMBER=WAY",
-            "0=flee": "write NUMBER=WAY",
+        for decision, problem in {
+            "0": "write NUMBER=DECISION",
+            "x=skip": "write NUMBER=DECISION",
+            "0=flee": "write NUMBER=DECISION",
             "1=skip": "step 1 is not blocked",
             "0=adopt:x": "does not fit step 0",
         }.items():
-            refused = await pkger("operations", "recover", name, "--step", way, env=env)
+            refused = await pkger("operations", "recover", name, "--step", decision, env=env)
             assert refused.code != 0
             assert problem in refused.err
             assert "Traceback" not in refused.err
@@ -73,7 +73,7 @@ async def test_a_blocked_operation_shows_the_ways_out_and_ends_as_it_is_decided(
         assert json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out) == []
 
 
-async def test_an_operation_that_a_defect_blocks_shows_what_leads_out_of_it(tmp_path: Path) -> None:
+async def test_an_operation_that_a_defect_blocks_shows_how_to_recover_it(tmp_path: Path) -> None:
     defect = Defect()
     failpoints.install(defect)
     try:
@@ -83,8 +83,8 @@ async def test_an_operation_that_a_defect_blocks_shows_what_leads_out_of_it(tmp_
             env, short = environment(tmp_path, faulty.services.addresses), name.removeprefix("operations/")
             shown = (await pkger("operations", "show", short, env=env)).out
             assert defect.text in shown
-            assert "ways out: retry\n" in shown
-            assert f"`pkger operations recover {short}` tries again, once the defect is mended" in shown
+            assert "decisions: retry\n" in shown
+            assert f"`pkger operations recover {short}` retries; run it once the defect is fixed" in shown
             assert "--step" not in shown
 
             defect.place = None

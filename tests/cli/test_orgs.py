@@ -1,4 +1,4 @@
-"""Organisations: which there are, and that one which holds nothing may be mistyped."""
+"""The list of organisations, and the warning about an empty one, which may be mistyped."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ PACKAGE = text(an_object("Label", "l", "label"))
 WARNING = "warning: organisation 'defualt' of platform 'embedded' holds nothing, and others do: default, other\n"
 
 
-async def test_an_organisation_that_holds_nothing_may_be_mistyped(services: Cluster, tmp_path: Path) -> None:
+async def test_an_empty_organisation_gets_a_warning_as_it_may_be_mistyped(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(PACKAGE)
     assert "holds nothing" not in (await pkger("plan", "-f", str(file), "--org", "first", env=env)).out

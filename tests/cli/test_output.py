@@ -1,4 +1,4 @@
-"""What people read, as golden files; ``pytest --update-golden`` writes them anew."""
+"""The text output of commands, as golden files; ``pytest --update-golden`` rewrites them."""
 
 import re
 from pathlib import Path
@@ -79,11 +79,11 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "plans-list": ("", ["plans", "list", "--stack", "t"]),
     "apply-saved-and-file": ("", ["apply", "--plan", "PLAN", "-f", "FILE"]),
 }
-"""Commands in the order in which they run, on one store; FILE is the package, PLAN the plan that was told of last."""
+"""Commands in the order in which they run, on one store; FILE is the package, PLAN the last plan that was printed."""
 
 
-async def test_what_people_read(older_services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    env, file, told = environment(tmp_path, older_services.addresses), tmp_path / "package.json", {}
+async def test_the_text_of_commands(older_services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    env, file, transcripts = environment(tmp_path, older_services.addresses), tmp_path / "package.json", {}
     meant = {"FILE": str(file)}
     for name, (package, arguments) in CASES.items():
         file.write_text(package)
@@ -91,23 +91,23 @@ async def test_what_people_read(older_services: Cluster, tmp_path: Path, request
         if saved := re.search(r"plans/[0-9a-f]{16}", ended.out):
             meant["PLAN"] = saved.group()
         assert CANARY not in ended.out + ended.err
-        told[name] = f"$ pkger {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
-    steady = _steady(told, tmp_path)
+        transcripts[name] = f"$ pkger {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
+    steady = _steady(transcripts, tmp_path)
     if request.config.getoption("--update-golden"):
         for name, printed in steady.items():
             (GOLDEN / f"{name}.txt").write_text(printed)
     assert steady == {name: (GOLDEN / f"{name}.txt").read_text() for name in CASES}
 
 
-def _steady(told: dict[str, str], folder: Path) -> dict[str, str]:
-    """The same texts with ids in the order in which they were first seen, and no times."""
+def _steady(transcripts: dict[str, str], folder: Path) -> dict[str, str]:
+    """The same texts with ids numbered in the order of their first appearance, and fixed times."""
     ids: dict[str, str] = {}
 
     def number(found: re.Match[str]) -> str:
         return ids.setdefault(found.group(), f"{len(ids) + 1:016d}")
 
     steady = {}
-    for name, printed in told.items():
+    for name, printed in transcripts.items():
         timeless = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "2026-01-01T00:00:00Z", printed)
         steady[name] = re.sub(r"\b[0-9a-f]{16}\b", number, timeless.replace(str(folder), "."))
     return steady

@@ -1,4 +1,4 @@
-"""Values of parameters on the command line, which can send texts only."""
+"""Values of parameters on the command line, where all values are texts."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.cluster import Cluster
 from tests.parser.parameter_values import SCRIPT, TEXTS, expected, key, task, written
 
 GIVEN = {f"{value_type}-{number}": (value_type, value) for value_type in SCRIPT for number, value in enumerate(TEXTS)}
-"""Type and value by the name of a task."""
+"""Type and value of a parameter, by the name of its task."""
 
 
 async def test_texts_that_read_as_the_type_are_converted(services: Cluster, tmp_path: Path) -> None:
@@ -24,10 +24,10 @@ async def test_all_other_texts_are_refused_with_their_keys(services: Cluster, tm
     for verb in ("validate", "plan", "apply"):
         ended = await pkger(*_arguments(verb, unusable, tmp_path), env=_env(services, tmp_path))
         assert ended.code == 1
-        told = ended.out if verb == "validate" else ended.err
+        output = ended.out if verb == "validate" else ended.err
         for number, name in enumerate(unusable):
-            assert f"root[{number}].spec.params.x" in told
-            assert repr(key(name)) in told
+            assert f"root[{number}].spec.params.x" in output
+            assert repr(key(name)) in output
     assert await services.resources() == []
 
 

@@ -1,4 +1,4 @@
-"""Plans as people read them, as golden files; ``pytest --update-golden`` writes them anew."""
+"""Plans as text, as golden files; ``pytest --update-golden`` rewrites them."""
 
 import io
 import re
@@ -42,7 +42,7 @@ AFTER = (
     an_object("Label", "there-too", "there too"),
     an_object("Telegraf", "agent", "agent", config='[agent]\n  interval = "10s"\n'),
 )
-FOREIGN = (an_object("Label", "x", "there"), an_object("Label", "y", "there too"))
+UNOWNED = (an_object("Label", "x", "there"), an_object("Label", "y", "there too"))
 
 
 def printed(plan: Shown, full: bool = False) -> str:
@@ -51,19 +51,19 @@ def printed(plan: Shown, full: bool = False) -> str:
     return re.sub(r"\b[0-9a-f]{16}\b", "0" * 16, out.getvalue())
 
 
-async def test_what_a_plan_shows(services: Cluster, request: pytest.FixtureRequest) -> None:
+async def test_the_text_of_a_plan(services: Cluster, request: pytest.FixtureRequest) -> None:
     await services.apply(text(*BEFORE), stack="s")
-    await services.apply(text(*FOREIGN))
+    await services.apply(text(*UNOWNED))
     plan = await services.plan(text(*AFTER), stack="s")
-    told = {"plan-folded": printed(plan), "plan-full": printed(plan, full=True)}
+    transcripts = {"plan-folded": printed(plan), "plan-full": printed(plan, full=True)}
     if request.config.getoption("--update-golden"):
-        for name, shown in told.items():
+        for name, shown in transcripts.items():
             (GOLDEN / f"{name}.txt").write_text(shown)
-    assert told == {name: (GOLDEN / f"{name}.txt").read_text() for name in told}
-    assert max(len(line) for line in told["plan-folded"].splitlines() if line.startswith("  ")) <= 80
+    assert transcripts == {name: (GOLDEN / f"{name}.txt").read_text() for name in transcripts}
+    assert max(len(line) for line in transcripts["plan-folded"].splitlines() if line.startswith("  ")) <= 80
 
 
-async def test_of_a_large_plan_the_first_entries_and_the_sums_are_shown(services: Cluster) -> None:
+async def test_a_large_plan_is_cut_after_the_first_entries(services: Cluster) -> None:
     plan = await services.plan(text(*(an_object("Label", f"l{n}", f"l{n}") for n in range(201))))
     lines = printed(plan).splitlines()
     assert lines[FIRST_ENTRIES:] == ["  … and 151 more; --full shows all", "Plan: 201 to create."]

@@ -11,7 +11,7 @@ from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 
 
-async def test_plans_are_told_as_data(services: Cluster, tmp_path: Path) -> None:
+async def test_plans_are_printed_as_data(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
     saved = json.loads((await pkger("plan", "-f", str(file), "--stack", "s", "--save", "-o", "json", env=env)).out)
@@ -24,7 +24,7 @@ async def test_plans_are_told_as_data(services: Cluster, tmp_path: Path) -> None
     assert json.loads((await pkger("plans", "list", "--stack", "other", "-o", "json", env=env)).out) == []
 
 
-async def test_a_stale_plan_tells_what_changed(services: Cluster, tmp_path: Path) -> None:
+async def test_a_stale_plan_reports_the_change(services: Cluster, tmp_path: Path) -> None:
     """The name may be given without its prefix."""
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
@@ -41,22 +41,22 @@ async def test_a_stale_plan_tells_what_changed(services: Cluster, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", [["plans", "show", "nobody"], ["apply", "--plan", "nobody"]])
-async def test_a_plan_that_is_not_there_is_named(services: Cluster, tmp_path: Path, command: list[str]) -> None:
+async def test_a_missing_plan_is_named(services: Cluster, tmp_path: Path, command: list[str]) -> None:
     refused = await pkger(*command, env=environment(tmp_path, services.addresses))
     assert refused.code == 1
     assert "there is no plan 'plans/nobody'" in refused.err
 
 
-async def test_more_plans_than_are_shown_are_told(services: Cluster, tmp_path: Path) -> None:
+async def test_a_cut_list_of_plans_says_so(services: Cluster, tmp_path: Path) -> None:
     for number in range(51):
         await services.plan(text(an_object("Label", "l", f"l{number}")), stack="s", store=True)
     env = environment(tmp_path, services.addresses)
     listed = await pkger("plans", "list", env=env)
-    assert (len(listed.out.splitlines()), listed.err) == (51, "there are more; --limit N shows so many\n")
+    assert (len(listed.out.splitlines()), listed.err) == (51, "there are more; --limit N lists up to N\n")
 
 
 async def test_a_stack_with_an_empty_name_is_refused(services: Cluster, tmp_path: Path) -> None:
-    """It stands for a variable that is not set: without a stack, nothing would be recorded."""
+    """It comes from an unset variable; an apply without a stack would record nothing."""
     for verb in ("plan", "apply"):
         ended = await pkger(verb, "-f", "x.yml", "--stack", "", env=environment(tmp_path, services.addresses))
         assert ended.code == 2

@@ -1,4 +1,4 @@
-"""Several platforms through ``pkger``: with services of one call, with ``pkger up``, and one by one."""
+"""Several platforms: with services that run for one command, with ``pkger up``, and with ``pkger serve``."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ far: {{address: '{far}'}}
 
 @pytest.fixture
 async def far(short_path: Path) -> AsyncIterator[DriverClient]:
-    """The driver of the platform ``far``, which somebody else runs; a platforms file has it beside two others."""
+    """A driver for platform ``far`` that pkger does not run; the platforms file has two other platforms."""
     async with driver_client(Platform("far", "embedded", ""), short_path / "elsewhere") as client:
         (short_path / "platforms.yml").write_text(ROWS.format(folder=short_path, far=client.address))
         yield client
@@ -68,14 +68,14 @@ async def one_package_on_each(package: str, env: Mapping[str, str], *platforms: 
 
 
 def logs(folder: Path) -> set[str]:
-    """The services that commands have run in *folder* since the last look."""
+    """The services that commands have run in *folder* since the last call."""
     log = folder / "logs" / "services.log"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     log.unlink()
     return {line["service"] for line in lines if line["message"] == "serving"}
 
 
-async def test_services_of_one_call_have_the_driver_of_its_target_alone(
+async def test_services_of_one_command_include_only_the_driver_of_its_target(
     short_path: Path, package: str, far: DriverClient
 ) -> None:
     env = environment(short_path)
@@ -123,7 +123,7 @@ async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, p
         ]
         await one_package_on_each(package, env, "lab", "embedded", "far")
         unknown = await pkger("plan", "-f", package, "--platform", "moon", env=env)
-        problem = "no platform 'moon' is configured; those that are: embedded, far, lab (--platform)"
+        problem = "no platform 'moon' is configured; configured are: embedded, far, lab (--platform)"
         assert (unknown.code, unknown.err) == (1, f"Error: {problem}\n")
     finally:
         process.send_signal(signal.SIGINT)
@@ -149,12 +149,12 @@ async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: 
 @pytest.mark.parametrize(
     ("arguments", "code", "printed"),
     [
-        (("platform", "moon"), 1, "Error: no platform 'moon' is configured; those that are: embedded, far, lab\n"),
+        (("platform", "moon"), 1, "Error: no platform 'moon' is configured; configured are: embedded, far, lab\n"),
         (("platform", "far"), 1, "platform far has no driver here; name one to run it\n"),
-        (("parser", "lab"), 2, "Error: parser is one service for all platforms: leave lab out\n"),
+        (("parser", "lab"), 2, "Error: parser is one service for all platforms; omit lab\n"),
     ],
 )
-async def test_what_cannot_be_served_is_reported(
+async def test_a_service_that_cannot_be_served_is_reported(
     short_path: Path, far: DriverClient, arguments: tuple[str, ...], code: int, printed: str
 ) -> None:
     end = await pkger("serve", *arguments, env=environment(short_path))
@@ -167,17 +167,17 @@ COMMANDS = (("up",), ("serve", "platform"), ("serve", "planner"), ("serve", "app
 
 
 async def all_of(package: str, env: Mapping[str, str]) -> list[Ended]:
-    """How the commands end that read the platforms file."""
+    """The results of all commands that read the platforms file."""
     return await asyncio.gather(
         *(pkger(*(word.format(package=package) for word in command), env=env) for command in COMMANDS)
     )
 
 
-async def test_a_faulty_file_is_reported_by_all_who_read_it(short_path: Path, package: str) -> None:
+async def test_a_faulty_file_is_reported_by_each_command_that_reads_it(short_path: Path, package: str) -> None:
     (short_path / "platforms.yml").write_text("lab: {driver: embedded}\nfar: {adress: x, address: 'a:1'}\n")
     file = f"Error: {short_path}/platforms.yml"
     wanted = (
-        f"{file}:1: platform lab: address is missing; write host:port or unix:/path, where its driver is\n"
+        f"{file}:1: platform lab: address is missing; write host:port or unix:/path of its driver\n"
         f"{file}:2: platform far: unknown key 'adress'; write driver, address, options\n"
     )
     assert {(end.code, end.err) for end in await all_of(package, environment(short_path))} == {(1, wanted)}
@@ -198,7 +198,7 @@ async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: s
         f"lab: {{driver: embedded, address: 'unix:{short_path}/lab.sock', options: {{file: platform.db}}}}\n"
     )
     problem = (
-        f"{file}:2: platform lab: its data would be that of platform embedded ({file}:1); a platform has one row:"
+        f"{file}:2: platform lab: it has the same data as platform embedded ({file}:1); a platform has one row:"
         " remove one, or give one other options"
     )
     planned = await pkger("plan", "-f", package, "--platform", "lab", env=environment(short_path))

@@ -1,4 +1,4 @@
-"""``pkger platforms check``: what people and programs are told of platforms, and the exit status."""
+"""``pkger platforms check``: its output as text and as data, and its exit status."""
 
 import json
 from collections.abc import AsyncIterator
@@ -60,11 +60,11 @@ Platform eu: influxdb v2.9.1
     assert "canary" not in end.out + end.err + logs
 
 
-async def test_no_stack_is_made_for_an_organisation_that_is_not_there(short_path: Path, server: Influx) -> None:
+async def test_no_stack_is_created_for_a_missing_organisation(short_path: Path, server: Influx) -> None:
     env = environment(short_path)
     end = await pkger("stacks", "init", "s", "--target", "eu/nowhere", env=env)
     assert (end.code, end.out) == (1, "")
-    assert end.err.startswith("Error: organisation 'nowhere' of platform 'eu': there is none of that name")
+    assert end.err.startswith("Error: organisation 'nowhere' of platform 'eu': there is none with exactly that name")
     assert (await pkger("stacks", "init", "s", "--target", "eu/main", env=env)).code == 0
     listed = await pkger("stacks", "list", "-o", "json", env=env)
     assert [stack["target"]["org"] for stack in json.loads(listed.out)] == ["main"]
@@ -81,7 +81,7 @@ async def test_programs_read_findings(short_path: Path, server: Influx) -> None:
         "aspect": "CHECK_ASPECT_ORG",
         "verdict": "CHECK_VERDICT_WRONG",
         "subject": "nowhere",
-        "message": "there is none of that name, letter by letter, or the token may not read it",
+        "message": "there is none with exactly that name, or the token may not read it",
     }
 
 
@@ -92,7 +92,7 @@ async def test_a_target_names_platform_and_organisation(short_path: Path, server
     assert "  unknown  write " in end.out
 
 
-async def test_a_driver_that_does_not_check_is_told_kindly(tmp_path: Path) -> None:
+async def test_a_driver_without_checks_is_no_error(tmp_path: Path) -> None:
     async with cluster(tmp_path, {"platform": older_platform.opened}) as services:
         end = await pkger(
             "platforms", "check", "embedded", "--org", "acme", env=environment(tmp_path, services.addresses)
@@ -109,7 +109,7 @@ Platform embedded: embedded 1
     )
 
 
-async def test_a_driver_that_is_away_is_wrong(short_path: Path) -> None:
+async def test_a_driver_that_does_not_answer_is_wrong(short_path: Path) -> None:
     (short_path / "platforms.yml").write_text(f"far: {{address: 'unix:{short_path}/far.sock'}}\n")
     end = await pkger("platforms", "check", env=environment(short_path))
     assert end.code == 1
@@ -119,4 +119,4 @@ async def test_a_driver_that_is_away_is_wrong(short_path: Path) -> None:
 async def test_a_platform_that_is_not_configured_is_an_error(short_path: Path) -> None:
     end = await pkger("platforms", "check", "moon", env=environment(short_path))
     assert (end.code, end.out) == (1, "")
-    assert end.err == "Error: no platform 'moon' is configured; those that are: embedded\n"
+    assert end.err == "Error: no platform 'moon' is configured; configured are: embedded\n"

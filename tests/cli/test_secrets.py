@@ -56,7 +56,7 @@ async def test_values_are_asked_for_at_a_terminal_and_not_shown(services: Cluste
 
 
 async def test_ctrl_c_instead_of_a_value_writes_nothing(services: Cluster, tmp_path: Path, file: str) -> None:
-    # The blank is printed last, once what was typed before is thrown away.
+    # The question ends with its blank, which is printed after earlier input is discarded.
     answers = [(b"Secret slack-token: ", b"\x03")]
     env = environment(tmp_path, services.addresses)
     code, shown = await at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
@@ -78,13 +78,13 @@ async def test_a_plan_takes_keys_and_does_not_ask(services: Cluster, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("secrets", "typed", "code", "told"),
+    ("secrets", "typed", "code", "message"),
     [
         ([f"={CANARY}"], "", 2, "the key is empty; write KEY=VALUE"),
         ([f"k={CANARY}", f"k={CANARY}"], "", 2, "--secret k: given twice"),
         ([f"good={CANARY}", "k="], "", 1, "Error: --secret k: the value is empty\n"),
         ([f"good={CANARY}", "k"], "", 1, "Error: --secret k: the value is empty\n"),
-        ([f"good={CANARY}", "k"], "\udcff", 1, "Error: --secret k: the value is no UTF-8 text\n"),
+        ([f"good={CANARY}", "k"], "\udcff", 1, "Error: --secret k: the value is not UTF-8 text\n"),
         ([f"good={CANARY}", "k\n=x"], "", 1, "Error: secret_keys: 'k\\n': a key is 1 to 200 characters"),
         (
             ["slack-token=x", "k=" + "x" * 65_537],
@@ -94,7 +94,7 @@ async def test_a_plan_takes_keys_and_does_not_ask(services: Cluster, tmp_path: P
         ),
     ],
 )
-async def test_what_cannot_be_a_secret_is_told_without_a_value(
+async def test_an_invalid_secret_is_reported_without_its_value(
     services: Cluster,
     calls: Calls,
     tmp_path: Path,
@@ -102,7 +102,7 @@ async def test_what_cannot_be_a_secret_is_told_without_a_value(
     secrets: Sequence[str],
     typed: str,
     code: int,
-    told: str,
+    message: str,
 ) -> None:
     options = [word for secret in secrets for word in ("--secret", secret)]
     process = await started(
@@ -110,7 +110,7 @@ async def test_what_cannot_be_a_secret_is_told_without_a_value(
     )
     end = await ended(process, typed.encode(errors="surrogateescape"))
     assert end.code == code
-    assert told in end.err
+    assert message in end.err
     assert CANARY not in end.out + end.err
     assert "Traceback" not in end.err
     assert calls.count("Mutate") == 0

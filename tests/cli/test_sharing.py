@@ -1,4 +1,4 @@
-"""What people see of resources that several stacks have."""
+"""The output of commands about resources that several stacks use."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ LABELS = text(an_object("Label", "l", "sensors"), an_object("Label", "own", "own
 THEIRS = text(an_object("Label", "tag", "sensors"))
 
 
-async def test_a_stack_shows_whose_its_resources_are_and_who_uses_them(services: Cluster, tmp_path: Path) -> None:
+async def test_a_stack_shows_owners_and_users_of_its_resources(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
     await services.apply(LABELS, stack="mine")
     await services.apply(THEIRS, stack="theirs")
@@ -27,7 +27,7 @@ async def test_a_stack_shows_whose_its_resources_are_and_who_uses_them(services:
     assert (resource["owner"]["name"], [user["name"] for user in resource["users"]]) == ("mine", ["others"])
 
 
-async def test_a_plan_says_what_it_means_for_other_stacks(services: Cluster, tmp_path: Path) -> None:
+async def test_a_plan_shows_its_effects_on_other_stacks(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     await services.apply(LABELS, stack="mine")
     await services.apply(THEIRS, stack="theirs")
@@ -41,7 +41,7 @@ async def test_a_plan_says_what_it_means_for_other_stacks(services: Cluster, tmp
     gone = await pkger("stacks", "uninstall", "mine", "--yes", env=env)
 
     assert "Label 'l' is used by stack 'theirs': the change is theirs as well" in changing.out + changing.err
-    assert "(shared: another stack owns it, and it is used as it is)" in sharing.out
+    assert "(shared: another stack owns it, and this one uses it unchanged)" in sharing.out
     assert refused.code == 1
     assert "Label 'tag' shares Label 'sensors' of stack 'mine', where color is" in refused.err
     assert gone.code == 0

@@ -1,4 +1,4 @@
-"""The six steps by ``pkger``, with nothing running (issue 2)."""
+"""The six steps by ``pkger``, without running services."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests.apply.packages import STEPS
 from tests.cli.command import environment, pkger
 
 
-async def test_the_six_steps_with_nothing_running(tmp_path: Path) -> None:
+async def test_the_six_steps_without_running_services(tmp_path: Path) -> None:
     env, file = environment(tmp_path / "home"), tmp_path / "package.json"
     records = {}
     for step, text in STEPS.items():

@@ -1,4 +1,4 @@
-"""What the command line reads: files, folders, addresses, standard input, Jsonnet."""
+"""Sources of the command line: files, folders, addresses, standard input, Jsonnet."""
 
 import asyncio
 import json
@@ -55,14 +55,14 @@ async def test_a_folder_stands_for_the_package_files_in_it(tmp_path: Path) -> No
 
 
 async def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(Failed, match="is a directory; name the files in it, or take all package files in it with -R"):
+    with pytest.raises(Failed, match="is a directory; name the files in it, or use -R for all package files in it"):
         await read_sources([str(tmp_path)])
-    with pytest.raises(Failed, match=r"there are no package files in it \(\*\.yml, "):
+    with pytest.raises(Failed, match=r"it has no package files \(\*\.yml, "):
         await read_sources([str(tmp_path)], recursive=True)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-async def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_text("a: b")
     (tmp_path / "closed").mkdir(mode=0)
     with pytest.raises(Failed, match="closed: Permission denied"):
@@ -80,22 +80,22 @@ def _sparse(path: Path) -> None:
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing": (lambda path: None, "No such file or directory"),
-    "a pipe": (os.mkfifo, "is no regular file; for standard input, write -"),
-    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is no regular file"),
-    "a link to what a kernel tells": (lambda path: path.symlink_to("/proc/self/environ"), "is no regular file"),
+    "a pipe": (os.mkfifo, "is not a regular file; for standard input, write -"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is not a regular file"),
+    "a link to a pseudo file": (lambda path: path.symlink_to("/proc/self/environ"), "is not a regular file"),
     "a link to itself": (lambda path: path.symlink_to(path), "ymbolic link"),
-    "Latin-1": (_write(b"a: b\nc: caf\xe9"), r":2: is no UTF-8 text \(byte 0xe9\); save it as UTF-8"),
+    "Latin-1": (_write(b"a: b\nc: caf\xe9"), r":2: is not UTF-8 text \(byte 0xe9\); save it as UTF-8"),
     "UTF-16": (_write("a: b".encode("utf-16")), "is UTF-16 text; save it as UTF-8"),
     "much": (_sparse, "a package has at most 32 MiB of text in all its files"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_what_is_no_package_file_is_told(case: str, tmp_path: Path) -> None:
-    make, told = REFUSED[case]
+async def test_a_file_that_is_not_a_package_file_is_reported(case: str, tmp_path: Path) -> None:
+    make, message = REFUSED[case]
     path = tmp_path / "a.yml"
     make(path)
-    with pytest.raises(Failed, match=told) as caught:
+    with pytest.raises(Failed, match=message) as caught:
         await read_sources([str(path)])
     assert caught.value.message.startswith(f"{path}:")
 
@@ -103,7 +103,7 @@ async def test_what_is_no_package_file_is_told(case: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "name", ["/dev/null", "/dev/stdin", "/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"]
 )
-async def test_devices_and_what_a_kernel_tells_are_no_files(name: str) -> None:
+async def test_devices_and_pseudo_files_are_refused(name: str) -> None:
     with _standard_input(), pytest.raises(Failed, match=f"{name}: "):
         await read_sources([name])
 
@@ -124,7 +124,7 @@ async def test_all_files_together_have_a_bound(tmp_path: Path) -> None:
         await read_sources([str(tmp_path)], recursive=True)
 
 
-async def test_a_name_that_is_no_text_is_shown_as_well_as_it_can_be(tmp_path: Path) -> None:
+async def test_undecodable_bytes_in_a_name_are_replaced(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/\xff.yml"
     try:
         Path(os.fsdecode(name)).write_text("a: b")
@@ -136,7 +136,7 @@ async def test_a_name_that_is_no_text_is_shown_as_well_as_it_can_be(tmp_path: Pa
 
 @contextmanager
 def _standard_input() -> Iterator[BinaryIO]:
-    """While the block is open, standard input is what is written to the file, until that is closed."""
+    """While the block is open, standard input is a pipe, whose writing end is the file."""
     kept, (reading, writing) = os.dup(0), os.pipe()
     os.dup2(reading, 0)
     os.close(reading)
@@ -159,7 +159,7 @@ async def test_standard_input_is_read_to_its_end() -> None:
         assert await reading == [Source(name="stdin", text=text)]
 
 
-async def test_a_wait_for_standard_input_can_be_ended() -> None:
+async def test_a_wait_for_standard_input_can_be_cancelled() -> None:
     with _standard_input():
         reading = asyncio.create_task(read_sources(["-"]))
         await asyncio.sleep(0)
@@ -175,7 +175,7 @@ async def test_a_file_on_standard_input_is_read(tmp_path: Path) -> None:
         assert await read_sources(["-"]) == [Source(name="stdin", text="a: b")]
 
 
-async def test_jsonnet_is_evaluated_with_what_is_beside_it(tmp_path: Path) -> None:
+async def test_jsonnet_imports_files_of_its_folder(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "label.libsonnet").write_text("function(name) " + LABEL.replace('"%s"', "name"))
     program = tmp_path / "a.jsonnet"
@@ -187,16 +187,16 @@ async def test_jsonnet_is_evaluated_with_what_is_beside_it(tmp_path: Path) -> No
     assert (plain.encoding, plain.generated) == (ENCODING_UNSPECIFIED, False)
 
 
-async def test_a_program_beside_which_a_file_is_missing_or_that_is_none_is_told(tmp_path: Path) -> None:
+async def test_a_missing_import_and_a_syntax_error_are_reported(tmp_path: Path) -> None:
     program = tmp_path / "a.jsonnet"
-    for text, told in (
+    for text, message in (
         ('[import "b"]', '1:2: cannot import "b": No such file'),
         ("[\n1,", "2:3: unexpected end of file"),
     ):
         program.write_text(text)
         with pytest.raises(SourceUndecodable) as caught:
             await read_sources([str(program)])
-        assert str(caught.value).startswith(f"{program}:{told}")
+        assert str(caught.value).startswith(f"{program}:{message}")
 
 
 async def test_the_evaluation_of_a_program_is_bounded(tmp_path: Path) -> None:

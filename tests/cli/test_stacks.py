@@ -66,22 +66,22 @@ async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield running
 
 
-async def test_what_people_read_of_stacks(
+async def test_the_output_of_stack_commands(
     services: Cluster, web: Web, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     env = environment(tmp_path, services.addresses)
     meant: dict[str, str] = {}
-    for name, said in {"policy.yml": "protect: true\nhistory: 5\n", "nopolicy.yml": "protcet: true\n"}.items():
+    for name, content in {"policy.yml": "protect: true\nhistory: 5\n", "nopolicy.yml": "protcet: true\n"}.items():
         meant[name] = str(tmp_path / name)
-        (tmp_path / name).write_text(said)
-    told: dict[str, str] = {}
+        (tmp_path / name).write_text(content)
+    transcripts: dict[str, str] = {}
     for name, arguments in CASES.items():
         typed = [meant.get(word, word).replace("URL", web.address) for word in arguments]
         answer = await pkger("stacks", *typed, env=env)
         if name == "init-nameless":
             meant["ID"] = json.loads(answer.out)["id"]
-        told[name] = f"$ pkger stacks {' '.join(arguments)}\n{answer.out}{answer.err}exit status {answer.code}\n"
-    steady = _steady(told, web.address)
+        transcripts[name] = f"$ pkger stacks {' '.join(arguments)}\n{answer.out}{answer.err}exit status {answer.code}\n"
+    steady = _steady(transcripts, web.address)
     if request.config.getoption("--update-golden"):
         GOLDEN.mkdir(exist_ok=True)
         for name, printed in steady.items():
@@ -89,15 +89,15 @@ async def test_what_people_read_of_stacks(
     assert steady == {name: (GOLDEN / f"{name}.txt").read_text() for name in CASES}
 
 
-def _steady(told: dict[str, str], address: str) -> dict[str, str]:
-    """The same texts with ids and etags in the order in which they were first seen, and no times."""
+def _steady(transcripts: dict[str, str], address: str) -> dict[str, str]:
+    """The same texts with ids and etags numbered in the order of their first appearance, and fixed times."""
     ids: dict[str, str] = {}
 
     def number(found: re.Match[str]) -> str:
         return ids.setdefault(found.group(), f"{len(ids) + 1:016d}")
 
     steady = {}
-    for name, printed in told.items():
+    for name, printed in transcripts.items():
         timeless = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "2026-01-01T00:00:00Z", printed)
         steady[name] = re.sub(r"\b[0-9a-f]{16}\b", number, timeless.replace(address, "http://web"))
     return steady
@@ -126,7 +126,7 @@ async def test_a_stack_without_a_name_is_applied_and_deleted_by_its_id(
 
 
 async def test_a_stack_with_something_protected_is_not_deleted(services: Cluster, tmp_path: Path) -> None:
-    """Who asks for a deletion learns that the stack is still there, from the exit status, too."""
+    """The message and the exit status say that the stack still exists."""
     env = environment(tmp_path, services.addresses)
     package = tmp_path / "raw.yml"
     package.write_text(BUCKET)
@@ -139,7 +139,7 @@ async def test_a_stack_with_something_protected_is_not_deleted(services: Cluster
     refused = await pkger("stacks", "delete", "prod", "--yes", env=env)
     assert (refused.code, await services.stack_names()) == (1, ["prod"])
     assert refused.err.startswith(
-        "Error: stack prod is not deleted: it still has 1 resource, which is protected. To delete all of it,"
+        "Error: stack prod is not deleted: it still has 1 resource, which is protected. To delete it,"
     )
 
     await pkger("stacks", "policy", "prod", "--set", "protect=", env=env)
@@ -154,7 +154,7 @@ async def test_an_unknown_stack_without_files_is_called_by_its_name(services: Cl
 
 
 async def test_a_rollback_names_the_secrets_that_the_platform_lacks(services: Cluster, tmp_path: Path) -> None:
-    """It takes no values, so no option for them is advised."""
+    """A rollback takes no values, so the hint names no option for them."""
     env = environment(tmp_path, services.addresses)
     package = tmp_path / "chat.json"
     package.write_text(text(an_endpoint("Slack", "chat", "chat")))
@@ -163,18 +163,18 @@ async def test_a_rollback_names_the_secrets_that_the_platform_lacks(services: Cl
         refused = await pkger("stacks", "rollback", "prod", "1", *options, env=env)
         assert (refused.code, refused.err) == (
             1,
-            "Error: the platform does not have these secrets, which revision 1 refers to: slack-token; write them with"
+            "Error: revision 1 refers to secrets that the platform does not have: slack-token; write them with"
             " an apply of a package that refers to them, or set allow_missing (--allow-missing)\n",
         )
 
 
 @pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
-async def test_a_wait_that_is_no_time_is_refused(tmp_path: Path, seconds: str) -> None:
+async def test_an_invalid_wait_is_refused(tmp_path: Path, seconds: str) -> None:
     refused = await pkger("stacks", "uninstall", "prod", "--wait", seconds, env=environment(tmp_path))
     assert (refused.code, "write a number of seconds" in refused.err) == (2, True)
 
 
-async def test_a_mistyped_kind_is_told_with_the_nearest_one(services: Cluster, tmp_path: Path) -> None:
+async def test_a_mistyped_kind_is_reported_with_a_suggestion(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
     await pkger("stacks", "init", "prod", env=env)
     for command in (
@@ -185,9 +185,9 @@ async def test_a_mistyped_kind_is_told_with_the_nearest_one(services: Cluster, t
         ["schema", "Buckett"],
     ):
         refused = await pkger(*command, env=env)
-        # What the revision is becomes known first.
-        told = "no revision 1" if "rollback" in command else "did you mean Bucket?"
-        assert (refused.code, told in refused.err) == (1, True), refused.err
+        # The revision is checked first.
+        message = "no revision 1" if "rollback" in command else "did you mean Bucket?"
+        assert (refused.code, message in refused.err) == (1, True), refused.err
 
 
 async def test_lists_of_one_organisation(services: Cluster, tmp_path: Path) -> None:
@@ -196,15 +196,15 @@ async def test_lists_of_one_organisation(services: Cluster, tmp_path: Path) -> N
     package.write_text(BUCKET)
     for org in ("one", "two", "two"):
         await pkger("apply", "-f", str(package), "--stack", org, "--org", org, env=env)
-    for what in ("plans", "operations"):
+    for collection in ("plans", "operations"):
         for options, orgs in (
             (["--org", "one"], ["one"]),
             (["--target", "embedded/two", "--limit", "1"], ["two"]),
             (["--org", "none"], []),
             ([], ["two", "two", "one"]),
         ):
-            listed = await pkger(what, "list", *options, "-o", "json", env=env)
-            assert [each["target"]["org"] for each in json.loads(listed.out)] == orgs, (what, options)
+            listed = await pkger(collection, "list", *options, "-o", "json", env=env)
+            assert [each["target"]["org"] for each in json.loads(listed.out)] == orgs, (collection, options)
 
 
 async def test_a_stack_without_urls_needs_files(services: Cluster, tmp_path: Path) -> None:
@@ -230,15 +230,15 @@ async def test_a_stack_is_watched_until_it_is_gone(services: Cluster, web: Web, 
 
     rest = await ended(watching)
 
-    told = [re.sub("operations/[0-9a-f]{16}", "NAME", line) for line in (first.decode() + rest.out).splitlines()]
-    # What comes and goes between two looks is told at once.
-    assert [line for line in told if line.startswith("NAME")] == [
+    lines = [re.sub("operations/[0-9a-f]{16}", "NAME", line) for line in (first.decode() + rest.out).splitlines()]
+    # Records between two reads are merged, so only the lines of operations are compared.
+    assert [line for line in lines if line.startswith("NAME")] == [
         "NAME began: apply",
         "NAME ended: succeeded",
         "NAME began: uninstall",
         "NAME ended: succeeded",
     ]
-    assert (told[0], told[-1]) == ("stack prod: generation 0, 0 resources", "the stack is gone")
+    assert (lines[0], lines[-1]) == ("stack prod: generation 0, 0 resources", "the stack is gone")
     assert (rest.code, rest.err) == (0, "")
     missing = await pkger("stacks", "watch", "prod", env=env)
     assert (missing.code, missing.err.count("\n")) == (1, 1)

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
-from services.cli import live
-from services.cli.live import Live
+from services.cli import status_line
 from services.cli.progress import Progress
+from services.cli.status_line import StatusLine
 from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, pkger
 from tests.cluster import Cluster
@@ -38,7 +38,7 @@ async def test_an_operation_is_one_event_a_line(services: Cluster, tmp_path: Pat
     assert documents[-1]["finished"]["counts"]["deletes"] == 3
 
 
-async def test_where_data_is_printed_people_read_the_plan_beside_it(services: Cluster, tmp_path: Path) -> None:
+async def test_with_data_on_standard_output_the_plan_goes_to_standard_error(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
     script = f"{shlex.quote(str(PKGER))} apply -f {shlex.quote(str(file))} -o json > {tmp_path}/events"
@@ -48,16 +48,16 @@ async def test_where_data_is_printed_people_read_the_plan_beside_it(services: Cl
     assert all(json.loads(line)["operation"] for line in (tmp_path / "events").read_text().splitlines())
 
 
-async def test_quiet_is_quiet(services: Cluster, tmp_path: Path) -> None:
+async def test_quiet_commands_print_nothing(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
     export = ["export", "--stack", "s", "-o", str(tmp_path / "copy.yml")]
     for command in (["apply", "-f", str(file), "--stack", "s"], export, ["stacks", "uninstall", "s", "--yes"]):
-        told = await pkger(*command, "--quiet", env=env)
-        assert (told.code, told.out, told.err) == (0, "", "")
+        result = await pkger(*command, "--quiet", env=env)
+        assert (result.code, result.out, result.err) == (0, "", "")
 
 
-async def test_at_a_terminal_a_line_tells_what_is_going_on(services: Cluster, tmp_path: Path) -> None:
+async def test_at_a_terminal_a_status_line_shows_progress(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
     code, shown = await at_terminal("apply", "-f", str(file), "--yes", answers=[], env=env)
@@ -66,7 +66,7 @@ async def test_at_a_terminal_a_line_tells_what_is_going_on(services: Cluster, tm
     assert b"0 of 5 steps, 0 s" in shown
 
 
-async def test_of_a_large_apply_stages_and_sums_are_shown(services: Cluster, tmp_path: Path) -> None:
+async def test_a_large_apply_shows_stages_and_counts(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(text(*(an_object("Label", f"l{n}", f"label {n}") for n in range(201))))
     applied = await pkger("apply", "-f", str(file), "--stack", "s", env=env)
@@ -81,7 +81,7 @@ async def test_of_a_large_apply_stages_and_sums_are_shown(services: Cluster, tmp
     ]
 
 
-async def test_a_reader_who_goes_away_is_no_error_to_tell(tmp_path: Path) -> None:
+async def test_a_reader_that_closes_the_pipe_is_no_error(tmp_path: Path) -> None:
     script = f"{shlex.quote(str(PKGER))} schema 2>{tmp_path}/errors | head -c 1"
     shell = await asyncio.create_subprocess_exec(
         "/bin/sh", "-c", script, env=environment(tmp_path), stdout=subprocess.PIPE, start_new_session=True
@@ -99,13 +99,13 @@ def test_closed_streams_are_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
-async def test_a_full_disk_under_what_is_printed_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_a_full_disk_under_standard_output_is_reported_in_one_line(tmp_path: Path) -> None:
     script = f"{shlex.quote(str(PKGER))} kinds > /dev/full"
     shell = await asyncio.create_subprocess_exec(
         "/bin/sh", "-c", script, env=environment(tmp_path), stderr=subprocess.PIPE, start_new_session=True
     )
     [line] = (await shell.communicate())[1].decode().splitlines()
-    assert line.startswith("Error: cannot write what is printed: No space left on device")
+    assert line.startswith("Error: cannot write the output: No space left on device")
     assert shell.returncode == 1
 
 
@@ -116,30 +116,30 @@ async def test_lists_say_when_there_is_more(services: Cluster, tmp_path: Path) -
         await pkger("apply", "-f", str(file), "--stack", name, env=env)
     for collection in ("stacks", "plans", "operations"):
         some = await pkger(collection, "list", "--limit", "2", "-o", "json", env=env)
-        assert (len(json.loads(some.out)), some.err) == (2, "there are more; --limit N shows so many\n")
+        assert (len(json.loads(some.out)), some.err) == (2, "there are more; --limit N lists up to N\n")
         whole = await pkger(collection, "list", "--limit", "3", "-o", "json", env=env)
         assert (len(json.loads(whole.out)), whole.err) == (3, "")
 
 
-def test_a_line_has_room_for_how_far_a_stage_is() -> None:
+def test_a_status_line_has_room_for_the_progress_of_a_stage() -> None:
     step = plan_pb2.Step(create=plan_pb2.CreateStep(key=object_pb2.ObjectKey(kind="Label", name="l")))
     progress = Progress([step] * 40)
-    assert progress.told() == "0 of 40 steps"
+    assert progress.summary() == "0 of 40 steps"
     stage = operation_pb2.StageStarted(name="buckets, checkdeadmans, checkthresholds, dashboards", step_count=30)
     progress.show(operation_pb2.OperationEvent(stage_started=stage))
-    assert progress.told() == "buckets and 3 more [..........] 0 of 40 steps"
+    assert progress.summary() == "buckets and 3 more [..........] 0 of 40 steps"
     done = [operation_pb2.StepOutcome(step=at, done=operation_pb2.StepDone(resource_id="01")) for at in range(29)]
     progress.show(operation_pb2.OperationEvent(steps_ended=operation_pb2.StepsEnded(outcomes=done)))
-    assert progress.told() == "buckets and 3 more [#########.] 29 of 40 steps"
-    back = operation_pb2.RollbackStarted(step_count=29)
-    progress.show(operation_pb2.OperationEvent(rollback_started=back))
-    assert progress.told() == "undoing [..........] 0 of 29 steps"
+    assert progress.summary() == "buckets and 3 more [#########.] 29 of 40 steps"
+    rollback = operation_pb2.RollbackStarted(step_count=29)
+    progress.show(operation_pb2.OperationEvent(rollback_started=rollback))
+    assert progress.summary() == "undoing [..........] 0 of 29 steps"
 
 
-async def test_who_lets_a_command_wait_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "HANGING_SECONDS", 0.0)
-    told = io.StringIO()
-    monkeypatch.setattr(told, "isatty", lambda: True)
-    async with Live(told) as shown:
+async def test_the_cause_of_a_wait_is_shown_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_line, "HANGING_SECONDS", 0.0)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    async with StatusLine(stream) as shown:
         shown.show(lambda: "planning", "platform eu")
-    assert told.getvalue().startswith("\rwaiting for platform eu since 0 s; planning, 0 s")
+    assert stream.getvalue().startswith("\rwaiting for platform eu since 0 s; planning, 0 s")

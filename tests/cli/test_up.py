@@ -1,4 +1,4 @@
-"""``pkger up`` and ``pkger serve``: supervised, stopped by one Ctrl-C, no orphan left (issue 2)."""
+"""``pkger up`` and ``pkger serve``: supervised, stopped by one Ctrl-C, without orphans."""
 
 import asyncio
 import os
@@ -90,7 +90,7 @@ async def test_a_service_that_dies_is_restarted(short_path: Path, module: str) -
 
 
 async def _restarted(process: asyncio.subprocess.Process, env: Mapping[str, str]) -> None:
-    """Wait until the supervisor told of the restart and all services answer."""
+    """Wait until the supervisor has logged the restart and all services answer."""
     assert process.stderr
     while orjson.loads(await process.stderr.readline())["message"] != "service died, restarting":
         pass
@@ -100,7 +100,7 @@ async def _restarted(process: asyncio.subprocess.Process, env: Mapping[str, str]
         assert not await problem_of(env[f"PKGER_{name.upper()}_ADDRESS"], 30, wait=True)
 
 
-async def test_a_supervisor_that_is_killed_takes_its_services_along(short_path: Path) -> None:
+async def test_the_services_of_a_killed_supervisor_end(short_path: Path) -> None:
     async with running(short_path) as (process, _):
         services = children(process.pid)
         process.kill()
@@ -123,12 +123,12 @@ async def test_an_apply_ends_well_though_its_supervisor_is_killed_in_the_middle(
         for pid in services.values():
             await gone(pid)
     async with running(short_path) as (_, env):
-        # All of it: the applier let the operation end, and those that it calls waited for it.
+        # The apply is complete: the applier finished the operation, and the services that it calls waited for it.
         planned = await pkger("plan", "-f", str(package), "--stack", "s", env=env)
         assert planned.out == "Plan: nothing to do.\n"
 
 
-async def test_an_address_in_use_is_told_and_nothing_is_left_running(short_path: Path) -> None:
+async def test_an_unusable_address_is_reported_and_nothing_is_left_running(short_path: Path) -> None:
     env = environment(short_path) | {
         f"PKGER_{name.upper()}_ADDRESS": f"unix:{short_path}/no/such/folder/{name}.sock" for name in PORTS
     }
@@ -149,20 +149,21 @@ async def test_serve_runs_one_service_on_any_free_port(short_path: Path) -> None
 
 
 async def test_a_taken_port_ends_up_with_one_line(short_path: Path) -> None:
-    """Whoever has the port answers its health checks: that is not the service that was started."""
+    """A process that has the port may answer health checks, but is not the started service."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         env = environment(short_path, {**sockets(short_path), "parser": f"127.0.0.1:{port}"})
         refused = await pkger("up", "--data", str(short_path / "data"), env=env)
         code, shown = await at_terminal("up", "--data", str(short_path / "data"), answers=[], env=env)
-    told = f"Error: the parser service cannot start: cannot listen on 127.0.0.1:{port}: it is in use or not an address"
+    problem = f"cannot listen on 127.0.0.1:{port}: it is in use or not an address"
+    message = f"Error: the parser service cannot start: {problem}"
     assert (refused.code, refused.out) == (1, "")
     *logged, last = refused.err.splitlines()
-    assert last.startswith(told)
+    assert last.startswith(message)
     # gRPC itself says nothing.
     assert all(orjson.loads(each)["message"] for each in logged)
     (line,) = shown.decode().splitlines()
-    assert (code, line.startswith(told)) == (1, True)
+    assert (code, line.startswith(message)) == (1, True)
 
 
 async def test_a_second_one_on_the_same_databases_is_refused(short_path: Path) -> None:
@@ -194,7 +195,7 @@ async def test_the_first_start_at_a_terminal_is_quiet(short_path: Path) -> None:
     assert [line.removeprefix("^C") for line in lines[6:]] == ["stopping", "stopped"]
 
 
-async def test_a_full_disk_is_told_in_one_line(short_path: Path) -> None:
+async def test_a_full_disk_is_reported_in_one_line(short_path: Path) -> None:
     script = f"ulimit -f 0; exec {PKGER} stacks list"
     env = environment(short_path / "home") | {"TMPDIR": str(short_path)}
     code, shown = await at_terminal("-c", script, answers=[], env=env, program=Path("/bin/sh"))
@@ -202,7 +203,7 @@ async def test_a_full_disk_is_told_in_one_line(short_path: Path) -> None:
     assert (code, line.startswith("Error: cannot make a folder for sockets: ")) == (1, True), line
 
 
-async def test_a_long_path_for_sockets_is_told_in_one_line(short_path: Path) -> None:
+async def test_a_long_path_for_sockets_is_reported_in_one_line(short_path: Path) -> None:
     folder = short_path / ("x" * 100)
     folder.mkdir()
     ended_ = await pkger("stacks", "list", env=environment(short_path / "home") | {"TMPDIR": str(folder)})

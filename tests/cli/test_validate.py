@@ -1,4 +1,4 @@
-"""``pkger validate`` and ``pkger schema``: what people read, as golden files, and how the commands end."""
+"""``pkger validate`` and ``pkger schema``: their text output, as golden files, and their exit statuses."""
 
 import subprocess
 from pathlib import Path
@@ -53,19 +53,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_what_people_read(case: str, services: Cluster, folder: Path, request: pytest.FixtureRequest) -> None:
+async def test_the_text_of_findings(case: str, services: Cluster, folder: Path, request: pytest.FixtureRequest) -> None:
     arguments = ["validate", *(str(folder / word) if (folder / word).exists() else word for word in CASES[case])]
     ended = await pkger(*arguments, env=environment(folder, services.addresses))
-    told = f"$ pkger validate {' '.join(CASES[case])}\n{ended.out}{ended.err}exit status {ended.code}\n"
-    told = told.replace(f"{folder}/", "")
-    assert CANARY not in told
+    transcript = f"$ pkger validate {' '.join(CASES[case])}\n{ended.out}{ended.err}exit status {ended.code}\n"
+    transcript = transcript.replace(f"{folder}/", "")
+    assert CANARY not in transcript
     golden = GOLDEN / f"validate-{case}.txt"
     if request.config.getoption("--update-golden"):
-        golden.write_text(told)
-    assert told == golden.read_text()
+        golden.write_text(transcript)
+    assert transcript == golden.read_text()
 
 
-def test_nothing_needs_to_run_and_standard_input_is_a_file_too(tmp_path: Path) -> None:
+def test_standard_input_is_validated_without_running_services(tmp_path: Path) -> None:
     text, env = FILES["tabs.yml"], environment(tmp_path)
     ended = subprocess.run([PKGER, "validate", "-"], input=text, env=env, capture_output=True, text=True, check=False)
     assert ended.stdout.startswith("stdin:7:3  Label  root[0].spec.colour\n")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import shutil
+import subprocess
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Callable
@@ -39,6 +40,15 @@ def blocks(heading: str, language: str = "sh") -> list[str]:
 def is_installed(command: str) -> bool:
     """Whether *command* can be run by the page's commands."""
     return shutil.which(command, path=PATH) is not None
+
+
+def node_version() -> int:
+    """The major version of Node.js; 0 when it is missing."""
+    node = shutil.which("node", path=PATH)
+    if node is None:
+        return 0
+    printed = subprocess.run([node, "--version"], check=True, capture_output=True, text=True).stdout
+    return int(printed.removeprefix("v").partition(".")[0])
 
 
 async def shell(

@@ -1,23 +1,12 @@
 """A client in TypeScript: docs/clients.md, from an empty folder to a watched apply."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.clients.page import PATH, assert_client_runs, assert_shown_code_is_run, is_installed
+from tests.clients.page import assert_client_runs, assert_shown_code_is_run, is_installed, node_version
 from tests.cluster import Cluster
 from tests.conftest import ROOT
-
-
-def node_version() -> int:
-    """The major version of Node.js; 0 when it is missing."""
-    node = shutil.which("node", path=PATH)
-    if node is None:
-        return 0
-    printed = subprocess.run([node, "--version"], check=True, capture_output=True, text=True).stdout
-    return int(printed.removeprefix("v").partition(".")[0])
 
 
 def test_the_page_shows_the_program() -> None:

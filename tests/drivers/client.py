@@ -1,4 +1,4 @@
-"""A driver as tests call it: real gRPC, values of the contract in, messages out."""
+"""A client of a driver for tests: calls go over gRPC with values of the contract; results are messages."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class DriverClient:
     Calls one driver.
 
     Attributes:
-        address: Where it is.
+        address: Its address.
     """
 
     def __init__(self, address: str, orgs: Mapping[str, str] | None = None, refers_to: str = "") -> None:
@@ -35,10 +35,10 @@ class DriverClient:
         Call the driver at *address*.
 
         Args:
-            address: Where it is.
-            orgs: What the organisations of the tests are called on the platform, where that is not as in the tests.
-            refers_to: A kind of which there is made one for each organisation, for what refers to nothing in a test;
-                empty: what refers to nothing is sent so.
+            address: Its address.
+            orgs: Names on the platform of the organisations of the tests, where they differ.
+            refers_to: A kind of which one resource per organisation is made, to which writes without a reference refer;
+                empty: they are sent without one.
         """
         self.address = address
         self._orgs = orgs or {}
@@ -51,7 +51,7 @@ class DriverClient:
         await self._peer.close()
 
     def org_name(self, org: str) -> str:
-        """What the platform calls an organisation of the tests."""
+        """The name on the platform of an organisation of the tests."""
         return self._orgs.get(org, org)
 
     async def describe(self) -> PlatformTraits:
@@ -68,7 +68,7 @@ class DriverClient:
         return [chunk async for chunk in self._peer.stream(self._stub.ListResources, request)]
 
     async def read(self, *ids: tuple[str, str], org: str = ORG) -> list[object_pb2.Resource | None]:
-        """The resource of each (kind, id), in order; None for what is gone."""
+        """The resource of each (kind, id), in order; None if it is gone."""
         request = driver_pb2.ReadResourcesRequest(
             org=self.org_name(org), ids=[object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids]
         )
@@ -100,7 +100,7 @@ class DriverClient:
         return list(response.results)
 
     async def show_token(self, scope: str, token: int, operation: str = "") -> tuple[int, str] | None:
-        """Show a token; the one before it in its scope, with its operation."""
+        """Show a token; return the one before it in its scope, with its operation."""
         fence = driver_pb2.Fence(scope=scope, token=token, operation=operation)
         response = await self._peer.call(self._stub.Mutate, driver_pb2.MutateRequest(org=ORG, fence=fence))
         assert not response.results
@@ -112,7 +112,7 @@ class DriverClient:
     async def prepared(
         self, *specs: driver_pb2.WantedSpec, org: str = ORG
     ) -> list[tuple[str, driver_pb2.Rejected | None]]:
-        """For each spec, the text that the platform would hold, or an empty one and why it would hold none."""
+        """For each spec, the text that the platform would hold; or an empty text and the rejection."""
         request = driver_pb2.PrepareSpecsRequest(org=self.org_name(org), specs=specs)
         answers = (await self._peer.call(self._stub.PrepareSpecs, request)).specs
         assert [answer.position for answer in answers] == list(range(len(specs)))
@@ -129,7 +129,7 @@ class DriverClient:
         return found
 
     async def would_hold(self, mutation: driver_pb2.Mutation) -> Any:
-        """What the platform would hold after *mutation*; None where it refuses its content."""
+        """The spec that the platform would hold after *mutation*; None if it refuses the content."""
         [(text, refused)] = await self.prepared(wanted(mutation))
         return None if refused else json.loads(text)
 
@@ -143,12 +143,12 @@ class DriverClient:
         return [(org.id, org.name) for org in answer.orgs]
 
     async def check(self, org: str = "") -> check_pb2.PlatformCheck:
-        """What the driver finds, in *org* if one is named."""
+        """The check of the driver, in *org* if it is given."""
         request = driver_pb2.CheckRequest(org=self.org_name(org) if org else "")
         return (await self._peer.call(self._stub.Check, request)).check
 
     async def _let_refer(self, mutation: driver_pb2.Mutation, org: str) -> None:
-        """Let a write that refers to nothing refer to something, if its kind has to."""
+        """Add a reference to a write without one, if its kind requires it."""
         change = mutation.create if mutation.HasField("create") else mutation.update
         if not self._refers_to or change.kind not in KINDS or change.references:
             return
@@ -160,7 +160,7 @@ class DriverClient:
             change.references.append(reference(f"/{field}", self._refers_to, self._referred[org]))
 
     async def made(self, *mutations: driver_pb2.Mutation, org: str = ORG) -> list[object_pb2.Resource]:
-        """What creates or updates left on the platform, as reading tells; they are to be accepted."""
+        """The resources of accepted creates or updates, as they are read afterwards."""
         results = await self.mutate(*mutations, org=org)
         assert {result.WhichOneof("result") for result in results} == {"done"}, results
         ids = [written_id(mutation, result) for mutation, result in zip(mutations, results, strict=True)]
@@ -169,7 +169,7 @@ class DriverClient:
         return found
 
     async def refusal(self, mutation: driver_pb2.Mutation, org: str = ORG) -> int:
-        """Why *mutation* is rejected."""
+        """The reason why *mutation* is rejected."""
         [result] = await self.mutate(mutation, org=org)
         assert result.WhichOneof("result") == "rejected", result
         assert result.rejected.message
@@ -227,7 +227,7 @@ def done(id_: str = "", observed: str = "", replayed: bool = False) -> driver_pb
 
 
 def written_id(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult) -> tuple[str, str]:
-    """Kind and id of what a create or an update wrote; only a create tells the id."""
+    """Kind and id of the resource of a create or an update; only the result of a create has the id."""
     if mutation.WhichOneof("change") == "create":
         assert result.done.id
         return mutation.create.kind, result.done.id
@@ -236,7 +236,7 @@ def written_id(mutation: driver_pb2.Mutation, result: driver_pb2.MutationResult)
 
 
 def ends(results: Iterable[driver_pb2.MutationResult]) -> list[str | None]:
-    """How each mutation ended: ``done``, ``rejected`` or ``ambiguous``."""
+    """The outcome of each mutation: ``done``, ``rejected`` or ``ambiguous``."""
     return [result.WhichOneof("result") for result in results]
 
 

@@ -35,7 +35,7 @@ async def traits(driver: DriverClient) -> PlatformTraits:
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, traits: PlatformTraits) -> str:
-    """Each kind that the platform has."""
+    """Each kind of the platform."""
     if request.param not in traits.kinds:
         pytest.skip(f"the platform has no kind {request.param}")
     return str(request.param)
@@ -43,7 +43,7 @@ def kind(request: pytest.FixtureRequest, traits: PlatformTraits) -> str:
 
 @pytest.fixture
 def labelled(kind: str, traits: PlatformTraits) -> str:
-    """Each kind that labels can be attached to."""
+    """Each kind that can have labels."""
     if not traits.kinds[kind].labelled:
         pytest.skip(f"labels cannot be attached to a {kind}")
     return kind

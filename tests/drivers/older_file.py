@@ -11,7 +11,7 @@ from tests.drivers.platforms import sample
 
 
 def older_file(folder: Path, kind: str, *names: str, org: str = ORG) -> list[str]:
-    """A file of before names of variables and labels were folded as now, with resources of *names*; their ids."""
+    """A file from before names of variables and labels were folded, with resources of *names*; return their ids."""
     database = sqlite_utils.Database(folder / "platform.db")
     MIGRATIONS.apply(database, stop_before="names_as_influxdb_compares_them")
     ids = [f"{number:016x}" for number in range(1, len(names) + 1)]

@@ -1,4 +1,4 @@
-"""The platforms that the conformance suite runs against: one entry each."""
+"""The platforms of the conformance suite: one entry each."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -25,7 +25,7 @@ from tests.drivers.influxdb.running import (
 from tests.drivers.influxdb.samples import influxdb_sample
 
 Sample = Callable[[str, str, str], dict[str, Any]]
-"""Makes a normalised spec that the platform accepts: kind, name, and a description that tells two specs apart."""
+"""Returns a normalised spec that the platform accepts: kind, name, and a description that distinguishes two specs."""
 
 Running = Callable[[Path], AbstractAsyncContextManager[DriverClient]]
 
@@ -33,18 +33,18 @@ Running = Callable[[Path], AbstractAsyncContextManager[DriverClient]]
 @dataclass(frozen=True, slots=True)
 class PlatformUnderTest:
     """
-    What the suite needs to know of a platform.
+    A platform for the suite.
 
     Attributes:
-        running: Starts the driver of an empty platform that may keep its data in the folder it is given.
+        running: Starts the driver of an empty platform, which may keep its data in the given folder.
         sample: Specs for it.
         missing_id: A well-formed id that no resource has.
         immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
-        needs_references: Whether what may refer to a resource has to.
+        needs_references: Whether kinds that can refer to a resource have to.
         with_reader: Starts two drivers of an empty platform, the second one without rights to write; None: the platform
-            knows no rights.
-        with_losses: Starts a driver of an empty platform behind a connection that loses what it is told to; None: the
-            driver is the platform.
+            has no rights.
+        with_losses: Starts a driver of an empty platform behind a proxy that loses messages; None: there is no
+            connection between driver and platform.
     """
 
     running: Running
@@ -68,7 +68,7 @@ async def driver_client(platform: Platform, folder: Path) -> AsyncIterator[Drive
 
 
 def run_here(driver: str, **options: Any) -> Running:
-    """Runs a driver of ``services.drivers.registry``, opened with *options*, for a platform of any name."""
+    """Run a driver of ``services.drivers.registry`` with *options*, for a platform of any name."""
     return partial(driver_client, Platform("under-test", driver, "", options))
 
 
@@ -109,7 +109,7 @@ def sample(kind: str, name: str, description: str) -> dict[str, Any]:
 
 
 def _influxdb(serving: Serving) -> PlatformUnderTest:
-    """An InfluxDB server, which has no schemas of buckets: to ask for them is refused in any bucket."""
+    """An InfluxDB server. It has no schemas of buckets, and refuses any bucket that has one."""
     bucket = influxdb_sample("Bucket", "measured", "")
     return PlatformUnderTest(
         partial(driver_of, serving),

@@ -1,4 +1,4 @@
-"""Specs and charts of every kind, with nothing and with everything, that every platform holds as they are."""
+"""Specs and charts of every kind, minimal and complete, that every platform holds unchanged."""
 
 import json
 from typing import Any
@@ -51,7 +51,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "Telegraf": {"config": "[agent]"},
     "Dashboard": {},
 }
-"""Of each kind, what it cannot do without."""
+"""Of each kind, the required fields."""
 
 FULL: dict[str, dict[str, Any]] = {
     "Label": {"color": "#00C9FF"},
@@ -103,7 +103,7 @@ FULL: dict[str, dict[str, Any]] = {
     "Telegraf": {"config": "# ☂\n[[outputs.influxdb_v2]]\n  bucket = 'raw'\r\n\n[[not toml\n"},
     "Dashboard": {},
 }
-"""Of each kind, all fields but names of schemas, that of the endpoint, and charts."""
+"""Of each kind, all fields except names of schemas, the name of an endpoint, and charts."""
 
 _COLORS = [
     {"id": "1", "name": "laser", "type": "min", "hex": "#00C9FF", "value": 0},
@@ -193,30 +193,30 @@ _VALUES: dict[str, Any] = {
     "detectCoordinateFields": True,
     "geoLayers": [{"layerType": type_, **_LAYER} for type_ in ("heatmap", "circleMap", "pointMap", "trackMap")],
 }
-"""For every field of charts, a value that is not the one of charts without it."""
+"""For every field of charts, a value that is not its default."""
 
 
 def small_chart(kind: str) -> dict[str, Any]:
-    """A chart with what its kind cannot do without."""
+    """A chart with the required fields of its kind."""
     return {"kind": kind, **SMALLEST[kind]}
 
 
 def full_chart(kind: str) -> dict[str, Any]:
-    """A chart with all fields that its kind uses."""
+    """A chart with all fields of its kind."""
     definition = CHART_KINDS[kind]
     keys = [*definition.fields.fields, *(["queries"] if definition.has_queries else [])]
     return {"kind": kind, **{key: _VALUES[key] for key in keys}}
 
 
 def normal(kind: str, name: str, content: dict[str, Any]) -> dict[str, Any]:
-    """The normalised spec of *content*; a rule's says nothing of its endpoint."""
+    """The normalised spec of *content*; that of a rule leaves out its endpoint."""
     read = KINDS[kind].read(Fields(content, "spec", ("spec",)), Scope(name, name))
     spec: dict[str, Any] = json.loads(canonical_text(read.spec))
     return spec | ({"endpointName": ""} if kind == "NotificationRule" else {})
 
 
 def small(kind: str, name: str = "it") -> dict[str, Any]:
-    """The least spec of a kind."""
+    """The minimal spec of a kind."""
     return normal(kind, name, SMALL[kind])
 
 

@@ -1,4 +1,4 @@
-"""What every driver promises (driver.proto), beginning with what it says of itself, reading and writing."""
+"""The contract of every driver (driver.proto): traits, reads and writes."""
 
 import asyncio
 
@@ -66,10 +66,10 @@ async def test_a_created_resource_is_read_and_listed_as_it_was_written(
     assert await driver.read((kind, made.id)) == [made]
 
 
-async def test_a_result_has_the_spec_only_where_the_platform_does_not_hold_the_text_that_was_sent(
+async def test_a_result_has_the_spec_only_if_it_differs_from_the_sent_text(
     driver: DriverClient, sample: Sample, kind: str
 ) -> None:
-    """The engine takes what it sent for what is there, unless it is told otherwise."""
+    """The engine takes the sent spec for the live one, unless the result has another."""
     sent = create(kind, sample(kind, "first", ""), "key")
     [made] = await driver.mutate(sent)
     rewrite = update(kind, made.done.id, sample(kind, "renamed", "new"))
@@ -94,7 +94,7 @@ async def test_an_update_writes_the_whole_spec(driver: DriverClient, sample: Sam
     assert await driver.listing(kind) == [written]
 
 
-async def test_an_update_of_what_is_not_there_is_rejected(
+async def test_an_update_of_a_missing_resource_is_rejected(
     driver: DriverClient, platform: PlatformUnderTest, sample: Sample, kind: str
 ) -> None:
     assert await driver.refusal(update(kind, platform.missing_id, sample(kind, "x", ""))) == NOT_FOUND
@@ -198,7 +198,7 @@ async def test_changing_a_kind_that_the_platform_lacks_is_rejected(
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "1", "null", '"name"', "{}", '{"name":1}', '{"name":null}', '{"name":""}', "[" * 2000]
 )
-async def test_content_that_is_no_spec_is_rejected(driver: DriverClient, sample: Sample, kind: str, text: str) -> None:
+async def test_an_invalid_spec_is_rejected(driver: DriverClient, sample: Sample, kind: str, text: str) -> None:
     [made] = await driver.made(create(kind, sample(kind, "first", ""), "first"))
     faulty = create(kind, {}, "faulty")
     faulty.create.spec_json = text
@@ -212,7 +212,7 @@ async def test_content_that_is_no_spec_is_rejected(driver: DriverClient, sample:
 async def test_an_immutable_path_cannot_be_changed(
     driver: DriverClient, traits: PlatformTraits, platform: PlatformUnderTest
 ) -> None:
-    """Were it ignored or accepted, a plan that should have replaced the resource would be carried out wrongly."""
+    """If the driver ignored or accepted it, a plan would update a resource that it has to replace."""
     immutable = {(kind.kind, path) for kind in traits.kinds.values() for path in kind.immutable_paths}
     assert platform.immutable_change.keys() == immutable
     for (kind, _), (before, after) in platform.immutable_change.items():
@@ -221,7 +221,7 @@ async def test_an_immutable_path_cannot_be_changed(
         assert await driver.read((kind, made.id)) == [made]
 
 
-async def test_one_refused_item_stops_no_other_and_results_keep_their_order(
+async def test_a_rejected_item_stops_no_other_and_results_keep_their_order(
     driver: DriverClient, platform: PlatformUnderTest, sample: Sample
 ) -> None:
     [old] = await driver.made(create("Label", sample("Label", "old", ""), "old"))
@@ -251,12 +251,12 @@ async def test_a_batch_may_be_as_large_as_described_and_no_larger(
     assert len(await driver.made(*creates[:size])) == size
 
 
-async def test_a_create_sent_again_is_the_same_resource_as_it_is_now(
+async def test_a_repeated_create_returns_the_resource_as_it_is_now(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
-    """The engine sends a create again when it does not know whether the first one arrived (engine.md 5)."""
+    """The engine sends a create again when its first outcome is unknown (engine.md 5)."""
     if traits.kinds[kind].identity is not Identity.NATIVE:
-        pytest.skip("the platform does not remember idempotency keys of this kind")
+        pytest.skip("the platform has no idempotency keys for this kind")
     sent = create(kind, sample(kind, "first", ""), "key")
     [made] = await driver.made(sent)
     assert await driver.made(sent) == [made]
@@ -272,14 +272,14 @@ async def test_a_key_sent_twice_in_one_batch_makes_one_resource(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
     if traits.kinds[kind].identity is not Identity.NATIVE:
-        pytest.skip("the platform does not remember idempotency keys of this kind")
+        pytest.skip("the platform has no idempotency keys for this kind")
     sent = create(kind, sample(kind, "first", ""), "key")
     first, again = await driver.made(sent, sent)
     assert first == again
     assert await driver.listing(kind) == [first]
 
 
-async def test_a_unique_name_is_given_once(
+async def test_a_unique_name_has_one_holder(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
     made = await driver.made(
@@ -325,7 +325,7 @@ async def test_names_that_differ_in_case_or_white_space_are_compared_as_describe
     second: str,
     ignoring: set[NameUniqueness],
 ) -> None:
-    """*ignoring*: the rules for which the two are one name. A plan relies on the platform to see names as it does."""
+    """*ignoring*: the rules under which the two are one name. A plan compares names as the platform declares it."""
     await _skip_refused_names(driver, sample, kind, first, second)
     _, other = await driver.made(
         create(kind, sample(kind, first, ""), "1"), create(kind, sample(kind, "other", ""), "2")
@@ -337,22 +337,22 @@ async def test_names_that_differ_in_case_or_white_space_are_compared_as_describe
     if rule in ignoring:
         assert [result.rejected.reason for result in results] == [NAME_TAKEN, NAME_TAKEN]
     else:
-        # One of the two has the name before the other; which one is, nobody promises.
+        # One of the two has the name before the other; the contract does not define which one.
         assert sorted(map(str, ends(results))) == ["done", "done" if rule is NameUniqueness.NONE else "rejected"]
 
 
 async def _skip_refused_names(driver: DriverClient, sample: Sample, kind: str, *names: str) -> None:
-    """Skip the test if the platform refuses one of the names for what it is, as plans tell."""
+    """Skip the test if the platform refuses the content of one of the names."""
     for name in names:
         if await driver.would_hold(create(kind, sample(kind, name, ""))) is None:
             pytest.skip(f"the platform has no {kind} with the name {name!r}")
 
 
 @pytest.mark.parametrize("changed", ["name", "NAME", " Name "])
-async def test_a_resource_may_keep_its_name_or_change_how_it_is_written(
+async def test_a_resource_may_keep_its_name_or_change_its_spelling(
     driver: DriverClient, sample: Sample, kind: str, changed: str
 ) -> None:
-    """Names are stored as plans tell, and not as they are compared."""
+    """Names are stored as they are prepared, and not as they are compared."""
     await _skip_refused_names(driver, sample, kind, changed)
     [made] = await driver.made(create(kind, sample(kind, "name", "old"), "key"))
     change = update(kind, made.id, sample(kind, changed, "new"))
@@ -361,7 +361,7 @@ async def test_a_resource_may_keep_its_name_or_change_how_it_is_written(
     assert await driver.listing(kind) == [written]
 
 
-async def test_a_name_given_up_can_be_taken(driver: DriverClient, sample: Sample, kind: str) -> None:
+async def test_a_released_name_can_be_taken(driver: DriverClient, sample: Sample, kind: str) -> None:
     first, second = await driver.made(
         create(kind, sample(kind, "a", ""), "1"), create(kind, sample(kind, "b", ""), "2")
     )
@@ -381,7 +381,7 @@ async def test_one_of_two_creates_in_a_batch_gets_a_unique_name(
     assert len(await driver.listing(kind)) == (1 if unique else 2)
 
 
-async def test_batches_at_the_same_time_keep_names_unique(
+async def test_concurrent_batches_keep_names_unique(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
     if traits.kinds[kind].name_uniqueness is NameUniqueness.NONE:
@@ -397,7 +397,7 @@ async def test_batches_at_the_same_time_keep_names_unique(
 async def test_an_old_fencing_token_is_refused_without_effect(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, transient: bool
 ) -> None:
-    """A process that slept through the end of its lease must not write after the one that took over (engine.md 6)."""
+    """A process that sleeps beyond the end of its lease must not write after its successor (engine.md 6)."""
     if not traits.fences:
         pytest.skip("the platform does not fence")
     label = create("Label", sample("Label", "a", ""), "1")
@@ -414,7 +414,7 @@ async def test_an_old_fencing_token_is_refused_without_effect(
 async def test_a_batch_without_mutations_shows_its_token(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:
-    """Who takes an operation over shows its token first, so that nothing older takes effect after it has looked."""
+    """An applier that resumes an operation shows its token first, so that no older write follows its reads."""
     if not traits.fences:
         pytest.skip("the platform does not fence")
     assert await driver.mutate(fence=("stack", 7)) == []
@@ -423,7 +423,7 @@ async def test_a_batch_without_mutations_shows_its_token(
     assert await driver.listing("Label") == []
 
 
-async def test_tokens_count_within_their_scope_and_the_newest_stays_good(
+async def test_tokens_apply_within_their_scope_and_the_newest_stays_valid(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:
     if not traits.fences:
@@ -437,17 +437,17 @@ async def test_tokens_count_within_their_scope_and_the_newest_stays_good(
         await driver.mutate(fence=("two", 1))
 
 
-async def test_a_token_that_is_shown_is_answered_with_the_highest_before_it(
+async def test_a_shown_token_returns_the_highest_before_it(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:
-    """A restored store knows lower tokens only, and its next operation learns of it (engine.md 11.4)."""
+    """A restored store knows only lower tokens, and its next operation detects that (engine.md 11.4)."""
     if not traits.fences:
         pytest.skip("the platform does not fence")
     assert await driver.show_token("one", 5, "operations/a") is None
     assert await driver.show_token("one", 5, "operations/a") is None
     assert await driver.show_token("one", 9, "operations/b") == (5, "operations/a")
     await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("one", 9))
-    # The answer may have got lost.
+    # The first response may have been lost.
     assert await driver.show_token("one", 9, "operations/b") == (5, "operations/a")
     assert await driver.show_token("two", 7, "operations/c") is None
     with pytest.raises(TokenStale) as error:

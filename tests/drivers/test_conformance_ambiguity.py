@@ -1,4 +1,4 @@
-"""What every driver says of a write that got lost: nobody knows, it is sent once, and sending it again does no harm."""
+"""The contract for lost writes: the result is ambiguous, a write is sent once, and a repetition is safe."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,20 +16,20 @@ Lossy = tuple[DriverClient, Losses]
 
 @pytest.fixture
 async def lossy(platform: PlatformUnderTest, tmp_path: Path) -> AsyncIterator[Lossy]:
-    """A driver, and what loses its requests."""
+    """A driver, and a proxy that loses its requests."""
     if platform.with_losses is None:
-        pytest.skip("there is nothing between the driver and its platform")
+        pytest.skip("there is no connection between the driver and its platform")
     async with platform.with_losses(tmp_path) as running:
         yield running
 
 
 async def listed_once_more(driver: DriverClient, kind: str, before: int) -> list[object_pb2.Resource]:
-    """All of a kind, once they are more than *before*; a server may show what it has written a moment later."""
+    """All of a kind, once they are more than *before*; a server may list a resource some time after its write."""
     for _ in range(200):
         if len(found := await driver.listing(kind)) > before:
             return found
         await asyncio.sleep(0.05)
-    raise TimeoutError(f"the {kind} did not come")
+    raise TimeoutError(f"the {kind} did not appear")
 
 
 async def test_a_create_whose_answer_is_lost_is_sent_once_and_is_found(
@@ -40,7 +40,7 @@ async def test_a_create_whose_answer_is_lost_is_sent_once_and_is_found(
         wanted = platform.sample(kind, f"first {kind}", "")
         mutation = create(kind, wanted)
         if kind == "NotificationRule":
-            # What it refers to is made with it otherwise.
+            # Otherwise its referenced resource would be created with it.
             [once] = await driver.made(create(kind, platform.sample(kind, "before", "")))
             mutation = create(kind, wanted, references=once.references)
         before, losses.writes, losses.loss = await driver.listing(kind), 0, Loss.ANSWER

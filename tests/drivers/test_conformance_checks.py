@@ -1,4 +1,4 @@
-"""What every driver tells of its platform when it looks without writing."""
+"""The contract for platform checks, which do not write."""
 
 from pkger.model.v1.check_pb2 import (
     CHECK_ASPECT_ORG,
@@ -11,7 +11,7 @@ from tests.drivers.client import ORG, DriverClient, create
 from tests.drivers.platforms import Sample
 
 
-async def test_a_platform_that_works_has_nothing_wrong(driver: DriverClient, sample: Sample) -> None:
+async def test_a_working_platform_has_no_wrong_verdict(driver: DriverClient, sample: Sample) -> None:
     await driver.made(create("Label", sample("Label", "first", "what it is"), "key"))
     found, described = await driver.check(), await driver.describe()
     assert (found.platform, found.version) == (described.platform, described.version)
@@ -21,11 +21,11 @@ async def test_a_platform_that_works_has_nothing_wrong(driver: DriverClient, sam
     assert [(org.id, org.name) for org in found.orgs] == await driver.orgs()
 
 
-async def test_an_organisation_that_is_there_is_told(driver: DriverClient, sample: Sample) -> None:
+async def test_an_existing_organisation_is_a_finding(driver: DriverClient, sample: Sample) -> None:
     await driver.made(create("Label", sample("Label", "first", "what it is"), "key"))
     held = await driver.listing("Label")
     found = await driver.check(ORG)
-    told = [each.verdict for each in found.findings if each.aspect == CHECK_ASPECT_ORG]
-    assert set(told) <= {CHECK_VERDICT_OK}
+    verdicts = [each.verdict for each in found.findings if each.aspect == CHECK_ASPECT_ORG]
+    assert set(verdicts) <= {CHECK_VERDICT_OK}
     assert CHECK_VERDICT_WRONG not in {each.verdict for each in found.findings}
     assert await driver.listing("Label") == held

@@ -1,4 +1,4 @@
-"""What every driver does with a resource that is not, or no longer, what a mutation expects (engine.md 11.2)."""
+"""The contract for resources that do not meet the expectation of a mutation (engine.md 11.2)."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ __all__ = ["use"]
 def expecting(
     mutation: driver_pb2.Mutation, held: object_pb2.Resource, labels: Iterable[str] | None = None
 ) -> driver_pb2.Mutation:
-    """*mutation*, which is to find what *held* says, or *labels* in place of its labels."""
+    """*mutation*, expecting the state of *held*, or *labels* in place of its labels."""
     change = mutation.update if mutation.HasField("update") else mutation.delete
     change.expect.spec_json = held.spec_json
     change.expect.references.extend(held.references)
@@ -39,7 +39,7 @@ async def now(driver: DriverClient, resource: object_pb2.Resource) -> object_pb2
     return found
 
 
-async def test_what_is_expected_is_written_over_and_deleted(driver: DriverClient, sample: Sample, kind: str) -> None:
+async def test_an_expected_resource_is_updated_and_deleted(driver: DriverClient, sample: Sample, kind: str) -> None:
     before, wanted = await made(driver, sample, kind), sample(kind, "first", "new")
     assert await driver.mutate(expecting(update(kind, before.id, wanted), before)) == [done()]
     after = await now(driver, before)
@@ -49,7 +49,7 @@ async def test_what_is_expected_is_written_over_and_deleted(driver: DriverClient
     assert await now(driver, before) is None
 
 
-async def test_what_is_there_already_is_done(driver: DriverClient, sample: Sample, kind: str) -> None:
+async def test_a_write_whose_result_already_exists_is_done(driver: DriverClient, sample: Sample, kind: str) -> None:
     """As for any mutation that is sent twice."""
     before, wanted = await made(driver, sample, kind), sample(kind, "first", "new")
     for mutation in (expecting(update(kind, before.id, wanted), before), expecting(delete(kind, before.id), before)):
@@ -64,7 +64,7 @@ async def test_what_is_there_already_is_done(driver: DriverClient, sample: Sampl
 
 
 @pytest.mark.parametrize("verb", ["update", "delete"])
-async def test_what_is_not_expected_is_left_alone_and_told(
+async def test_an_unexpected_resource_is_kept_and_returned(
     driver: DriverClient, sample: Sample, kind: str, verb: str
 ) -> None:
     before = await made(driver, sample, kind)
@@ -78,14 +78,14 @@ async def test_what_is_not_expected_is_left_alone_and_told(
     assert await now(driver, before) == theirs
 
 
-async def test_without_an_expectation_anything_is_written_over(driver: DriverClient, sample: Sample, kind: str) -> None:
+async def test_without_an_expectation_any_state_is_overwritten(driver: DriverClient, sample: Sample, kind: str) -> None:
     before = await made(driver, sample, kind)
     await driver.made(update(kind, before.id, sample(kind, "first", "theirs")))
     assert ends(await driver.mutate(update(kind, before.id, sample(kind, "first", "ours")))) == ["done"]
     assert ends(await driver.mutate(delete(kind, before.id))) == ["done"]
 
 
-async def test_labels_count_for_a_deletion_only(driver: DriverClient, sample: Sample, labelled: str) -> None:
+async def test_labels_are_expected_for_a_deletion_only(driver: DriverClient, sample: Sample, labelled: str) -> None:
     before, [label] = await made(driver, sample, labelled), await driver.made(create(LABEL, {"name": "red"}, "red"))
     assert ends(await driver.mutate(attach(labelled, before.id, label.id))) == ["done"]
 
@@ -97,7 +97,7 @@ async def test_labels_count_for_a_deletion_only(driver: DriverClient, sample: Sa
     assert ends(await driver.mutate(expecting(delete(labelled, before.id), after))) == ["done"]
 
 
-async def test_references_count(driver: DriverClient, sample: Sample, use: tuple[str, str, str]) -> None:
+async def test_references_are_expected(driver: DriverClient, sample: Sample, use: tuple[str, str, str]) -> None:
     kind, pointer, other = use
     first, second = await two_of(driver, sample, other)
     wanted = sample(kind, "refers", "")
@@ -108,7 +108,7 @@ async def test_references_count(driver: DriverClient, sample: Sample, use: tuple
     assert await driver.refusal(expecting(delete(kind, before.id), before)) == CHANGED
 
 
-async def test_lists_whose_order_has_no_meaning_are_compared_so(
+async def test_unordered_lists_are_compared_as_sets(
     driver: DriverClient, sample: Sample, kind: str, traits: PlatformTraits
 ) -> None:
     paths = [path for path in traits.kinds[kind].set_paths if path.count("/") == 1]

@@ -1,4 +1,4 @@
-"""What every driver keeps: each field of each kind and of each kind of chart, set, changed, emptied and put back."""
+"""The contract for fields: each field of each kind and chart type is stored when set, changed, emptied and restored."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ Spec = dict[str, Any]
 
 
 async def written(driver: DriverClient, held: object_pb2.Resource, wanted: Spec) -> object_pb2.Resource:
-    """*held* after an update, which is to be *wanted*, or, where the platform refuses that, as it was."""
+    """Update *held*, which is then *wanted*, or unchanged if the platform refuses it."""
     change = update(held.kind, held.id, wanted, held.references)
     prepared = await driver.would_hold(change)
     if prepared is None:
@@ -29,7 +29,7 @@ async def written(driver: DriverClient, held: object_pb2.Resource, wanted: Spec)
 
 
 async def walked(driver: DriverClient, kind: str, first: Spec, last: Spec) -> int:
-    """Go from one spec to another field by field, and back at once; the number of updates that took effect."""
+    """Change one spec into another field by field, and back at once; return the number of updates that took effect."""
     [held] = await driver.made(create(kind, first, "key"))
     assert spec(held) == first
     wanted, count = dict(first), 0
@@ -45,13 +45,13 @@ async def walked(driver: DriverClient, kind: str, first: Spec, last: Spec) -> in
     return count
 
 
-async def test_each_field_of_a_kind_is_kept(driver: DriverClient, kind: str) -> None:
+async def test_each_field_of_a_kind_is_stored(driver: DriverClient, kind: str) -> None:
     first, last = small(kind), full(kind)
     assert await walked(driver, kind, first, last) > 0
 
 
 @pytest.mark.parametrize("chart", CHART_KINDS)
-async def test_each_field_of_a_chart_is_kept(driver: DriverClient, traits: PlatformTraits, chart: str) -> None:
+async def test_each_field_of_a_chart_is_stored(driver: DriverClient, traits: PlatformTraits, chart: str) -> None:
     if "Dashboard" not in traits.kinds:
         pytest.skip("the platform has no dashboards")
     [first], [last] = (
@@ -72,7 +72,7 @@ async def test_each_field_of_a_chart_is_kept(driver: DriverClient, traits: Platf
         assert spec(held)["charts"] == charts
 
 
-async def test_a_spec_that_was_read_undoes_an_update_and_a_deletion(driver: DriverClient, kind: str) -> None:
+async def test_a_read_spec_undoes_an_update_and_a_deletion(driver: DriverClient, kind: str) -> None:
     for before, after in ((small(kind), full(kind)), (full(kind), small(kind))):
         [held] = await driver.made(create(kind, before, f"{len(str(before))}"))
         changed = await written(driver, held, after)

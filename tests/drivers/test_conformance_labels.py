@@ -1,4 +1,4 @@
-"""What every driver promises of labels (driver.proto): attached, detached, and gone with either end."""
+"""The contract for labels (driver.proto): attached, detached, and detached with the deletion of either end."""
 
 import pytest
 from pkger.model.v1 import object_pb2
@@ -30,14 +30,14 @@ async def made(driver: DriverClient, sample: Sample, labelled: str) -> Made:
 
 
 async def label_ids(driver: DriverClient, resource: object_pb2.Resource) -> list[str]:
-    """The labels of *resource*, which reading and listing tell alike."""
+    """The labels of *resource*, which are equal in a read and a list."""
     [read] = await driver.read((resource.kind, resource.id))
     assert read in await driver.listing(resource.kind)
     assert read is not None
     return list(read.label_ids)
 
 
-async def test_attached_labels_are_told_sorted(driver: DriverClient, made: Made) -> None:
+async def test_attached_labels_are_returned_sorted(driver: DriverClient, made: Made) -> None:
     resource, labels = made
     for label in reversed(labels):
         [result] = await driver.mutate(attach(resource.kind, resource.id, label.id))
@@ -61,7 +61,7 @@ async def test_a_label_is_detached_and_detaching_it_again_succeeds(driver: Drive
         assert await label_ids(driver, resource) == [second.id]
 
 
-async def test_detaching_from_or_of_what_is_gone_succeeds(
+async def test_detaching_succeeds_if_either_end_is_gone(
     driver: DriverClient, platform: PlatformUnderTest, made: Made
 ) -> None:
     resource, [label, *_] = made
@@ -71,7 +71,7 @@ async def test_detaching_from_or_of_what_is_gone_succeeds(
     assert ends(results) == ["done", "done"]
 
 
-async def test_attaching_to_or_of_what_is_not_there_is_rejected(
+async def test_attaching_is_rejected_if_either_end_is_missing(
     driver: DriverClient, platform: PlatformUnderTest, made: Made
 ) -> None:
     resource, [label, *_] = made
@@ -99,19 +99,19 @@ async def test_kinds_without_labels_refuse_them(driver: DriverClient, traits: Pl
         assert await driver.refusal(attach(kind, resource.id, label.id)) == CONTENT_REFUSED
 
 
-async def test_an_update_keeps_and_tells_the_labels(driver: DriverClient, sample: Sample, made: Made) -> None:
+async def test_an_update_keeps_and_returns_the_labels(driver: DriverClient, sample: Sample, made: Made) -> None:
     resource, [first, second, _] = made
     await driver.mutate(attach(resource.kind, resource.id, second.id), attach(resource.kind, resource.id, first.id))
     [written] = await driver.made(update(resource.kind, resource.id, sample(resource.kind, "renamed", "new")))
     assert list(written.label_ids) == [first.id, second.id] == await label_ids(driver, resource)
 
 
-async def test_a_create_sent_again_tells_the_labels(
+async def test_a_repeated_create_returns_the_labels(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, made: Made
 ) -> None:
     resource, [label, *_] = made
     if traits.kinds[resource.kind].identity is not Identity.NATIVE:
-        pytest.skip("the platform does not remember idempotency keys of this kind")
+        pytest.skip("the platform has no idempotency keys for this kind")
     await driver.mutate(attach(resource.kind, resource.id, label.id))
     [again] = await driver.made(create(resource.kind, sample(resource.kind, "labelled", "old"), "resource"))
     assert again.id == resource.id

@@ -1,12 +1,12 @@
-"""What every driver promises of organisations: one that holds something is told."""
+"""The contract for organisations: one that holds resources is listed."""
 
 from tests.drivers.client import ORG, DriverClient, create
 from tests.drivers.platforms import Sample
 
 
-async def test_an_organisation_that_holds_something_is_told(driver: DriverClient, sample: Sample) -> None:
+async def test_an_organisation_that_holds_resources_is_listed(driver: DriverClient, sample: Sample) -> None:
     await driver.made(create("Label", sample("Label", "first", "what it is"), "key"))
-    told = await driver.orgs()
-    assert driver.org_name(ORG) in {id_ for id_, _ in told}
-    assert told == sorted(told)
-    assert all(id_ and name for id_, name in told)
+    orgs = await driver.orgs()
+    assert driver.org_name(ORG) in {id_ for id_, _ in orgs}
+    assert orgs == sorted(orgs)
+    assert all(id_ and name for id_, name in orgs)

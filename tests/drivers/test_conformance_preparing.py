@@ -1,4 +1,4 @@
-"""What every driver promises of PrepareSpecs (driver.proto): the spec that would be read, or the refusal of Mutate."""
+"""The contract for PrepareSpecs (driver.proto): the spec as it will be read, or the rejection of Mutate."""
 
 import json
 
@@ -18,9 +18,7 @@ from tests.drivers.client import (
 from tests.drivers.platforms import PlatformUnderTest, Sample
 
 
-async def test_a_prepared_spec_is_the_one_that_is_read_once_it_is_written(
-    driver: DriverClient, sample: Sample, kind: str
-) -> None:
+async def test_a_written_spec_is_read_as_it_was_prepared(driver: DriverClient, sample: Sample, kind: str) -> None:
     """Otherwise every plan would find a difference."""
     creation = create(kind, sample(kind, "first", "what it is"), "key")
     [(new, _)] = await driver.prepared(wanted(creation))
@@ -34,7 +32,7 @@ async def test_a_prepared_spec_is_the_one_that_is_read_once_it_is_written(
     assert spec(written) == json.loads(changed)
 
 
-async def test_a_prepared_spec_is_prepared(driver: DriverClient, sample: Sample, kind: str) -> None:
+async def test_a_prepared_spec_is_prepared_to_itself(driver: DriverClient, sample: Sample, kind: str) -> None:
     creation = create(kind, sample(kind, "first", ""))
     [once] = await driver.prepared(wanted(creation))
     creation.create.spec_json = once[0]
@@ -42,7 +40,7 @@ async def test_a_prepared_spec_is_prepared(driver: DriverClient, sample: Sample,
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"name":1}', '{"name":""}', "[" * 2000])
-async def test_content_that_no_write_may_have_is_refused(
+async def test_content_that_is_never_valid_is_refused(
     driver: DriverClient, sample: Sample, kind: str, text: str
 ) -> None:
     [made] = await driver.made(create(kind, sample(kind, "first", ""), "first"))
@@ -60,11 +58,11 @@ async def test_a_change_at_an_immutable_path_is_refused(driver: DriverClient, pl
         (_, refused), new = await driver.prepared(wanted(update(kind, made.id, after)), wanted(creation))
         assert refused
         assert refused.reason == CONTENT_REFUSED
-        # Some platforms have it in no resource at all.
+        # Some platforms refuse it in every resource.
         assert new[1] is None or await driver.refusal(creation) == new[1].reason == CONTENT_REFUSED
 
 
-async def test_credentials_are_refused_without_being_repeated(
+async def test_credentials_are_refused_and_not_shown(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
     for path in traits.kinds[kind].sensitive_paths:
@@ -76,10 +74,10 @@ async def test_credentials_are_refused_without_being_repeated(
             assert "canary" not in refused.message
 
 
-async def test_only_content_is_looked_at(
+async def test_only_content_is_checked(
     driver: DriverClient, platform: PlatformUnderTest, sample: Sample, kind: str
 ) -> None:
-    """A name may be free by the time of the write, and a resource may be there by then."""
+    """By the time of the write a name may be free, and a resource may exist."""
     taken = sample(kind, "taken", "")
     await driver.made(create(kind, taken, "key"))
     for mutation in (create(kind, taken), update(kind, platform.missing_id, sample(kind, "x", ""))):
@@ -87,7 +85,7 @@ async def test_only_content_is_looked_at(
         assert refused is None
 
 
-async def test_what_is_referred_to_may_still_be_created(
+async def test_a_referenced_resource_may_not_exist_yet(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:
     if not {"NotificationRule", "NotificationEndpointHTTP"} <= traits.kinds.keys():
@@ -102,7 +100,7 @@ async def test_what_is_referred_to_may_still_be_created(
     assert refused
 
 
-async def test_one_refusal_stops_no_other_and_answers_keep_their_order(driver: DriverClient, sample: Sample) -> None:
+async def test_a_refused_spec_stops_no_other_and_results_keep_their_order(driver: DriverClient, sample: Sample) -> None:
     assert await driver.prepared() == []
     names = [str(number) for number in range(20)]
     refused = create("Spaceship", {"name": "x"})

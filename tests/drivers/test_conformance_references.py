@@ -1,4 +1,4 @@
-"""What every driver promises of references between resources, of shared names and of credentials (driver.proto)."""
+"""The contract for references between resources, shared names and credentials (driver.proto)."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ USES = [
     for other, referred in KINDS.items()
     if referred.family == family
 ]
-"""Each kind that refers to others, where, and each kind that it may refer to."""
+"""Each kind that refers to others, the pointer, and each kind that it may refer to."""
 
 CANARY = "canary-8a1f"
 
@@ -46,12 +46,12 @@ async def two_of(driver: DriverClient, sample: Sample, kind: str) -> list[object
     return await driver.made(create(kind, sample(kind, "a", ""), "a"), create(kind, sample(kind, "b", ""), "b"))
 
 
-async def test_what_refers_comes_after_what_it_refers_to(traits: PlatformTraits, use: tuple[str, str, str]) -> None:
+async def test_a_referring_kind_has_a_later_stage(traits: PlatformTraits, use: tuple[str, str, str]) -> None:
     kind, _, other = use
     assert traits.kinds[other].stage < traits.kinds[kind].stage
 
 
-async def test_references_are_told_as_they_were_written(
+async def test_references_are_read_as_they_were_written(
     driver: DriverClient, platform: PlatformUnderTest, sample: Sample, use: tuple[str, str, str]
 ) -> None:
     kind, pointer, other = use
@@ -72,7 +72,7 @@ async def test_references_are_told_as_they_were_written(
     assert await driver.listing(kind) == [bare]
 
 
-async def test_a_reference_to_nothing_is_rejected_and_changes_nothing(
+async def test_a_reference_to_a_missing_resource_is_rejected(
     driver: DriverClient, platform: PlatformUnderTest, sample: Sample, use: tuple[str, str, str]
 ) -> None:
     kind, pointer, other = use
@@ -83,7 +83,7 @@ async def test_a_reference_to_nothing_is_rejected_and_changes_nothing(
     kept = [reference(pointer, other, referred.id)]
     [made] = await driver.made(create(kind, sample(kind, "refers", ""), "key", kept))
     assert await driver.refusal(update(kind, made.id, sample(kind, "renamed", ""), nothing)) == NOT_FOUND
-    # An id counts in its own kind and organisation only.
+    # An id is valid only in its own kind and organisation.
     mistaken = [reference(pointer, kind, referred.id)]
     assert await driver.refusal(update(kind, made.id, sample(kind, "renamed", ""), mistaken)) == NOT_FOUND
     foreign = create(kind, sample(kind, "refers", ""), "foreign", kept)
@@ -91,10 +91,10 @@ async def test_a_reference_to_nothing_is_rejected_and_changes_nothing(
     assert await driver.listing(kind) == [made]
 
 
-async def test_a_resource_that_is_referred_to_can_be_deleted_and_the_reference_goes_with_it(
+async def test_deleting_a_referenced_resource_removes_the_reference(
     driver: DriverClient, sample: Sample, use: tuple[str, str, str]
 ) -> None:
-    """Were it told any longer, the undo of a change would have to write a reference to nothing."""
+    """If it were still returned, the undo of a change would have to write a reference to a missing resource."""
     kind, pointer, other = use
     [referred, _] = await two_of(driver, sample, other)
     wanted = [reference(pointer, other, referred.id)]
@@ -106,7 +106,9 @@ async def test_a_resource_that_is_referred_to_can_be_deleted_and_the_reference_g
     assert await driver.read((kind, made.id)) == [left]
 
 
-async def test_a_place_refers_to_one_resource(driver: DriverClient, sample: Sample, use: tuple[str, str, str]) -> None:
+async def test_a_pointer_refers_to_one_resource(
+    driver: DriverClient, sample: Sample, use: tuple[str, str, str]
+) -> None:
     kind, pointer, other = use
     both = [reference(pointer, other, resource.id) for resource in await two_of(driver, sample, other)]
     assert await driver.refusal(create(kind, sample(kind, "refers", ""), "key", both)) == CONTENT_REFUSED
@@ -134,7 +136,7 @@ async def test_kinds_of_one_scope_share_their_names(
 @pytest.mark.parametrize(
     "text", [CANARY, {"secretRef": {"key": "k"}, "text": CANARY}, {"secretRef": {"key": "k", "text": CANARY}}]
 )
-async def test_a_credential_itself_is_refused_and_told_nowhere(
+async def test_a_plain_credential_is_refused_and_not_shown(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str, text: Any
 ) -> None:
     [made] = await driver.made(create(kind, sample(kind, "named", ""), "named"))

@@ -1,4 +1,4 @@
-"""What every driver makes of a token that may read and not write: nothing changes, and every refusal says why."""
+"""The contract for a token that may read but not write: nothing changes, and every rejection says why."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.drivers.client import attach, create, delete, detach, put_secret, upd
 from tests.drivers.platforms import PlatformUnderTest
 
 
-async def test_what_may_not_be_written_says_so_and_is_not_written(platform: PlatformUnderTest, tmp_path: Path) -> None:
+async def test_a_forbidden_write_is_rejected_and_has_no_effect(platform: PlatformUnderTest, tmp_path: Path) -> None:
     if platform.with_reader is None:
         pytest.skip("the platform knows no rights")
     sample = platform.sample

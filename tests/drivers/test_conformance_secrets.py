@@ -1,4 +1,4 @@
-"""What every driver promises of secrets: they are written by key, and only their keys are told."""
+"""The contract for secrets: they are written by key, and only their keys are returned."""
 
 import pytest
 
@@ -21,7 +21,7 @@ CANARY = "canary-8a1f"
 
 @pytest.fixture(autouse=True)
 def holds_secrets(traits: PlatformTraits, request: pytest.FixtureRequest) -> None:
-    """Most tests are about platforms that hold secrets."""
+    """Most tests need a platform that holds secrets."""
     if traits.holds_secrets == ("without" in request.node.name):
         pytest.skip("the platform holds secrets" if traits.holds_secrets else "the platform holds no secrets")
 
@@ -32,20 +32,20 @@ async def test_a_platform_without_secrets_says_so(driver: DriverClient) -> None:
         await driver.secret_keys()
 
 
-async def test_the_keys_of_secrets_are_told_sorted(driver: DriverClient) -> None:
+async def test_the_keys_of_secrets_are_listed_sorted(driver: DriverClient) -> None:
     assert await driver.secret_keys() == []
     results = await driver.mutate(put_secret("token", "1"), put_secret("a key ☂", "2"), put_secret("routing-key", "3"))
     assert ends(results) == ["done"] * 3
     assert await driver.secret_keys() == ["a key ☂", "routing-key", "token"]
 
 
-async def test_writing_a_secret_leaves_the_others_alone(driver: DriverClient) -> None:
+async def test_writing_a_secret_keeps_the_others(driver: DriverClient) -> None:
     await driver.mutate(put_secret("theirs", "1"))
     await driver.mutate(put_secret("ours", "2"))
     assert await driver.secret_keys() == ["ours", "theirs"]
 
 
-async def test_a_secret_may_be_written_and_removed_any_number_of_times(driver: DriverClient) -> None:
+async def test_a_secret_may_be_written_and_deleted_any_number_of_times(driver: DriverClient) -> None:
     for _ in range(2):
         assert ends(await driver.mutate(put_secret("k", CANARY), put_secret("k", "another"))) == ["done", "done"]
         assert await driver.secret_keys() == ["k"]
@@ -54,7 +54,7 @@ async def test_a_secret_may_be_written_and_removed_any_number_of_times(driver: D
         assert await driver.secret_keys() == []
 
 
-async def test_no_answer_repeats_a_value(driver: DriverClient) -> None:
+async def test_no_response_contains_a_value(driver: DriverClient) -> None:
     results = await driver.mutate(put_secret("k", CANARY), put_secret("", CANARY), put_secret("k", CANARY))
     assert ends(results) == ["done", "rejected", "done"]
     assert results[0] == results[2] == done()

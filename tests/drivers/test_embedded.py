@@ -1,4 +1,4 @@
-"""What the embedded platform does beyond the contract: its file, its ids, its order within a batch."""
+"""The embedded platform beyond the contract: its file, its ids, its order within a batch."""
 
 import asyncio
 import hashlib
@@ -54,7 +54,7 @@ CANARY = "canary-8a1f"
 
 
 class CountingJson:
-    """orjson, which notes what it reads."""
+    """orjson, which records the texts that it reads."""
 
     OPT_SORT_KEYS = orjson.OPT_SORT_KEYS
     dumps = staticmethod(orjson.dumps)
@@ -83,7 +83,7 @@ async def driver(tmp_path: Path) -> AsyncIterator[DriverClient]:
         yield client
 
 
-async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+async def test_resources_and_secrets_survive_a_restart(tmp_path: Path) -> None:
     sent = create("Bucket", sample("Bucket", "kept", ""), "bucket")
     async with embedded_driver(tmp_path) as driver:
         [bucket, label] = await driver.made(sent, create("Label", sample("Label", "l", ""), "label"))
@@ -105,7 +105,7 @@ async def test_an_old_fence_is_refused_after_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_file_of_an_earlier_version_keeps_its_resources_and_their_names(tmp_path: Path) -> None:
-    """Before kinds shared names and referred to each other, the file had neither scopes nor bindings."""
+    """Before kinds shared names and resources referred to each other, the file had neither scopes nor bindings."""
     database = sqlite_utils.Database(tmp_path / "platform.db")
     MIGRATIONS.apply(database, stop_before="name_scopes_and_bindings")
     database.table("resources").insert(
@@ -121,7 +121,7 @@ async def test_a_file_of_an_earlier_version_keeps_its_resources_and_their_names(
 
 
 async def test_display_names_of_a_file_of_an_earlier_version_are_whole(tmp_path: Path) -> None:
-    """SQLite itself would end a name at a zero character."""
+    """SQLite itself would cut a name at a NUL character."""
     names = ["a", "a\0b", "a\0", " \u00e9 "]
     ids = older_file(tmp_path, "Bucket", *names)
     async with embedded_driver(tmp_path) as driver:
@@ -133,7 +133,7 @@ FOLDED = [("Variable", ["abc", "ABC"]), ("Label", ["sensors", " sensors "]), ("L
 
 
 @pytest.mark.parametrize(("kind", "names"), FOLDED)
-async def test_a_file_of_an_earlier_version_keeps_resources_whose_names_are_one_by_now(
+async def test_a_file_of_an_earlier_version_keeps_resources_whose_names_are_now_equal(
     tmp_path: Path, kind: str, names: list[str]
 ) -> None:
     ids = older_file(tmp_path, kind, *names, "free")
@@ -141,7 +141,7 @@ async def test_a_file_of_an_earlier_version_keeps_resources_whose_names_are_one_
         async with embedded_driver(tmp_path) as driver:
             held = {resource.id: resource.display_name for resource in await driver.listing(kind)}
             assert held == dict(zip(ids, [*names, "free"], strict=True))
-            # Each of them can be written as it is named, and nobody else gets the name.
+            # Each of them can be written with its own name, and no other resource gets the name.
             await driver.made(
                 *(update(kind, id_, sample(kind, name, "new")) for id_, name in zip(ids, names, strict=False))
             )
@@ -154,7 +154,7 @@ async def test_a_file_of_an_earlier_version_keeps_resources_whose_names_are_one_
 
 
 @pytest.mark.parametrize(("kind", "names"), FOLDED)
-async def test_a_name_of_several_is_free_when_the_last_of_them_gives_it_up(
+async def test_a_name_with_several_holders_is_free_after_the_last_one(
     tmp_path: Path, kind: str, names: list[str]
 ) -> None:
     ids = older_file(tmp_path, kind, *names)
@@ -173,7 +173,7 @@ async def test_a_label_of_white_space_has_a_name_as_any_other(driver: DriverClie
 
 
 def test_every_field_that_takes_a_secret_is_a_sensitive_path() -> None:
-    """A kind that gets another credential must not have it written out anywhere."""
+    """A new credential of a kind must not be written anywhere in plain text."""
     taken = {
         (kind, f"/{key}")
         for kind, definition in KINDS.items()
@@ -206,7 +206,7 @@ async def test_the_file_has_a_salted_hash_of_a_secret_and_not_its_text(tmp_path:
         assert digest == expected.hex()
 
 
-def test_a_secret_is_not_shown_when_it_is_printed() -> None:
+def test_the_repr_of_a_secret_hides_its_value() -> None:
     assert CANARY not in repr(PutSecret("k", CANARY))
 
 
@@ -235,7 +235,7 @@ async def test_two_servers_share_one_file(tmp_path: Path) -> None:
 
 
 async def test_a_listing_shows_batches_whole(driver: DriverClient) -> None:
-    """A chunked listing while others write must not mix two moments: a plan made from it would be wrong."""
+    """A list in chunks beside concurrent writes is one snapshot; otherwise a plan from it would be wrong."""
     size = 100
     made = await driver.made(*(create("Task", sample("Task", "0", ""), str(n)) for n in range(size)))
 
@@ -328,8 +328,8 @@ async def test_a_label_deleted_in_a_batch_is_gone_for_the_rest_of_it(driver: Dri
     assert (spec(left), list(left.label_ids)) == (sample("Task", "t", "new"), [])
 
 
-async def test_keys_count_within_their_organisation_and_kind(driver: DriverClient) -> None:
-    """A key that another organisation used must not hand out its resource."""
+async def test_idempotency_keys_apply_within_their_organisation_and_kind(driver: DriverClient) -> None:
+    """A key that another organisation used must not return its resource."""
     [task] = await driver.made(create("Task", sample("Task", "t", ""), "key"))
     [dashboard] = await driver.made(create("Dashboard", sample("Dashboard", "d", ""), "key"))
     [foreign] = await driver.made(create("Task", sample("Task", "t", "theirs"), "key"), org="theirs")
@@ -337,7 +337,7 @@ async def test_keys_count_within_their_organisation_and_kind(driver: DriverClien
     assert await driver.listing("Task") == [task]
 
 
-async def test_a_refused_create_does_not_use_up_its_key(driver: DriverClient) -> None:
+async def test_a_rejected_create_does_not_use_its_key(driver: DriverClient) -> None:
     [bucket] = await driver.made(create("Bucket", sample("Bucket", "name", ""), "1"))
     again = create("Bucket", sample("Bucket", "name", ""), "2")
     assert await driver.refusal(again) == NAME_TAKEN
@@ -350,8 +350,8 @@ async def test_creates_without_a_key_make_one_resource_each(driver: DriverClient
     assert len({resource.id for resource in made}) == 3
 
 
-async def test_content_is_kept_as_it_was_sent(driver: DriverClient) -> None:
-    """Services send canonical text; the platform looks that it is JSON, and writes nothing anew."""
+async def test_content_is_stored_as_it_was_sent(driver: DriverClient) -> None:
+    """Services send canonical text; the platform checks that it is JSON, and does not rewrite it."""
     sent = create("Task", {}, "key")
     sent.create.spec_json = '{ "name": "t",\n "b": 1.0, "a": [ true, 1, "\\u00e9\\u0000" ] }'
     [result] = await driver.mutate(sent)
@@ -360,7 +360,7 @@ async def test_content_is_kept_as_it_was_sent(driver: DriverClient) -> None:
 
 
 async def test_content_nested_too_deeply_is_refused(driver: DriverClient) -> None:
-    """It can be read but not written as canonical text; the items beside it must not suffer."""
+    """It can be read, but not written as canonical text; the other items must be performed."""
     deep = create("Task", {}, "deep")
     deep.create.spec_json = '{"name":"t","deep":' + "[" * 500 + "]" * 500 + "}"
     refused, made = await driver.mutate(deep, create("Task", {"name": "t"}, "flat"))
@@ -369,7 +369,7 @@ async def test_content_nested_too_deeply_is_refused(driver: DriverClient) -> Non
 
 
 async def test_names_are_compared_as_a_whole(driver: DriverClient) -> None:
-    """A zero character ends a text in C; it must not end a name."""
+    """A NUL character ends a text in C; it must not end a name."""
     names = ["a", "a\0", "a\0b", "a ", "'", "%", "é", "e\u0301"]
     await driver.made(*(create("Bucket", sample("Bucket", name, ""), str(n)) for n, name in enumerate(names)))
     for name in names:
@@ -378,7 +378,7 @@ async def test_names_are_compared_as_a_whole(driver: DriverClient) -> None:
 
 
 async def test_large_specs_come_in_small_chunks(driver: DriverClient) -> None:
-    """A chunk beyond the message limit could not be sent: the kind could never be listed again."""
+    """A chunk beyond the message limit could not be sent, so the kind could never be listed again."""
     for n in range(3):
         await driver.made(*(create("Dashboard", {"name": "d", "text": "x" * 3_000_000}, f"{n} {m}") for m in range(4)))
     chunks = await driver.chunks("Dashboard")
@@ -386,7 +386,7 @@ async def test_large_specs_come_in_small_chunks(driver: DriverClient) -> None:
     assert [len(chunk.resources) for chunk in chunks] == [1] * 12
 
 
-async def test_many_labels_and_references_count_for_the_size_of_a_chunk(driver: DriverClient) -> None:
+async def test_labels_and_references_add_to_the_size_of_a_chunk(driver: DriverClient) -> None:
     labels = await driver.made(*(create("Label", sample("Label", f"l{n}", ""), f"l{n}") for n in range(500)))
     tasks = await driver.made(*(create("Task", {"name": "t"}, f"t{n}") for n in range(100)))
     for task in tasks:
@@ -396,8 +396,8 @@ async def test_many_labels_and_references_count_for_the_size_of_a_chunk(driver: 
     assert max(chunk.ByteSize() for chunk in chunks) <= MAX_PART_BYTES
 
 
-async def test_no_resource_that_is_held_is_read_as_json(driver: DriverClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A platform holds many times as much as one plan changes: what is only told or renamed is not parsed."""
+async def test_no_stored_spec_is_parsed(driver: DriverClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A platform holds many times the resources of one plan; listing and renaming parse none of them."""
     tasks = await driver.made(*(create("Task", sample("Task", f"t{n}", ""), str(n)) for n in range(20)))
     [label] = await driver.made(create("Label", sample("Label", "l", ""), "l"))
     reads: list[str] = []
@@ -443,7 +443,7 @@ async def test_a_rejection_says_what_is_wrong(driver: DriverClient) -> None:
     ]
 
 
-async def test_a_driver_tells_rejections_as_values(tmp_path: Path) -> None:
+async def test_a_driver_returns_rejections_as_values(tmp_path: Path) -> None:
     driver = await open_driver(
         Platform("embedded", "embedded", ""), tmp_path / "deep" / "folder", MachineIds(), machine_clock
     )
@@ -454,7 +454,7 @@ async def test_a_driver_tells_rejections_as_values(tmp_path: Path) -> None:
     assert [type(result) for result in results] == [Rejected]
 
 
-async def test_the_platform_runs_as_a_process_and_stops_when_told(tmp_path: Path) -> None:
+async def test_the_platform_runs_as_a_process_and_stops_on_a_signal(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""Random batches on the embedded platform, beside a model so simple that it can be read."""
+"""Random batches on the embedded platform, compared with a simple model."""
 
 import json
 import uuid
@@ -57,17 +57,17 @@ class Held:
 
 @dataclass
 class Model:
-    """One organisation; every rule is a search through everything."""
+    """One organisation; every rule is a search through all resources."""
 
     held: dict[Id, Held] = field(default_factory=dict)
     created: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def expect(self, mutation: driver_pb2.Mutation, new_id: str) -> Id | int | None:
         """
-        Carry out *mutation*; a new resource has the id that the platform chose for it.
+        Perform *mutation*; a new resource has the id that the platform chose.
 
         Returns:
-            The resource that the platform is to show, the reason it is to reject with, or None.
+            The expected resource, the expected reason of a rejection, or None.
         """
         verb = mutation.WhichOneof("change")
         if verb == "create":
@@ -153,7 +153,7 @@ specs = st.builds(
     st.text(max_size=3),
 )
 picks = st.integers(0, 30)
-"""Which of the resources made so far; ids are known only at run time."""
+"""Indices of the resources made so far; ids are known only at run time."""
 
 references = st.dictionaries(st.sampled_from(["/p", "/q"]), picks, max_size=2)
 
@@ -169,7 +169,7 @@ batches = st.lists(st.lists(items, max_size=12), max_size=8)
 
 
 def to_mutation(item: tuple[Any, ...], made: list[Id]) -> driver_pb2.Mutation:
-    """The mutation that *item* stands for, when *made* are all ids that ever were; beyond them is nothing."""
+    """The mutation for *item*; *made* are all ids so far, and a number beyond them is an unknown id."""
 
     def pick(number: int, candidates: list[Id]) -> Id:
         return candidates[number] if number < len(candidates) else (KINDS[number % len(KINDS)], "00000000deadbeef")
@@ -204,7 +204,7 @@ async def driver(tmp_path: Path) -> AsyncIterator[DriverClient]:
         yield client
 
 
-# The platform lives as long as the test: each example has an organisation of its own.
+# The platform is shared by all examples: each has its own organisation.
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches)
 async def test_the_platform_does_what_the_model_does(driver: DriverClient, batches: list[list[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The platforms file: its rows, and every mistake in it reported."""
+"""The platforms file: its rows, and the report of every problem in it."""
 
 from pathlib import Path
 
@@ -14,20 +14,20 @@ CANARY = "canary-8a1f"
 
 
 def settings(folder: Path, text: str | None = None, **more: str) -> Settings:
-    """Settings with a platforms file of that text in their home, if there is one."""
+    """Settings whose home has a platforms file with *text*, if there is one."""
     if text is not None:
         (folder / "platforms.yml").write_text(text)
     return load({"PKGER_HOME": str(folder), **more})
 
 
 def problems(folder: Path, text: str) -> list[str]:
-    """The mistakes in a file of that text, without its name."""
+    """The problems in a file with *text*, without its path."""
     with pytest.raises(PlatformsInvalid) as raised:
         read_platforms(settings(folder, text), DRIVERS)
     return str(raised.value).replace(f"Error: {folder}/platforms.yml:", "").splitlines()
 
 
-def test_no_file_is_one_embedded_platform_where_the_environment_says(tmp_path: Path) -> None:
+def test_without_a_file_there_is_one_embedded_platform_at_the_configured_address(tmp_path: Path) -> None:
     [platform] = read_platforms(settings(tmp_path, PKGER_PLATFORM_ADDRESS="unix:/p"), DRIVERS).values()
     assert platform == Platform("embedded", "embedded", "unix:/p")
 
@@ -50,7 +50,7 @@ def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", [f"unix:/{'p' * 106}", f"unix:/{'ä' * 53}", "unix:lab.sock"])
-def test_a_socket_may_have_a_path_as_long_as_the_system_takes(tmp_path: Path, address: str) -> None:
+def test_a_socket_may_have_the_longest_path_of_the_system(tmp_path: Path, address: str) -> None:
     assert address_of(read_platforms(settings(tmp_path, f"lab: {{address: '{address}'}}")), "lab") == address
 
 
@@ -60,7 +60,7 @@ def test_a_variable_names_another_file(tmp_path: Path) -> None:
     assert list(read_platforms(named)) == ["lab"]
 
 
-def test_drivers_that_run_here_are_at_sockets_of_a_folder_that_is_named(tmp_path: Path) -> None:
+def test_drivers_that_run_here_get_sockets_in_the_configured_folder(tmp_path: Path) -> None:
     text = "embedded: {driver: embedded}\nlab: {driver: embedded, address: 'lab:1'}\nfar: {address: 'far:1'}"
     platforms = read_platforms(settings(tmp_path, text, PKGER_PLATFORM_SOCKETS="/s"))
     assert {name: platform.address for name, platform in platforms.items()} == {
@@ -70,8 +70,8 @@ def test_drivers_that_run_here_are_at_sockets_of_a_folder_that_is_named(tmp_path
     }
 
 
-def test_who_runs_no_driver_takes_any(tmp_path: Path) -> None:
-    """A planner of one image connects to drivers of another."""
+def test_a_process_without_drivers_accepts_any_driver(tmp_path: Path) -> None:
+    """A planner from one image connects to drivers of another."""
     platforms = read_platforms(settings(tmp_path, "far: {driver: new, address: 'far:1'}"))
     assert address_of(platforms, "far") == "far:1"
 
@@ -105,7 +105,7 @@ ROW = "address: 'a:1'"
         ),
         (
             f"lab: {{{ROW}}}\n\nlab: {{address: 'a:2'}}",
-            ["3: platform lab: the name stands in line 1 already; each has one row"],
+            ["3: platform lab: the name is already in line 1; a platform has one row"],
         ),
         (
             "lab:",
@@ -115,10 +115,10 @@ ROW = "address: 'a:1'"
             f"lab:\n  {ROW}\n  adress: x",
             ["3: platform lab: unknown key 'adress'; write driver, address, options"],
         ),
-        (f"lab:\n  {ROW}\n  address: 'a:2'", ["3: platform lab: address stands twice; write it once"]),
+        (f"lab:\n  {ROW}\n  address: 'a:2'", ["3: platform lab: address is given twice; write it once"]),
         (
             "lab: {driver: embedded}",
-            ["1: platform lab: address is missing; write host:port or unix:/path, where its driver is"],
+            ["1: platform lab: address is missing; write host:port or unix:/path of its driver"],
         ),
         *(
             (
@@ -143,11 +143,11 @@ ROW = "address: 'a:1'"
         ),
         (
             "lab: {address: 'a:1'}\nfar:\n  address: a:1",
-            ["3: platform far: a:1 is the address of platform lab already; choose another one"],
+            ["3: platform far: a:1 is already the address of platform lab; choose another one"],
         ),
         (
             "embedded: {driver: embedded}\nlab: {address: '127.0.0.1:50055'}",
-            ["2: platform lab: 127.0.0.1:50055 is the address of platform embedded already; choose another one"],
+            ["2: platform lab: 127.0.0.1:50055 is already the address of platform embedded; choose another one"],
         ),
         (
             f"lab: {{{ROW}, driver: influx}}",
@@ -155,7 +155,7 @@ ROW = "address: 'a:1'"
         ),
         (
             f"lab: {{{ROW}, driver: }}",
-            ["1: platform lab: driver is no name; leave it out for a driver that somebody else runs"],
+            ["1: platform lab: driver is not a name; leave it out for a driver that is not run here"],
         ),
         (
             f"lab: {{{ROW}, driver: embedded, options: [a]}}",
@@ -168,7 +168,7 @@ ROW = "address: 'a:1'"
         (
             f"lab:\n  {ROW}\n  driver: embedded\n  options:\n    file: a\n    file: b\n    ? [x]\n    : 1",
             [
-                "6: platform lab: option 'file' stands twice; write it once",
+                "6: platform lab: option 'file' is given twice; write it once",
                 "7: platform lab: the name of an option is no text",
             ],
         ),
@@ -179,21 +179,19 @@ ROW = "address: 'a:1'"
         (
             "lab: {driver: influx}\nfar: {addres: x}\n",
             [
-                "1: platform lab: address is missing; write host:port or unix:/path, where its driver is",
+                "1: platform lab: address is missing; write host:port or unix:/path of its driver",
                 "1: platform lab: there is no driver 'influx'; drivers are embedded, influxdb",
-                "2: platform far: address is missing; write host:port or unix:/path, where its driver is",
+                "2: platform far: address is missing; write host:port or unix:/path of its driver",
                 "2: platform far: unknown key 'addres'; write driver, address, options",
             ],
         ),
     ],
 )
-def test_every_mistake_is_reported_with_its_line_and_what_to_write(
-    tmp_path: Path, text: str, printed: list[str]
-) -> None:
+def test_every_problem_is_reported_with_its_line_and_a_remedy(tmp_path: Path, text: str, printed: list[str]) -> None:
     assert problems(tmp_path, text) == printed
 
 
-def test_a_file_that_is_named_and_not_there_is_reported(tmp_path: Path) -> None:
+def test_a_configured_but_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PlatformsInvalid) as raised:
         read_platforms(settings(tmp_path, PKGER_PLATFORMS=f"{tmp_path}/none.yml"))
     assert str(raised.value) == f"Error: PKGER_PLATFORMS={tmp_path}/none.yml: there is no such file"
@@ -209,18 +207,18 @@ def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
         read_platforms(settings(tmp_path))
 
 
-def test_an_unknown_platform_is_reported_with_those_that_are_known(tmp_path: Path) -> None:
+def test_an_unknown_platform_is_reported_with_the_known_ones(tmp_path: Path) -> None:
     platforms = read_platforms(settings(tmp_path, "lab: {address: 'a:1'}\nfar: {address: 'b:1'}"))
     with pytest.raises(PlatformUnknown) as raised:
         find_platform(platforms, "embedded")
-    assert str(raised.value) == "no platform 'embedded' is configured; those that are: far, lab"
+    assert str(raised.value) == "no platform 'embedded' is configured; configured are: far, lab"
     assert raised.value.metadata == {"platform": "embedded", "platforms": "far,lab"}
 
 
 MORE = "eu: {driver: influxdb, address: 'unix:/eu', options: {url: 'http://host'}}"
 
 
-def test_rows_of_the_environment_stand_behind_those_of_the_file(tmp_path: Path) -> None:
+def test_rows_of_the_environment_follow_those_of_the_file(tmp_path: Path) -> None:
     found = read_platforms(settings(tmp_path, "lab: {address: 'unix:/lab'}", PKGER_MORE_PLATFORMS=MORE), DRIVERS)
     assert list(found) == ["lab", "eu"]
     assert found["eu"] == Platform("eu", "influxdb", "unix:/eu", {"url": "http://host"}, "PKGER_MORE_PLATFORMS:1")
@@ -229,12 +227,12 @@ def test_rows_of_the_environment_stand_behind_those_of_the_file(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("file", "more", "problem"),
     [
-        ("eu: {address: 'unix:/lab'}", MORE, "{file}:1 has a platform of that name already"),
-        ("lab: {address: 'unix:/eu'}", MORE, "unix:/eu is the address of platform lab already"),
+        ("eu: {address: 'unix:/lab'}", MORE, "{file}:1 already has a platform with this name"),
+        ("lab: {address: 'unix:/eu'}", MORE, "unix:/eu is already the address of platform lab"),
         ("lab: {address: 'unix:/lab'}", "eu: {driver: moon, address: 'unix:/eu'}", "there is no driver 'moon'"),
     ],
 )
-def test_rows_of_the_environment_are_held_to_the_same_rules(tmp_path: Path, file: str, more: str, problem: str) -> None:
+def test_rows_of_the_environment_follow_the_same_rules(tmp_path: Path, file: str, more: str, problem: str) -> None:
     with pytest.raises(PlatformsInvalid) as raised:
         read_platforms(settings(tmp_path, file, PKGER_MORE_PLATFORMS=more), DRIVERS)
     assert str(raised.value).startswith("Error: PKGER_MORE_PLATFORMS:1: platform eu: ")

@@ -1,4 +1,4 @@
-"""What the embedded platform forgets after a day, and what it never forgets."""
+"""What the embedded platform removes after a day, and what it keeps without end."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,14 +21,14 @@ HOUR = DAY // 24
 
 
 class Time:
-    """The time of day, and the seconds that a machine was awake."""
+    """The time of day, and a monotonic clock that stops while the machine sleeps."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000_000_000
         self.awake = 0.0
 
     def pass_(self, hours: int) -> None:
-        """Let time pass on a machine that runs."""
+        """Advance both clocks, as on a machine that is awake."""
         self.now += hours * HOUR
         self.awake += hours * PERIOD_SECONDS
 
@@ -51,18 +51,18 @@ async def platform(folder: Path, time: Time) -> AsyncIterator[DriverClient]:
 
 
 async def made(driver: DriverClient, key: str, fence: tuple[str, int] | None, transient: bool = False) -> str:
-    """The id of what a creation of *key* made."""
+    """Create a resource with *key*; return its id."""
     task = create("Task", sample("Task", "nightly", ""), key)
     [result] = await driver.mutate(task, fence=fence, transient=transient)
     return result.done.id
 
 
-async def looked(driver: DriverClient) -> None:
-    """Let the platform look for what is old: it does so beside its writes."""
+async def swept(driver: DriverClient) -> None:
+    """Let the platform sweep, which it does beside its writes."""
     await driver.mutate()
 
 
-async def test_a_key_is_good_for_a_day(tmp_path: Path, time: Time) -> None:
+async def test_a_key_is_valid_for_a_day(tmp_path: Path, time: Time) -> None:
     async with platform(tmp_path, time) as driver:
         first = await made(driver, "1", None)
         for _ in range(24):
@@ -70,12 +70,12 @@ async def test_a_key_is_good_for_a_day(tmp_path: Path, time: Time) -> None:
             assert await made(driver, "1", None) == first
         for _ in range(2):
             time.pass_(hours=1)
-            await looked(driver)
+            await swept(driver)
         assert await made(driver, "1", None) != first
 
 
-async def test_a_key_is_good_while_its_operation_is_the_last_of_its_stack(tmp_path: Path, time: Time) -> None:
-    """It may be BLOCKED for a month, and send the creation again then."""
+async def test_a_key_is_valid_while_its_operation_is_the_last_of_its_stack(tmp_path: Path, time: Time) -> None:
+    """The operation may be BLOCKED for a month, and then send the creation again."""
     async with platform(tmp_path, time) as driver:
         first = await made(driver, "1", ("stack", 1))
         for _ in range(30):
@@ -86,59 +86,59 @@ async def test_a_key_is_good_while_its_operation_is_the_last_of_its_stack(tmp_pa
         assert await made(driver, "1", ("stack", 2)) != first
 
 
-async def test_the_fence_of_an_operation_without_a_stack_goes_after_a_day(tmp_path: Path, time: Time) -> None:
+async def test_the_fence_of_an_operation_without_a_stack_is_removed_after_a_day(tmp_path: Path, time: Time) -> None:
     async with platform(tmp_path, time) as driver:
         first = await made(driver, "1", ("alone", 2), transient=True)
         await driver.mutate(fence=("stack", 3))
         time.pass_(hours=24)
-        await looked(driver)
+        await swept(driver)
         with pytest.raises(TokenStale):
             await driver.mutate(fence=("alone", 1), transient=True)
         for _ in range(2):
             time.pass_(hours=1)
-            await looked(driver)
+            await swept(driver)
         assert await driver.mutate(fence=("alone", 1), transient=True) == []
         assert await made(driver, "1", ("alone", 1), transient=True) != first
 
 
 async def test_the_fence_of_a_stack_stays(tmp_path: Path, time: Time) -> None:
-    """Its token tells that a store is older than the platform, however old its backup is."""
+    """Its token shows that a store is older than the platform, however old the backup is."""
     async with platform(tmp_path, time) as driver:
         await driver.mutate(fence=("stack", 7))
         for _ in range(40):
             time.pass_(hours=240)
-            await looked(driver)
+            await swept(driver)
         assert await driver.show_token("stack", 8, "operations/b") == (7, "by 7")
         with pytest.raises(TokenStale):
             await driver.mutate(fence=("stack", 6))
 
 
-async def test_a_machine_that_wakes_up_sends_again_before_anything_is_forgotten(tmp_path: Path, time: Time) -> None:
+async def test_after_a_machine_wakes_up_requests_are_repeated_before_a_sweep(tmp_path: Path, time: Time) -> None:
     async with platform(tmp_path, time) as driver:
         first = await made(driver, "1", ("alone", 2), transient=True)
-        await looked(driver)
+        await swept(driver)
         time.now += 3 * DAY
-        await looked(driver)
+        await swept(driver)
         assert await made(driver, "1", ("alone", 2), transient=True) == first
     time.now += 3 * DAY
     async with platform(tmp_path, time) as driver:
-        await looked(driver)
+        await swept(driver)
         assert await made(driver, "1", ("alone", 2), transient=True) == first
 
 
-async def test_a_clock_that_is_set_forward_and_back_forgets_nothing_young(tmp_path: Path, time: Time) -> None:
+async def test_a_clock_set_forward_and_back_removes_no_recent_row(tmp_path: Path, time: Time) -> None:
     async with platform(tmp_path, time) as driver:
         time.now += 30 * DAY
-        await looked(driver)
+        await swept(driver)
         time.now -= 30 * DAY
         first = await made(driver, "1", None)
         time.pass_(hours=2)
-        await looked(driver)
+        await swept(driver)
         assert await made(driver, "1", None) == first
 
 
-async def test_much_is_forgotten_bit_by_bit(tmp_path: Path, time: Time) -> None:
-    """Nobody waits for the removal of a million keys."""
+async def test_many_rows_are_removed_in_several_sweeps(tmp_path: Path, time: Time) -> None:
+    """No call waits for the removal of a million keys."""
     path = tmp_path / "platform.db"
     db = sqlite_utils.Database(path)
     MIGRATIONS.apply(db)
@@ -149,7 +149,7 @@ async def test_much_is_forgotten_bit_by_bit(tmp_path: Path, time: Time) -> None:
         left = []
         for hours in (0, 1, 0, 0):
             time.pass_(hours)
-            await looked(driver)
+            await swept(driver)
             left.append(db.execute("SELECT count(*) FROM creates").fetchone()[0])
         assert left == [2 * MOST_ROWS + 1, MOST_ROWS + 1, 1, 0]
     db.close()

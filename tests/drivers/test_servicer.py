@@ -1,4 +1,4 @@
-"""What the servicer does for every driver, and how drivers are opened."""
+"""The servicer, which is the same for every driver, and how drivers are opened."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -47,11 +47,11 @@ from tests.drivers.client import (
 
 OPEN: OpenDriver = embedded.open_driver
 PLACE: PlaceOf = embedded.place_of
-"""What the type checker holds the module of a driver to."""
+"""Lets the type checker compare the module of a driver with its protocol."""
 
 
 class Scripted:
-    """A driver that answers as a test says, and notes what it is sent."""
+    """A driver that returns what a test sets, and records the mutations that it receives."""
 
     def __init__(self, traits: PlatformTraits, results: Sequence[Result] = (), held: Sequence[str] = ()) -> None:
         self.traits, self.results, self.held = traits, results, held
@@ -108,7 +108,7 @@ async def test_a_driver_may_list_in_any_order() -> None:
         assert await client.secret_keys() == ["a", "b"]
 
 
-async def test_a_driver_is_sent_only_what_it_may_be_able_to_do() -> None:
+async def test_a_driver_receives_only_mutations_that_can_be_valid() -> None:
     driver = Scripted(replace(EMBEDDED, holds_secrets=False), [Ambiguous("who knows")])
     async with client_of(driver) as client:
         results = await client.mutate(
@@ -121,7 +121,7 @@ async def test_a_driver_is_sent_only_what_it_may_be_able_to_do() -> None:
             await client.secret_keys()
 
 
-async def test_a_driver_prepares_only_what_it_may_be_able_to_hold() -> None:
+async def test_a_driver_prepares_only_specs_that_can_be_valid() -> None:
     driver = Scripted(EMBEDDED)
     driver.prepared = [spec_of({"name": "trimmed"}), Rejected(RejectionReason.CONTENT_REFUSED, "too long")]
     sent = [
@@ -143,7 +143,7 @@ async def test_a_driver_prepares_only_what_it_may_be_able_to_hold() -> None:
             await client.prepared(wanted(sent[1]))
 
 
-async def test_answers_that_belong_to_nothing_are_a_defect_and_never_an_outcome() -> None:
+async def test_results_without_a_request_are_a_defect_and_never_an_outcome() -> None:
     async with client_of(Scripted(EMBEDDED, [Ambiguous("one"), Ambiguous("too many")])) as client:
         for call in (client.mutate(delete("Label", "1")), client.read(("Label", "1"))):
             with pytest.raises(Internal):
@@ -172,7 +172,7 @@ def test_options_are_the_fields_of_a_dataclass() -> None:
     assert read_options(Options, row(url="u", pause=2)) == Options("u", pause=2)
 
 
-def test_every_option_that_a_driver_cannot_take_is_reported_without_its_value() -> None:
+def test_every_invalid_option_is_reported_without_its_value() -> None:
     given = row(token="canary-8a1f", retries=True, pause="canary-8a1f", quiet=1)
     with pytest.raises(OptionsInvalid) as raised:
         read_options(Options, given)
@@ -204,8 +204,8 @@ def embedded_row(line: int, name: str, file: str = "", driver: str = "embedded")
 @pytest.mark.parametrize(
     "file", ["far.db", "./far.db", "deep/../far.db", "{folder}/far.db", "link.db", "linked/far.db"]
 )
-def test_rows_of_one_driver_that_keep_their_data_at_one_place_are_refused(tmp_path: Path, file: str) -> None:
-    """Under two names, two stacks could own one resource."""
+def test_rows_of_one_driver_with_the_same_data_are_refused(tmp_path: Path, file: str) -> None:
+    """One resource could be owned by two stacks, on two platforms."""
     (tmp_path / "link.db").symlink_to("far.db")
     (tmp_path / "linked").symlink_to(tmp_path)
     lab = embedded_row(1, "lab", file.format(folder=tmp_path))
@@ -214,7 +214,7 @@ def test_rows_of_one_driver_that_keep_their_data_at_one_place_are_refused(tmp_pa
         with pytest.raises(OptionsInvalid) as raised:
             refuse_shared_place(one, (lab, far), tmp_path)
         assert str(raised.value) == (
-            f"{one.source}: platform {one.name}: its data would be that of platform {other.name} ({other.source});"
+            f"{one.source}: platform {one.name}: it has the same data as platform {other.name} ({other.source});"
             " a platform has one row: remove one, or give one other options"
         )
 
@@ -240,8 +240,8 @@ def test_rows_with_data_of_their_own_or_another_driver_are_served(
 @pytest.mark.parametrize(
     ("file", "problem"),
     [
-        ("a\0b", "option 'file' has a character that no name of a file can have, such as NUL"),
-        ("\ud800", "option 'file' has a character that no name of a file can have, such as NUL"),
+        ("a\0b", "option 'file' has a character that no file name can have, such as NUL; remove it"),
+        ("\ud800", "option 'file' has a character that no file name can have, such as NUL; remove it"),
         ("/", "option 'file' names a folder; name a file"),
         (".", "option 'file' names a folder; name a file"),
         ("stack.db", "option 'file' names stack.db, the database of the stack service; name another file"),
@@ -269,7 +269,7 @@ async def test_a_file_that_cannot_be_opened_is_reported_with_its_row(tmp_path: P
         assert f"{tmp_path}/file" in str(raised.value)
 
 
-async def test_a_driver_is_closed_when_it_is_done_with(tmp_path: Path) -> None:
+async def test_a_driver_is_closed_at_the_end_of_the_block(tmp_path: Path) -> None:
     async with opened(Platform("embedded", "embedded", ""), tmp_path) as driver:
         pass
     with pytest.raises((RuntimeError, grpc.RpcError)):

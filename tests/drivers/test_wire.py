@@ -1,4 +1,4 @@
-"""How mutations ended, as values and as messages."""
+"""Outcomes of mutations as values and as messages."""
 
 import pytest
 from pkger.driver.v1 import driver_pb2
@@ -18,13 +18,13 @@ from services.engine.outcome import RejectionReason
         (Ambiguous("later", 30.0), "ambiguous", None, 30.0),
     ],
 )
-def test_a_platform_that_asks_for_patience_is_told_apart_from_one_that_does_not(
+def test_the_wait_of_a_throttling_platform_is_part_of_the_message(
     result: Result, end: str, reason: int | None, retry_after: float | None
 ) -> None:
     [message] = results_to_pb([driver_pb2.Mutation()], [result]).results
     assert message.WhichOneof("result") == end
-    told = getattr(message, end)
-    assert told.message
-    assert getattr(told, "reason", None) == reason
-    asked = told.retry_after.ToMicroseconds() / 1e6 if told.HasField("retry_after") else None
+    outcome = getattr(message, end)
+    assert outcome.message
+    assert getattr(outcome, "reason", None) == reason
+    asked = outcome.retry_after.ToMicroseconds() / 1e6 if outcome.HasField("retry_after") else None
     assert asked == retry_after

@@ -154,7 +154,7 @@ async def test_a_whole_target_has_everything_of_it_and_of_no_other(services: Clu
     assert sum(map(len, labels(export).values())) >= len(EVERY_KIND) - 2
     assert export.secret_keys == ["http-token", "routing-key", "slack-token"]
     assert export.header.secret_count == 3
-    assert export.told == []
+    assert export.warning_texts == []
 
 
 RED, BLUE = an_object("Label", "red", "Red"), an_object("Label", "blue", "Blue")
@@ -260,7 +260,7 @@ async def test_a_resource_of_a_stack_that_is_gone_is_a_warning(services: Cluster
     pager = await only(services, "NotificationEndpointPagerDuty")
     await services.mutate(driver_pb2.Mutation(delete=driver_pb2.DeleteResource(kind=pager.kind, id=pager.id)))
     export = await services.export(stack="s")
-    assert export.told == [
+    assert export.warning_texts == [
         "NotificationEndpointPagerDuty 'pager' of the stack is left out: its resource is gone",
         "NotificationRule 'rule': its endpointName leads to nothing, so it is left out",
     ]
@@ -278,7 +278,7 @@ async def test_what_breaks_a_rule_of_packages_is_a_warning(services: Cluster) ->
         assert (await services.mutate(driver_pb2.Mutation(create=create))).results[0].HasField("done")
     export = await services.export(everything=ALL)
     assert shown(export) == [("Label", "fine")]
-    bucket, label, task = export.told
+    bucket, label, task = export.warning_texts
     assert bucket.startswith("Bucket 'b': it breaks a rule of packages (spec.name: the name 'b' is too short")
     assert label == (
         "Label 'fine': packages cannot say /color, /description, /odd as it is, so a plan of the package will show a"
@@ -407,7 +407,7 @@ async def test_new_names_that_cannot_be(services: Cluster) -> None:
 
 async def test_a_label_that_nobody_has_is_a_warning(services: Cluster) -> None:
     export = await services.export(everything=planner_pb2.ExportFilter(labels=["none"]))
-    assert export.told == ["there is no label 'none', so nothing carries it"]
+    assert export.warning_texts == ["there is no label 'none', so nothing carries it"]
     assert not export.warnings[0].HasField("resource")
 
 

@@ -17,7 +17,7 @@ async def test_ten_thousand_resources_come_back(services: Cluster) -> None:
     finished = await services.apply(package_text(OBJECTS, Mix.MIXED), stack="s")
     assert finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED, finished.cause
     export = await services.export(stack="s")
-    assert (export.header.object_count, export.told) == (OBJECTS, [])
+    assert (export.header.object_count, export.warning_texts) == (OBJECTS, [])
     assert (await services.plan(export.text, stack="s")).no_change
     everything = await services.export(everything=ALL, encoding=parser_pb2.ENCODING_JSON)
     assert everything.header == export.header

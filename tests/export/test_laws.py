@@ -48,14 +48,14 @@ async def test_an_export_says_what_is_there(services: Cluster, drawn: Drawn) -> 
     before = await content(services, org)
 
     everything = await services.export(org=org, everything=ALL)
-    assert everything.told == []
+    assert everything.warning_texts == []
     for item in everything.objects:
         event(item["kind"])
 
     # Applied to its own stack, an export changes nothing.
     for stack in ("one", "two"):
         export = await services.export(stack=stack, org=org)
-        assert export.told == []
+        assert export.warning_texts == []
         plan = await services.plan(export.text, stack=stack, org=org)
         assert plan.steps == []
         finished = await services.apply(export.text, stack=stack, org=org)

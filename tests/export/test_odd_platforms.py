@@ -87,7 +87,7 @@ async def test_what_cannot_be_exported_is_named_and_the_rest_is_exported(odd: Cl
     export = await odd.export(everything=ALL)
     assert shown(export) == [("Label", "label_1"), ("Variable", "twice")]
     assert CANARY not in export.text + str(export.warnings)
-    bucket, dashboard, label, endpoint, rocket, variable, *_ = export.told
+    bucket, dashboard, label, endpoint, rocket, variable, *_ = export.warning_texts
     assert dashboard == "Dashboard 'listed': it cannot be read: a spec is a JSON object with a name, so it is left out"
     assert label == f"Label '{6:016x}': it cannot be read: a spec is a JSON object with a name, so it is left out"
     assert bucket.startswith("Bucket 'torn': it cannot be read: ")
@@ -97,7 +97,7 @@ async def test_what_cannot_be_exported_is_named_and_the_rest_is_exported(odd: Cl
     )
     assert rocket == "Rocket 'Saturn': packages have no such kind, so it is left out"
     assert "has the name 'twice', which only one object of a package can have, so it is left out" in "".join(
-        export.told
+        export.warning_texts
     )
     assert [warning.resource.kind for warning in export.warnings[:5]] == [
         "Bucket",
@@ -114,7 +114,7 @@ async def test_kinds_that_only_one_side_has_cannot_be_named(odd: Cluster) -> Non
         await odd.export(resources=[the("Rocket", name="Saturn")])
     with pytest.raises(RequestInvalid, match=r"everything.kinds\[0\]: packages have no kind 'Rocket'"):
         await odd.export(everything=planner_pb2.ExportFilter(kinds=["Rocket"]))
-    with pytest.raises(KindUnsupported, match="has no kind 'Task'"):
+    with pytest.raises(KindUnsupported, match="does not support kind 'Task'"):
         await odd.export(resources=[the("Task", name="t")])
 
 
@@ -125,7 +125,7 @@ async def test_a_rule_whose_endpoint_is_left_out_is_left_out_too(odd: Cluster) -
     await odd.mutate(driver_pb2.Mutation(update=update))
     export = await odd.export(resources=[the("NotificationRule", name="rule")])
     assert (export.text, export.header.object_count) == ("", 0)
-    endpoint, rule = export.told
+    endpoint, rule = export.warning_texts
     assert endpoint.startswith("NotificationEndpointSlack 'chat': it breaks a rule of packages (spec.url: ")
     assert rule == "NotificationRule 'rule': what its endpointName leads to is left out, so it is left out"
 

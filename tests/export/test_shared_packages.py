@@ -19,7 +19,7 @@ async def test_each_comes_back_as_it_was(services: Cluster) -> None:
         org = path.stem
         assert (await services.apply(path.read_text(), stack="s", org=org)).state == SUCCEEDED
         export = await services.export(stack="s", org=org)
-        assert export.told == []
+        assert export.warning_texts == []
         plan = await services.plan(export.text, stack="s", org=org)
         assert plan.no_change, path.name
         assert (await services.export(org=org, everything=ALL)).text == export.text
@@ -60,6 +60,6 @@ async def test_all_of_them_together_come_back_from_one_target(services: Cluster)
         # Labels that other stacks put on what they share come along, and are new to the record of this one.
         assert (await services.plan((await services.export(stack=stack)).text, stack=stack)).steps == [], stack
     everything = await services.export(everything=ALL)
-    assert everything.told == []
+    assert everything.warning_texts == []
     assert (await services.apply(everything.text, stack="copy", org="copy")).state == SUCCEEDED
     assert (await services.export(org="copy", everything=ALL)).text == everything.text

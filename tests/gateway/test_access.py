@@ -97,6 +97,8 @@ RULES = OriginRules(origins=("https://console.example.com",), hosts=("gateway", 
         ("POST", {"Host": "localhost:8086", "Origin": "http://localhost:8087"}, 403),
         ("POST", {"Host": "localhost:8086", "Origin": "http://evil.example.com"}, 403),
         ("POST", {"Host": "localhost:8086", "Origin": "null"}, 403),
+        ("POST", {"Host": "localhost:8086", "Origin": "http://[::1"}, 403),
+        ("POST", {"Host": "localhost:8086", "Origin": "\udcff"}, 403),
         ("GET", {"Host": "localhost:8086", "Origin": "null"}, 403),
         ("POST", {"Host": "localhost:8086", "Sec-Fetch-Site": "cross-site"}, 403),
         ("POST", {"Host": "localhost:8086", "Sec-Fetch-Site": "same-site"}, 403),
@@ -159,11 +161,12 @@ def test_settings_are_read() -> None:
             "PKGER_HTTP_BASE_PATH": "/pkger/",
             "PKGER_MAX_BYTES": "1000",
             "PKGER_HTTP_MAX_REQUESTS": "7",
+            "PKGER_HTTP_MAX_STREAMS": "8",
         }
     )
     assert made.orgs == {"a": Target("embedded", "x"), "b": Target("eu", "00000000000000a1")}
     assert (made.hosts, made.origins, made.base_path) == (("gateway", "other"), ("https://a",), "/pkger")
-    assert (made.body_bytes, made.requests) == (1100, 7)
+    assert (made.body_bytes, made.requests, made.streams) == (1100, 7, 8)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,21 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
+import parser_svc.__main__ as parser
 from services.gateway.settings import GatewaySettings
-from tests.cluster import Cluster
+from services.rpc.process import Service
+from services.settings import Settings
+from tests.cluster import Cluster, cluster
 from tests.gateway.gateway import TOKEN, client, gateway, settings
 
 APPLY, STACKS = "/api/v2/templates/apply", "/api/v2/stacks"
@@ -80,6 +87,7 @@ async def test_the_same_key_gets_the_same_answer(http: aiohttp.ClientSession) ->
     assert first[1]["diff"]["labels"][0]["stateStatus"] == "new"
     status, other = await post(http, APPLY, body_of(BUCKET, stackID=stack), **key)
     assert (status, other["code"]) == (422, "conflict")
+    assert "Idempotency-Key" in other["message"]
     _, without = await post(http, APPLY, body_of(LABEL, stackID=stack))
     assert without["diff"]["labels"][0]["stateStatus"] == "exists"
 
@@ -184,6 +192,85 @@ async def test_a_literal_credential_becomes_a_secret_that_nobody_sees(
         assert not any(word.encode() in content for content in files)
     operation = await services.newest_operation()
     assert operation.author == "tester"
+
+
+YAML = """
+apiVersion: influxdata.com/v2alpha1
+kind: Label
+metadata: {name: {envRef: {key: label, default: red}}}
+---
+apiVersion: influxdata.com/v2alpha1
+kind: NotificationEndpointSlack
+metadata: {name: chat}
+spec:
+  url: https://hooks.slack.com/services/x
+  token: {envRef: {key: token}}
+  associations: [{kind: Label, name: red}]
+"""
+
+PROGRAM = """
+local endpoint(name) = {
+  apiVersion: 'influxdata.com/v2alpha1',
+  kind: 'NotificationEndpointSlack',
+  metadata: { name: name },
+  spec: { url: 'https://hooks.slack.com/services/x', token: 'canary-of-a-secret-2' },
+};
+[endpoint('other')]
+"""
+
+
+@asynccontextmanager
+async def generous(settings: Settings) -> AsyncIterator[Service]:
+    """A parser that evaluates programs, and fetches from this machine."""
+    async with parser.opened(replace(settings, allow_jsonnet=True, allow_private_addresses=True)) as service:
+        yield service
+
+
+@asynccontextmanager
+async def serving_text(text: str) -> AsyncIterator[str]:
+    """The address of a file with *text*."""
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=text)
+
+    async with RawTestServer(answer) as server:
+        yield str(server.make_url("/package.json"))
+
+
+async def test_literal_credentials_of_any_source_become_secrets(tmp_path: Path) -> None:
+    listed = {**SLACK, "metadata": {"name": "listed"}, "spec": {**SLACK["spec"], "token": f"{CANARY}-3"}}
+    templates = [
+        {"sources": ["chat.yml"], "contents": YAML},
+        {"sources": ["other.jsonnet"], "contents": PROGRAM, "contentType": "jsonnet"},
+        {"sources": ["listed.json"], "contents": [listed]},
+    ]
+    fetched = json.dumps([{**listed, "metadata": {"name": "fetched"}, "spec": {**listed["spec"], "name": "fetched"}}])
+    async with (
+        serving_text(fetched) as url,
+        cluster(tmp_path, {"parser": generous}) as services,
+        gateway(settings(tmp_path), services) as address,
+        client(address) as http,
+    ):
+        stack = await a_stack(http)
+        body = {"orgID": ORG, "stackID": stack, "templates": templates, "envRefs": {"token": CANARY}}
+        body["remotes"] = [{"url": url}]
+        status, dry = await post(http, APPLY, {**body, "dryRun": True})
+        assert status == 200, dry
+        status, done = await post(http, APPLY, body)
+        keys = await services.secret_keys("example")
+        _, again = await post(http, APPLY, body)
+        assert await services.secret_keys("example") == keys
+    assert status == 201
+    assert dry["sources"] == done["sources"] == [url, "chat.yml", "other.jsonnet", "listed.json"]
+    tokens = [each["token"] for each in done["summary"]["notificationEndpoints"]]
+    assert sorted(tokens) == [f"secret: {key}" for key in keys]
+    assert len(keys) == 4
+    (label,) = done["summary"]["labels"]
+    # What else comes from environment values still says so.
+    assert [reference["envRefKey"] for reference in label["envReferences"]] == ["label"]
+    assert len(done["summary"]["labelMappings"]) == 1
+    assert {each["stateStatus"] for each in again["diff"]["notificationEndpoints"]} == {"exists"}
+    assert CANARY not in json.dumps([dry, done, again])
 
 
 async def test_updates_of_stacks_are_whole(http: aiohttp.ClientSession, services: Cluster) -> None:

@@ -114,6 +114,8 @@ def head(*lines: str) -> bytes:
 
 OWN = ("Host: localhost", f"Authorization: Token {TOKEN}")
 
+UNFIT = json.dumps({"orgID": "d28a912511da88e3", "template": {"contents": [{"kind": "Labl"}]}}).encode()
+
 MALFORMED: dict[str, tuple[bytes, int]] = {
     "no-http": (b"hello\r\n\r\n", 400),
     "two-lengths": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Content-Length: 2", "Content-Length: 3") + b"{}", 400),
@@ -144,6 +146,13 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "no-token": (head("GET /api/v2/stacks HTTP/1.1", "Host: localhost"), 401),
     "no-token-no-route": (head("GET /nothing HTTP/1.1", "Host: localhost"), 401),
     "foreign-page": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Origin: http://evil.example.com"), 403),
+    "no-origin": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Origin: http://[::1"), 403),
+    "key-of-bytes": (
+        head(f"POST {APPLY} HTTP/1.1", *OWN, f"Content-Length: {len(UNFIT)}").removesuffix(b"\r\n")
+        + b"Idempotency-Key: \xff\r\n\r\n"
+        + UNFIT,
+        422,
+    ),
     "foreign-name": (head("GET /health HTTP/1.1", "Host: evil.example.com"), 421),
     "stops": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Content-Length: 100") + b"{", 408),
 }

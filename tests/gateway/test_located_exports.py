@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from tests.apply.packages import a_check, a_rule, an_endpoint, an_object
-from tests.cluster import Cluster
+from tests.cluster import Calls, Cluster
 from tests.gateway.gateway import client, gateway, settings
 
 EXPORT = "/api/v2/templates/export"
@@ -54,6 +54,18 @@ async def test_resources_of_several_organisations_are_found_and_all_unknown_ones
         assert first["id"] not in told["message"]
     else:
         assert [each["metadata"]["name"] for each in told] == ["first", "second"]
+
+
+async def test_resources_are_not_looked_for_one_by_one(services: Cluster, calls: Calls, tmp_path: Path) -> None:
+    async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=ORGS), services) as address, client(address) as session:
+        named = []
+        for org in ("one", "two"):
+            summary = await applied(session, org, *(an_object("Label", f"{org}-{n}", f"{org}-{n}") for n in range(32)))
+            named += [{"kind": "Label", "id": f"{label['id']:016x}"} for label in summary["labels"]]
+        status, told = await post(session, EXPORT, {"resources": named})
+    assert (status, len(told)) == (200, 64)
+    # Three organisations are asked for all, two of them for halves, and both for what they have.
+    assert calls.count("ExportPackage") == 3 + 4 + 2
 
 
 async def test_an_export_says_what_is_so_anyway(services: Cluster, tmp_path: Path) -> None:

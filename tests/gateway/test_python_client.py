@@ -5,29 +5,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.cluster import Cluster
-from tests.conftest import ROOT
-from tests.gateway.cases import read_cases
 from tests.gateway.gateway import TOKEN, gateway, settings
+from tests.gateway.packages import EVERY_KIND, EXAMPLES
 
 with warnings.catch_warnings():
     # Its own imports warn of what Python is going to drop.
     warnings.simplefilter("ignore")
     from influxdb_client import InfluxDBClient, StackResources
     from influxdb_client.service.templates_service import TemplatesService
-
-EXAMPLES = [
-    document
-    for name in ("labels.json", "fleet.yml")
-    for loaded in yaml.safe_load_all((ROOT / "examples" / name).read_text())
-    for document in (loaded if isinstance(loaded, list) else [loaded])
-]
-
-(EVERY_KIND,) = [
-    case["request"]["body"]["templates"][0]["contents"] for case in read_cases() if case["id"] == "summary-all-kinds"
-]
 
 
 def the_round(address: str) -> None:

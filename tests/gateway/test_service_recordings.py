@@ -32,7 +32,7 @@ OURS = {
     ("dry/match-by-name", 11): "the same",
     ("stacks/update", 1): "what changes nothing is no event",
     ("apply/rollback-removals", 2): "we remove last, so what would have gone is still there under its ids",
-    ("apply/system-bucket", 0): "the driver refuses names of buckets of the system",
+    ("apply/system-bucket", 0): "names of buckets of the system are refused, in a dry run too (docs/http.md)",
     ("apply/system-bucket", 1): "the same",
     **{("export/resources", step): LABELS_COME_ALONG for step in (10, 12, 13, 14, 16, 17, 18, 19)},
     ("package/docker__docker", 10): "an export of what is left does not fail",

@@ -1,4 +1,4 @@
-"""Who calls, and what a token allows."""
+"""Callers, and the permissions of their tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Permission:
     org: str = ""
 
     def covers(self, wanted: "Permission") -> bool:
-        """Whether whoever has this permission may do what *wanted* says."""
+        """Whether this permission includes *wanted*."""
         if (self.action, self.type) != (wanted.action, wanted.type):
             return False
         if not self.id and not self.org:
@@ -64,7 +64,7 @@ class Permission:
 
 
 OPERATOR = tuple(Permission(action, type_) for type_ in TYPES if type_ != "instance" for action in ("read", "write"))
-"""What the token of the set-up may do: everything, in every organisation."""
+"""The permissions of the token of the set-up: everything, in every organisation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,17 @@ class Caller:
     active: bool = True
 
     def may(self, action: str, type_: str, org: str = "", id_: str = "") -> bool:
-        """Whether the token allows this; an inactive one allows nothing."""
+        """Whether the token permits this; an inactive one permits nothing."""
         wanted = Permission(action, type_, id_, org)
         return self.active and any(own.covers(wanted) for own in self.permissions)
 
     def require(self, action: str, type_: str, org: str = "", id_: str = "") -> None:
-        """Refuse what the token does not allow."""
+        """Raise unless the token permits this."""
         if not self.active:
             raise Problem("unauthorized", "token is inactive")
         if not self.may(action, type_, org, id_):
             raise Problem("unauthorized", f"{Permission(action, type_, id_, org)} is unauthorized")
 
 
-NOBODY = Caller("", ())
+ANONYMOUS = Caller("", ())
 """The caller of the few paths that need no credentials."""

@@ -1,11 +1,11 @@
-"""The server: from a request to its answer, with its faults and its records."""
+"""The server: from a request to its answer, with faults and records."""
 
 import asyncio
 from collections.abc import Iterator
 
 from aiohttp import web
 
-from tests.influx.access import NOBODY, Caller
+from tests.influx.access import ANONYMOUS, Caller
 from tests.influx.authorizations import Authorizations
 from tests.influx.buckets import Buckets
 from tests.influx.call import Answer, Call, Handler, refusal
@@ -26,7 +26,7 @@ from tests.influx.telegrafs import Telegrafs
 from tests.influx.variables import Variables
 
 MOST_BYTES = 1 << 30
-"""The real server has no bound; aiohttp wants one."""
+"""The real server has no limit; aiohttp requires one."""
 
 
 _RESOURCES = (
@@ -47,10 +47,10 @@ _RESOURCES = (
 
 class Stand:
     """
-    A stand-in for one InfluxDB server. Requests change its state one after another, each at once.
+    A stand-in for one InfluxDB server. Requests change its state one after another, atomically.
 
     Attributes:
-        defects: Errors of the stand-in itself. A client gets a 500 for them, which may be what it expects.
+        defects: Errors of the stand-in itself. A client gets a 500 for them, which a test may expect for other reasons.
     """
 
     def __init__(self, state: State) -> None:
@@ -68,14 +68,14 @@ class Stand:
         yield from self._authorizations.routes()
 
     def application(self) -> web.Application:
-        """To be served by aiohttp."""
+        """The application to be served by aiohttp."""
         application = web.Application(client_max_size=MOST_BYTES)
         application.router.add_route("*", "/{path:.*}", self._handle)
         application.on_shutdown.append(self._stop)
         return application
 
     def answer(self, method: str, path: str, request: web.Request, body: bytes) -> Answer:
-        """Carry a request out."""
+        """Perform a request."""
         try:
             return self._handler(method, path, request, body)
         except Problem as problem:
@@ -87,7 +87,7 @@ class Stand:
     def _handler(self, method: str, path: str, request: web.Request, body: bytes) -> Answer:
         found = self._router.find(method, path)
         is_open = not isinstance(found, Answer) and found[0] in self._open
-        caller = NOBODY if is_open else self._caller(request.headers.get("Authorization", ""))
+        caller = ANONYMOUS if is_open else self._caller(request.headers.get("Authorization", ""))
         if isinstance(found, Answer):
             return found
         handler: Handler = found[0]
@@ -122,27 +122,27 @@ class Stand:
         if fault.arrived:
             fault.arrived.set()
         if fault.is_late:
-            task = asyncio.create_task(self._carry_out_late(request, record, fault))
+            task = asyncio.create_task(self._perform_late(request, record, fault))
             self._late.add(task)
             self.records.begin()
             task.add_done_callback(self._end_late)
             return _dropped(request)
         await waited(fault.before)
-        told = fault.answer
+        answer = fault.answer
         if fault.has_effect:
             real = self.answer(record.method, record.path, request, record.body)
-            told = told or real
+            answer = answer or real
         if fault.done:
             fault.done.set()
         await waited(fault.after)
-        if fault.ending is Ending.DROPPED or told is None:
+        if fault.ending is Ending.DROPPED or answer is None:
             return _dropped(request)
-        record.status = told.status
+        record.status = answer.status
         if fault.ending is Ending.CUT:
-            return await _cut(request, told)
-        return web.Response(status=told.status, body=told.body, headers=_headers(told))
+            return await _cut(request, answer)
+        return web.Response(status=answer.status, body=answer.body, headers=_headers(answer))
 
-    async def _carry_out_late(self, request: web.Request, record: Request, fault: Fault) -> None:
+    async def _perform_late(self, request: web.Request, record: Request, fault: Fault) -> None:
         await waited(fault.before)
         self.answer(record.method, record.path, request, record.body)
 
@@ -155,10 +155,10 @@ class Stand:
             task.cancel()
 
 
-def _headers(told: Answer) -> dict[str, str]:
-    headers = {"X-Influxdb-Build": "OSS", "X-Influxdb-Version": VERSION, **told.headers}
-    if told.body is not None:
-        headers["Content-Type"] = told.content_type
+def _headers(answer: Answer) -> dict[str, str]:
+    headers = {"X-Influxdb-Build": "OSS", "X-Influxdb-Version": VERSION, **answer.headers}
+    if answer.body is not None:
+        headers["Content-Type"] = answer.content_type
     return headers
 
 
@@ -168,9 +168,9 @@ def _dropped(request: web.Request) -> web.Response:
     return web.Response()
 
 
-async def _cut(request: web.Request, told: Answer) -> web.StreamResponse:
-    body = told.body or b""
-    response = web.StreamResponse(status=told.status, headers=_headers(told))
+async def _cut(request: web.Request, answer: Answer) -> web.StreamResponse:
+    body = answer.body or b""
+    response = web.StreamResponse(status=answer.status, headers=_headers(answer))
     response.content_length = len(body)
     await response.prepare(request)
     await response.write(body[: len(body) // 2])

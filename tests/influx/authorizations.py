@@ -1,4 +1,4 @@
-"""Tokens: who has which permissions."""
+"""Tokens and their permissions."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ _CHANGE = gojson.struct(status=gojson.optional(gojson.text), description=gojson.
 
 
 class Authorizations:
-    """Nobody gets more than the one who asks has; the token is told once."""
+    """A new token has only permissions of its creator; its value is returned once."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -41,7 +41,7 @@ class Authorizations:
         )
 
     def caller(self, token: str) -> Caller | None:
-        """Who has this token."""
+        """The caller with this token."""
         for found in self._state.authorizations.values():
             if secrets.compare_digest(found.token.encode(), token.encode()):
                 return Caller(found.user, found.permissions, found.status == "active")
@@ -184,7 +184,7 @@ def _may_read(call: Call, found: Authorization) -> bool:
 
 
 def _shown_resource(state: State, permission: Permission) -> Resource:
-    """What a permission is for, with the names of what exists."""
+    """The resource of a permission, with the names of what exists."""
     shown: Resource = {"type": permission.type}
     if permission.id:
         shown["id"] = permission.id

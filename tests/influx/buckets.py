@@ -1,4 +1,4 @@
-"""Buckets: their retention, and the two of the system."""
+"""Buckets: their retention, and the two system buckets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from tests.influx.state import Resource, State, now
 
 HOUR, DAY = 3600, 86400
 LONGEST = (1 << 63) // 10**9
-"""Seconds that fit into 64 bits of nanoseconds; a longer time becomes a negative one."""
+"""Seconds that fit into 64 bits of nanoseconds; a longer time overflows to a negative one."""
 
 _RULE = gojson.struct(
     type=gojson.text,
@@ -36,7 +36,7 @@ _CHANGE = gojson.struct(
 
 
 class Buckets:
-    """Names are unique within an organisation, in their case; one retention rule is always there."""
+    """Names are unique within an organisation, with case; there is always one retention rule."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -90,7 +90,7 @@ class Buckets:
             items: Sequence[Resource] = found[place + 1 :][:limit]
         else:
             items = page(found, call)
-        # The page is cut before what the token may not read is left out, so a page can be short.
+        # The page is cut before unreadable buckets are left out, so a page can be short.
         listed = [self._shown(bucket) for bucket in items if _may_read(call.caller, bucket)]
         sent_org = "" if call.query.get("orgID") else call.query.get("org", "")
         filters = {"org": sent_org, "orgID": call.query.get("orgID", ""), "id": id_, "after": after, "bucket": name}
@@ -116,7 +116,7 @@ class Buckets:
             if self._state.names["buckets"].are_taken(bucket["orgID"], name):
                 raise Problem("conflict", "bucket name is not unique")
         bucket["name"] = name
-        self._state.names["buckets"].note(bucket)
+        self._state.names["buckets"].record(bucket)
         if sent["description"] is not None:
             bucket["description"] = sent["description"]
         bucket["retentionRules"] = [retention(every, shard)]
@@ -127,7 +127,7 @@ class Buckets:
         bucket = self._found(call.id())
         call.caller.require("write", "buckets", bucket["orgID"], bucket["id"])
         if bucket["type"] == "system":
-            self._state.erased.add(bucket["id"])  # The data goes before the server looks at the type.
+            self._state.erased.add(bucket["id"])  # The server deletes the data before it checks the type.
             raise Problem("invalid", "system buckets cannot be deleted")
         del self._state.kinds["buckets"][bucket["id"]]
         return nothing()
@@ -139,7 +139,7 @@ class Buckets:
         return bucket
 
     def _shown(self, bucket: Resource, labels: bool = True) -> Resource:
-        """The answer for a bucket; those to POST and PATCH never hold labels."""
+        """The answer for a bucket; answers to POST and PATCH have no labels."""
         return shown_bucket(bucket, self._state.labels_of("buckets", bucket["id"]) if labels else [])
 
 
@@ -171,12 +171,12 @@ def add_bucket(state: State, org: str, name: str, type_: str, description: str, 
         "updatedAt": time,
     }
     state.kinds["buckets"][bucket["id"]] = bucket
-    state.names["buckets"].note(bucket)
+    state.names["buckets"].record(bucket)
     return bucket
 
 
 def add_system_buckets(state: State, org: str) -> None:
-    """What every new organisation has."""
+    """Add the system buckets of a new organisation."""
     add_bucket(state, org, "_tasks", "system", "System bucket for task logs", 3 * DAY, DAY)
     add_bucket(state, org, "_monitoring", "system", "System bucket for monitoring logs", 7 * DAY, DAY)
 
@@ -215,7 +215,7 @@ def _check_length(every: int) -> None:
 
 
 def _changed_rule(old: Mapping[str, Any], rule: Mapping[str, Any]) -> tuple[int, int]:
-    """Retention and shard duration after a PATCH: a duration that is not sent is kept, 0 is stored as it is."""
+    """Retention and shard duration after a PATCH: a missing duration is kept, and 0 is stored as it is."""
     every, shard = rule.get("everySeconds"), rule.get("shardGroupDurationSeconds")
     if every is not None:
         _check_length(every)
@@ -231,7 +231,7 @@ def _changed_rule(old: Mapping[str, Any], rule: Mapping[str, Any]) -> tuple[int,
 
 
 def _may_read(caller: Caller, bucket: Resource) -> bool:
-    """System buckets are shown to whoever may read the organisation."""
+    """System buckets are shown to any token that may read the organisation."""
     if bucket["type"] == "system":
         return caller.may("read", "orgs", "", bucket["orgID"])
     return caller.may("read", "buckets", bucket["orgID"], bucket["id"])

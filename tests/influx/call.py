@@ -1,4 +1,4 @@
-"""A request as the handlers see it, and what they answer."""
+"""A request as the handlers see it, and their answer."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ TEXT = "text/plain; charset=utf-8"
 @dataclass(slots=True)
 class Call:
     """
-    One request, its caller known.
+    One request with its caller.
 
     Attributes:
-        params: What stands at the placeholders of the route.
+        params: The values of the placeholders of the route.
     """
 
     query: MultiMapping[str]
@@ -31,7 +31,7 @@ class Call:
     params: dict[str, str] = field(default_factory=dict)
 
     def read(self, shape: gojson.Shape, code: str = "invalid", whole: bool = False) -> Any:
-        """The body in this shape; a body that does not fit is a problem with this code."""
+        """The body in this shape; any other body is a problem with this code."""
         try:
             return shape(gojson.parsed(self.body, whole))
         except gojson.BadId as error:
@@ -71,7 +71,7 @@ Handler = Callable[[Call], Answer]
 
 
 def answer(status: int, value: Any) -> Answer:
-    """An answer with this JSON. The server indents some of them; a client cannot tell, so this one indents none."""
+    """An answer with this JSON. The server indents some answers; to a client this makes no difference."""
     return Answer(status, json.dumps(value, separators=(",", ":")).encode())
 
 

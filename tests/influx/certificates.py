@@ -9,7 +9,7 @@ import pytest
 
 
 def own_certificate(folder: Path) -> Path:
-    """A certificate for this machine that nobody else has signed, with its key in the same file."""
+    """A self-signed certificate for this machine, with its key in the same file."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl here to make a certificate with")
     file, key = folder / "certificate.pem", folder / "key.pem"
@@ -22,7 +22,7 @@ def own_certificate(folder: Path) -> Path:
 
 
 def served_with(certificate: Path) -> ssl.SSLContext:
-    """What a server speaks TLS with that shows *certificate*."""
+    """The TLS context of a server with *certificate*."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     return context

@@ -1,4 +1,4 @@
-"""Checks: a PUT stores the check before it makes the script of it, and may fail in between."""
+"""Checks: a PUT stores the check before it makes its script, and may fail in between."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -81,11 +81,11 @@ class Checks:
         if self._names.are_taken(sent["orgID"], sent["name"]):
             raise Problem("conflict", f"check is not unique for key {sent['orgID']}{sent['name']}")
         check = self._checks.new(sent, call.caller.user, sent["type"])
-        # The server judges a custom script in another place, which does not say what is wrong.
+        # The server checks a custom script elsewhere, where the error does not say what is wrong.
         fault = "internal error" if sent["type"] == "custom" else "invalid"
         script, options = _script(check, fault)
         self._checks.store(check, script, options)
-        self._names.note(check)
+        self._names.record(check)
         at_creation(self._state, KIND, check["id"], labels)
         return self._shown(201, check)
 
@@ -103,7 +103,7 @@ class Checks:
         if check["type"] == "custom" and name != check["name"]:
             raise Problem("invalid", "_check_name parameter on check object must match check name")
         check |= {**changes, "updatedAt": now()}
-        self._names.note(check)
+        self._names.record(check)
         self._checks.task(check)["status"] = check["status"]  # The script keeps the old name.
         return self._shown(200, check)
 
@@ -120,7 +120,7 @@ class Checks:
         if check["type"] == "custom":
             scripts.of_custom_check(check, check["query"]["text"])
         self._checks.all[check["id"]] = check
-        self._names.note(check)
+        self._names.record(check)
         script, options = _script(check, "internal error")
         self._checks.run(check, script, options)
         return self._shown(200, check)
@@ -140,7 +140,7 @@ class Checks:
 
 
 def _visible(check: Resource) -> Resource:
-    """A check without its empty optional fields; a list of thresholds that is empty is null."""
+    """A check without its empty optional fields; an empty list of thresholds is null."""
     found = {key: value for key, value in check.items() if value or key not in {"description", "offset"}}
     if "thresholds" in found:
         found["thresholds"] = [_visible_threshold(each) for each in found["thresholds"] or ()] or None
@@ -152,7 +152,7 @@ def _visible_threshold(threshold: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check(sent: Mapping[str, Any]) -> None:
-    """What is looked at before anything is stored."""
+    """Checks of the server before anything is stored."""
     if not sent["name"]:
         raise Problem("invalid", "Check Name can't be empty")
     if sent["status"] not in {"active", "inactive"}:
@@ -169,7 +169,7 @@ def _check(sent: Mapping[str, Any]) -> None:
 
 
 def _script(check: Resource, fault: str) -> tuple[str, TaskOptions]:
-    """The script of a check; *fault* is the code for one that has a fault of syntax."""
+    """The script of a check; *fault* is the code for a script with a syntax error."""
     if check["type"] == "custom":
         check["query"] = {**check["query"], "text": scripts.of_custom_check(check, check["query"]["text"])}
     if check["type"] == "deadman" and check["staleTime"] is None:

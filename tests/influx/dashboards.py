@@ -36,7 +36,7 @@ _MOVE = gojson.struct_of(dict.fromkeys(_PLACE, gojson.optional(gojson.integer(32
 _VIEW = gojson.struct(name=gojson.optional(gojson.text), properties=gojson.anything)
 
 _CellForm = Callable[[Resource, Resource], Resource]
-"""What an answer shows of a cell of a dashboard."""
+"""Returns the form of a cell in an answer, given its dashboard."""
 
 _SORTED_BY: Mapping[str, Callable[[Resource], str]] = {
     "ID": lambda dashboard: dashboard["id"],
@@ -47,7 +47,7 @@ _SORTED_BY: Mapping[str, Callable[[Resource], str]] = {
 
 
 class Dashboards:
-    """A dashboard holds its cells in their order; the views are stored apart, by the ids of the cells."""
+    """A dashboard has its cells in order; views are stored separately, by the ids of the cells."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -184,7 +184,7 @@ class Dashboards:
             raise Problem("invalid", "expected at least one attribute to be updated")
         dashboard, id_ = self._found(call, "write"), checked_id(call.params["cell"])
         view = self._found_view(dashboard, id_)
-        # A name without properties resets them; a type that is not known leaves them.
+        # A name without properties resets them; an unknown type keeps them.
         properties = dict(EMPTY) if sent["properties"] is None else self._decoded(sent["properties"])
         name = view["name"] if sent["name"] is None else sent["name"]
         self._views[dashboard["id"], id_] = {"name": name, "properties": properties or view["properties"]}
@@ -221,7 +221,7 @@ class Dashboards:
             self._views.pop((dashboard["id"], cell["id"]), None)
 
     def _write_cells(self, dashboard: Resource, sent: Sequence[Mapping[str, Any]]) -> None:
-        """Replace all cells and their views; a cell that comes without properties gets an empty view."""
+        """Replace all cells and their views; a cell without properties gets an empty view."""
         self._forget_views(dashboard)
         dashboard["cells"] = []
         for each in sent:
@@ -234,7 +234,7 @@ class Dashboards:
             dashboard["cells"].append(written)
 
     def _filter(self, call: Call) -> tuple[dict[str, str | Sequence[str]], Callable[[Resource], bool]]:
-        """The first filter that is sent counts."""
+        """The first filter in the query applies."""
         ids = [checked_id(id_) for id_ in call.query.getall("id", [])]
         if ids:
             return {"id": ids}, lambda dashboard: dashboard["id"] in ids
@@ -259,7 +259,7 @@ class Dashboards:
         }
 
     def _as_written(self, dashboard: Resource, cell: Resource) -> Resource:
-        """A cell in the answer to the body that it came in: with its view, if it had one there."""
+        """A cell in the answer to the request that wrote it: with its view, if the request had one."""
         return self._with_view(dashboard, cell) if "name" in cell else cell
 
     def _with_view(self, dashboard: Resource, cell: Resource) -> Resource:
@@ -273,7 +273,7 @@ class Dashboards:
 
 
 def _as_stored(_: Resource, cell: Resource) -> Resource:
-    """A cell without its view. One that came in a body with properties shows an empty one, whatever its view is."""
+    """A cell without its view; if its request had properties, it shows an empty view, whatever the real one is."""
     if "name" not in cell:
         return cell
     place = {key: cell[key] for key in ("id", *_PLACE)}

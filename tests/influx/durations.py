@@ -21,9 +21,9 @@ SECOND = 10**9
 
 def nanoseconds(text: str) -> int | None:
     """
-    The length of a duration such as ``1h30m``, None if it is none.
+    The length of a duration such as ``1h30m``; None if it is invalid.
 
-    Months and years have no length of their own; 30 and 365 days do for comparisons.
+    Months and years have no fixed length; 30 and 365 days are enough for comparisons.
     """
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:

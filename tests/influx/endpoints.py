@@ -18,7 +18,7 @@ KIND = "notificationEndpoints"
 PATH = f"/api/v2/{KIND}"
 
 SECRETS = {"token": "token", "username": "username", "password": "password", "routingKey": "routing-key"}
-"""Secret fields, and the ends of the keys that their plain texts are stored under."""
+"""Secret fields, and the suffixes of the keys under which their plain texts are stored."""
 
 _BASE = {
     "type": gojson.text,
@@ -47,7 +47,7 @@ _SHAPE = typed({name: gojson.struct_of({**_BASE, **fields}) for name, fields in 
 
 
 class Endpoints:
-    """Names are unique over all types; a PUT replaces all, and moves to another organisation if it says so."""
+    """Names are unique over all types; a PUT replaces all fields, and may move the endpoint to another organisation."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -74,7 +74,7 @@ class Endpoints:
         id_, time = self._state.new_id(), now()
         labels = sent.pop("labels")
         self._all[id_] = {"id": id_, **self._referring(id_, sent), "createdAt": time, "updatedAt": time}
-        self._names.note(self._all[id_])
+        self._names.record(self._all[id_])
         at_creation(self._state, KIND, id_, labels)
         return answer(201, self._shown(self._all[id_]))
 
@@ -96,7 +96,7 @@ class Endpoints:
         endpoint = self._found(call, "write")
         self._check_free(endpoint, endpoint["orgID"], changes.get("name") or endpoint["name"])
         endpoint |= {**changes, "updatedAt": now()}
-        self._names.note(endpoint)
+        self._names.record(endpoint)
         return answer(200, self._shown(endpoint))
 
     def _replace(self, call: Call) -> Answer:
@@ -111,7 +111,7 @@ class Endpoints:
         self._check_free(endpoint, sent["orgID"], sent["name"])
         kept = {key: endpoint[key] for key in ("id", "createdAt")}
         self._all[endpoint["id"]] = {**kept, **self._referring(endpoint["id"], sent), "updatedAt": now()}
-        self._names.note(self._all[endpoint["id"]])
+        self._names.record(self._all[endpoint["id"]])
         return answer(200, self._shown(self._all[endpoint["id"]]))
 
     def _delete(self, call: Call) -> Answer:
@@ -125,7 +125,7 @@ class Endpoints:
         return endpoint
 
     def _referring(self, id_: str, sent: Mapping[str, Any]) -> Resource:
-        """The endpoint with references in its secret fields; plain texts go to the secrets."""
+        """The endpoint with references in its secret fields; plain texts become secrets."""
         found = dict(sent)
         for field, end in SECRETS.items():
             value = found.get(field)
@@ -149,7 +149,7 @@ class Endpoints:
 
 
 def found_endpoint(state: State, id_: str) -> Resource:
-    """The endpoint of this id."""
+    """The endpoint with this id."""
     endpoint = state.kinds[KIND].get(id_)
     if endpoint is None:
         raise Problem("not found", f'notification endpoint not found for key "{id_}"')
@@ -188,7 +188,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def _check_url(type_: str, url: str) -> None:
-    """Nearly any text is a URL to the server."""
+    """The server accepts nearly any text as a URL."""
     if not url:
         raise Problem("invalid", f"{type_} endpoint URL must be provided")
     path, _, fragment = url.partition("#")

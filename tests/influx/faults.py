@@ -1,7 +1,7 @@
 """
-What a real server does not do when a test wants it: refuse for load, lose requests and answers, be late.
+Faults that a real server does not produce on demand: refusals under load, lost requests and answers, delays.
 
-A :class:`Fault` says what happens to one request, :class:`Faults` which requests it happens to.
+A :class:`Fault` is the fault of one request; :class:`Faults` selects the requests that have it.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from tests.influx.problem import Problem
 from tests.influx.records import matches
 
 Wait = asyncio.Event | float | None
-"""An event to be set, or so many seconds."""
+"""An event to be set, or a number of seconds."""
 
 
 class Ending(Enum):
-    """What the client gets."""
+    """The answer that the client gets."""
 
     WHOLE = auto()
     DROPPED = auto()
@@ -28,15 +28,15 @@ class Ending(Enum):
 @dataclass(frozen=True, slots=True)
 class Fault:
     """
-    What happens to one request. The functions below make those that tests need.
+    The fault of one request. The functions below make the faults that tests need.
 
     Attributes:
-        has_effect: Whether the request is carried out.
-        before: What the effect waits for.
-        after: What the answer waits for, once the request is carried out.
-        arrived: Set when the request is there, before it waits for anything.
-        done: Set when the request was carried out.
-        is_late: Whether the connection is dropped at once, and the request carried out behind the client's back.
+        has_effect: Whether the request is performed.
+        before: The wait before the effect.
+        after: The wait between effect and answer.
+        arrived: Set when the request has arrived, before any wait.
+        done: Set when the request was performed.
+        is_late: Whether the connection is dropped at once, and the request performed afterwards.
         answer: Sent instead of the real answer.
     """
 
@@ -65,32 +65,32 @@ def lost() -> Fault:
 
 
 def unanswered() -> Fault:
-    """The request is carried out, then the connection dropped."""
+    """The request is performed, then the connection is dropped."""
     return Fault(ending=Ending.DROPPED)
 
 
 def late(until: Wait = 1.0) -> Fault:
-    """The connection is dropped at once; the request is carried out a second later, or when the event is set."""
+    """The connection is dropped at once; the request is performed a second later, or when the event is set."""
     return Fault(before=until, is_late=True, ending=Ending.DROPPED)
 
 
 def slow(until: Wait, done: asyncio.Event | None = None) -> Fault:
-    """The request is carried out at once, which sets *done*; its answer is sent later."""
+    """The request is performed at once, which sets *done*; its answer is sent later."""
     return Fault(after=until, done=done)
 
 
 def stuck(until: Wait, arrived: asyncio.Event | None = None) -> Fault:
-    """The request, whose arrival sets *arrived*, is carried out later, whether the client still waits or not."""
+    """The request, whose arrival sets *arrived*, is performed later, even if the client stops waiting."""
     return Fault(before=until, arrived=arrived)
 
 
 def cut() -> Fault:
-    """The request is carried out; half of the body of its answer arrives, then the connection is dropped."""
+    """The request is performed; half of the body of its answer is sent, then the connection is dropped."""
     return Fault(ending=Ending.CUT)
 
 
 def failed(status: int = 500) -> Fault:
-    """The request is carried out, and answered with an error."""
+    """The request is performed, and answered with an error."""
     return Fault(answer=_error(status, {}))
 
 
@@ -104,7 +104,7 @@ class _Rule:
     seen: int = field(default=0)
 
     def hits(self, method: str, path: str) -> bool:
-        """Whether the fault happens to this request; counts those that match."""
+        """Whether this request has the fault; counts the matching requests."""
         if not matches(method, path, self.method, self.path):
             return False
         self.seen += 1
@@ -112,29 +112,29 @@ class _Rule:
 
 
 class Faults:
-    """The faults to come."""
+    """The faults of future requests."""
 
     def __init__(self) -> None:
         self._rules: list[_Rule] = []
 
     def add(self, fault: Fault, method: str = "*", path: str = "*", nth: int = 1, times: int | None = 1) -> None:
         """
-        Let *fault* happen to some of the requests from now on.
+        Let some of the further requests have *fault*.
 
         Args:
             method: A method, ``*`` for any, ``write`` for any but GET.
             path: A pattern for the path without its query; ``*`` stands for any text, slashes too.
-            nth: The first of the matching requests that it happens to, counted from 1.
-            times: How many in a row it happens to; None for all.
+            nth: The first of the matching requests with the fault, counted from 1.
+            times: The number of consecutive requests with the fault; None for all.
         """
         self._rules.append(_Rule(fault, method, path, nth, None if times is None else nth + times - 1))
 
     def clear(self) -> None:
-        """No faults any more."""
+        """Remove all faults."""
         self._rules.clear()
 
     def next(self, method: str, path: str) -> Fault:
-        """What happens to this request: the first rule that hits says it."""
+        """The fault of this request, by the first matching rule."""
         hit = [rule.fault for rule in self._rules if rule.hits(method, path)]
         return hit[0] if hit else PLAIN
 
@@ -149,5 +149,5 @@ async def waited(wait: Wait) -> None:
 
 def _error(status: int, headers: Mapping[str, str]) -> Answer:
     codes = {429: "too many requests", 503: "unavailable"}
-    told = refusal(Problem(codes.get(status, "internal error"), "a fault that a test asked for"))
-    return Answer(status, told.body, told.content_type, {**told.headers, **headers})
+    answer = refusal(Problem(codes.get(status, "internal error"), "a fault that a test asked for"))
+    return Answer(status, answer.body, answer.content_type, {**answer.headers, **headers})

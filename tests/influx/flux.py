@@ -1,7 +1,7 @@
 """
-As much of Flux as the server looks at: brackets, texts and their interpolations, ``option task``.
+The part of Flux that the server checks: brackets, texts and their interpolations, ``option task``.
 
-This is no parser. What it finds wrong is wrong; some of what the server refuses passes here.
+This is no parser. An error that it finds is one; but it accepts some scripts that the server refuses.
 """
 
 import re
@@ -31,12 +31,12 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "$": "$"}
 
 
 class FluxError(Exception):
-    """The script has a fault of syntax."""
+    """The script has a syntax error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a script, with its place and the number of brackets around it."""
+    """A token of a script, with its position and the number of brackets around it."""
 
     kind: str
     text: str
@@ -59,7 +59,7 @@ def tokens(script: str) -> list[Token]:
 
 
 def _tokens(script: str, place: int, closing: str) -> tuple[list[Token], int]:
-    """The tokens up to the bracket that closes what is open, or to the end of the script."""
+    """The tokens up to the bracket that closes the open one, or to the end of the script."""
     found: list[Token] = []
     open_: list[str] = []
     while place < len(script):
@@ -125,7 +125,7 @@ def unquoted(text: str) -> str:
 
 
 def quoted(value: str) -> str:
-    """A text literal with this value, but for interpolations, which the server does not escape either."""
+    """A text literal with this value; interpolations are not escaped, as in the server."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
 
@@ -153,7 +153,7 @@ def records(script: Sequence[Token], *beginning: str) -> Iterator[list[Token]]:
 
 
 def properties(record: Sequence[Token]) -> dict[str, list[Token]]:
-    """The values of a record by their keys."""
+    """The values of a record by key."""
     found: dict[str, list[Token]] = {}
     depth = record[0].depth + 1
     key = ""
@@ -171,7 +171,7 @@ def properties(record: Sequence[Token]) -> dict[str, list[Token]]:
 
 
 def fields(script: Sequence[Token]) -> list[str]:
-    """The names that ``_field`` of ``r`` is compared with."""
+    """The names to which a script compares ``_field`` of ``r``."""
     found = []
     for place, token in enumerate(script):
         if token.text != "r" or token.kind != "word":

@@ -1,7 +1,7 @@
 """
-Scripts as the server formats them, as far as white space between statements and along pipelines goes.
+Formats scripts as the server does: white space between statements and along pipelines.
 
-It is enough to show that a custom check is not read back as it was sent. A statement with comments is left as it is.
+This is enough to show that a custom check is not read back as it was sent. Statements with comments are kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ def formatted(script: str) -> str:
     The script with a blank line between statements, one line each unless it is too long.
 
     Raises:
-        flux.FluxError: The script has a fault of syntax.
+        flux.FluxError: The script has a syntax error.
     """
     found = list(_statements(flux.tokens(script)))
     ends = [*(statement[0].start for statement in found[1:]), len(script)]
@@ -31,7 +31,7 @@ def formatted(script: str) -> str:
 
 
 def _statements(tokens: Sequence[flux.Token]) -> Iterator[list[flux.Token]]:
-    """The statements: one begins at the top level where neither it nor what is before goes on."""
+    """The statements: one begins at a top-level token that does not continue the statement before it."""
     current: list[flux.Token] = []
     for token in tokens:
         if current and _begins(current[-1], token):
@@ -63,7 +63,7 @@ def _statement(script: str, tokens: Sequence[flux.Token], end: int) -> str:
 
 
 def _between(script: str, tokens: Sequence[flux.Token], end: int) -> Iterator[str]:
-    """What stands between the tokens, and behind the last."""
+    """The texts between the tokens, and after the last one."""
     for token, after in zip(tokens, [*(token.start for token in tokens[1:]), end], strict=True):
         yield script[token.end : after]
 

@@ -1,7 +1,7 @@
 """
 JSON as the server decodes it.
 
-Keys match in any case, unknown keys are dropped, of a key given twice the last counts, null leaves a field at its zero
+Keys match in any case, unknown keys are dropped, and the last of repeated keys applies. null gives a field its zero
 value, and a value of another type is an error. A shape is a function from the parsed value (None when absent) to the
 decoded one.
 """
@@ -15,11 +15,11 @@ Shape = Callable[[Any], Any]
 
 
 class BadJson(Exception):
-    """The text is no JSON, or has a value of the wrong type."""
+    """The text is not JSON, or has a value of the wrong type."""
 
 
 class BadId(BadJson):
-    """A text in the place of an id is none. All handlers refuse that alike, whatever they say of other bad bodies."""
+    """A text is not a valid id. All handlers refuse it alike, unlike other invalid bodies."""
 
 
 def parsed(body: bytes, whole: bool = False) -> Any:
@@ -27,7 +27,7 @@ def parsed(body: bytes, whole: bool = False) -> Any:
     The JSON value at the beginning of *body*.
 
     Args:
-        whole: Whether text behind the value is an error; most handlers ignore it.
+        whole: Whether text after the value is an error; most handlers ignore it.
     """
     text = body.decode("utf-8", "replace").lstrip(" \t\r\n")
     if not text:
@@ -86,7 +86,7 @@ def number(value: Any) -> float:
 
 
 def integer(bits: int = 64) -> Shape:
-    """Whole numbers written without fraction and exponent, of so many bits."""
+    """Whole numbers without fraction and exponent, of this number of bits."""
 
     def read(value: Any) -> int:
         if value is None:
@@ -110,7 +110,7 @@ def identifier(value: Any) -> str:
 
 
 def moment(value: Any) -> str:
-    """A time, kept as it was sent; the zero time when absent."""
+    """A time as it was sent; the zero time when absent."""
     if value is None:
         return "0001-01-01T00:00:00Z"
     if not _TIME.fullmatch(_typed(value, str, "Time")):
@@ -122,7 +122,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def id_fault(value: str) -> str:
-    """What is wrong with an id, "" when nothing is."""
+    """The problem of an invalid id; "" for a valid one."""
     if len(value.encode()) != 16:
         return "id must have a length of 16 bytes"
     if not set(value.lower()) <= set("0123456789abcdef") or value == "0" * 16:
@@ -152,7 +152,7 @@ def mapping(shape: Shape) -> Shape:
 
 
 def struct(**fields: Shape) -> Shape:
-    """An object with just these keys; every one of them is in the result."""
+    """An object with exactly these keys; the result has all of them."""
     return struct_of(fields)
 
 

@@ -1,4 +1,4 @@
-"""Labels, and what they are attached to."""
+"""Labels, and their attachments."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ _MAPPING = gojson.struct(labelID=gojson.identifier)
 
 
 class Labels:
-    """Labels themselves: unique names without regard to case, properties that a PATCH merges."""
+    """Labels themselves: names that are unique without case, properties that a PATCH merges."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -41,13 +41,13 @@ class Labels:
         self._check_free(sent["orgID"], name)
         id_ = self._state.new_id()
         self._state.labels[id_] = {"id": id_, "orgID": sent["orgID"], "name": name, "properties": sent["properties"]}
-        self._state.names["labels"].note(self._state.labels[id_])
+        self._state.names["labels"].record(self._state.labels[id_])
         return _answer(201, self._state.labels[id_])
 
     def _list(self, call: Call) -> Answer:
         org, name = call.query.get("orgID", ""), lowered(call.query.get("name", ""))
         if gojson.id_fault(org):
-            org = ""  # An id that is none is ignored, and labels of all organisations are listed.
+            org = ""  # An invalid id is ignored, and labels of all organisations are listed.
         found = (
             label
             for label in self._state.labels.values()
@@ -69,7 +69,7 @@ class Labels:
             self._check_free(label["orgID"], name)
         if sent["name"]:
             label["name"] = name
-            self._state.names["labels"].note(label)
+            self._state.names["labels"].record(label)
         merged = {**(label["properties"] or {}), **(sent["properties"] or {})}
         for key in [key for key, value in (sent["properties"] or {}).items() if not value]:
             del merged[key]
@@ -93,7 +93,7 @@ class Labels:
 
 
 class Mappings:
-    """The labels of resources, the same for all eight kinds but for what is said of resources that do not exist."""
+    """The labels of resources: the same for all eight kinds, except the answer for a missing resource."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -148,7 +148,7 @@ class _OfKind:
         """
         The id of the resource.
 
-        Buckets and dashboards are looked up; for the other kinds an id that nothing has will do.
+        Buckets and dashboards are looked up; for other kinds any valid id is accepted.
         """
         id_ = call.id()
         resource = self._state.kinds[self._kind].get(id_)
@@ -161,11 +161,11 @@ class _OfKind:
         return id_
 
     def _malformed(self) -> Answer:
-        """The error envelope; buckets and dashboards write two of them, one behind the other."""
+        """The error envelope; for buckets and dashboards, two of them in a row."""
         first = {"code": "invalid", "message": "Invalid post label map request"}
         second = {"code": "invalid", "message": "label id is required"}
         if self._is_newer:
-            body = "".join(json.dumps(told, indent="\t") for told in (first, second))
+            body = "".join(json.dumps(problem, indent="\t") for problem in (first, second))
         else:
             body = json.dumps(first)
         return Answer(400, body.encode(), JSON, {"X-Platform-Error-Code": "invalid"})
@@ -176,12 +176,12 @@ def readable(caller: Caller, labels: Iterable[Resource]) -> list[Resource]:
 
 
 def shown(labels: Iterable[Resource]) -> list[Resource]:
-    """Labels as answers hold them: without properties when there are none."""
+    """Labels in answers: without properties when there are none."""
     return [label if label["properties"] else _bare(label) for label in labels]
 
 
 def at_creation(state: State, kind: str, id_: str, labels: Sequence[str] | None) -> None:
-    """Attach the labels of a create; ids of no label are skipped."""
+    """Attach the labels of a create; unknown ids are skipped."""
     for label in labels or ():
         if not gojson.id_fault(label) and checked_id(label) in state.labels:
             state.attached[kind, id_].add(checked_id(label))

@@ -1,4 +1,4 @@
-"""Organisations, and the secrets that they hold."""
+"""Organisations and their secrets."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -18,7 +18,7 @@ _KEYS = gojson.struct(secrets=gojson.listing(gojson.text))
 
 
 class Orgs:
-    """Names are unique but for spaces at their ends; deleting one leaves most of what it held behind."""
+    """Names are unique except for spaces at their ends; deleting an organisation leaves most of its resources."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -92,7 +92,7 @@ class Orgs:
 
 
 class Secrets:
-    """Values that go in and never come out."""
+    """Values are written and never returned."""
 
     def __init__(self, state: State) -> None:
         self._state = state

@@ -31,7 +31,7 @@ def is_descending(call: Call) -> bool:
 
 
 def page(items: Sequence[Item], call: Call) -> Sequence[Item]:
-    """The page that *call* asks for by limit and offset. It depends on what is there now, so deletions shift it."""
+    """The page for limit and offset of *call*. Deletions shift it, as it depends on the current list."""
     limit, offset = limit_of(call), max(_whole(call, "offset", 0), 0)
     ordered = items[::-1] if is_descending(call) else items
     return ordered[offset : offset + limit]
@@ -41,8 +41,8 @@ def links(path: str, call: Call, count: int, filters: Mapping[str, str | Sequenc
     """
     ``self``, ``prev`` and ``next`` of a list.
 
-    ``next`` stands there whenever the list has as many items as the limit says, whether anything follows or not. For
-    lists that ignore limit and offset it therefore never ends.
+    ``next`` is present whenever the list has as many items as the limit, even if nothing follows. For lists that
+    ignore limit and offset it therefore never ends.
     """
     limit, offset = limit_of(call), max(_whole(call, "offset", 0), 0)
     found = {"self": _at(path, call, filters, limit, offset)}

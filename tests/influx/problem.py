@@ -24,4 +24,4 @@ class Problem(Exception):
 
 
 HIDDEN_REASON = "An internal error has occurred - check server logs"
-"""What a 500 of the older handlers says instead of its reason."""
+"""The message of a 500 of the older handlers, in place of the reason."""

@@ -1,4 +1,4 @@
-"""Queries of checks and views, with the state of the query builder that the server always fills in."""
+"""Queries of checks and views, with the state of the query builder, which the server always adds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ LEVELS = ("UNKNOWN", "OK", "INFO", "WARN", "CRIT", "ANY")
 
 
 def level(value: Any) -> str:
-    """A level in upper case; words that are none become ``UNKNOWN``."""
+    """A level in upper case; an unknown one becomes ``UNKNOWN``."""
     sent = gojson.text(value).upper()
     return sent if sent in LEVELS else "UNKNOWN"
 

@@ -1,4 +1,4 @@
-"""What arrived at the server, and how many requests it had at once."""
+"""The requests that arrived at the server, and how many were in flight at once."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 def matches(method: str, path: str, methods: str, paths: str) -> bool:
     """
-    Whether a request is one of those meant.
+    Whether a request matches.
 
     Args:
         methods: A method, ``*`` for any, ``write`` for any but GET.
@@ -27,8 +27,8 @@ class Request:
 
     Attributes:
         path: As sent, without its query.
-        status: Of the answer; 0 while there is none, and when the connection was dropped.
-        started: When it arrived, by the clock of the loop; ``ended`` likewise.
+        status: Of the answer; 0 while there is none, and after a dropped connection.
+        started: Time of arrival, by the clock of the loop; ``ended`` likewise.
     """
 
     method: str
@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(slots=True)
 class Records:
-    """What arrived so far."""
+    """The requests so far."""
 
     requests: list[Request] = field(default_factory=list)
     in_flight: int = 0
@@ -51,13 +51,13 @@ class Records:
     _idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def settled(self) -> None:
-        """Return when every request that arrived was carried out or given up, late effects included."""
+        """Return when every request was performed or dropped, late effects included."""
         while self._under_way:
             self._idle.clear()
             await self._idle.wait()
 
     def begin(self) -> None:
-        """A request is there that may have an effect."""
+        """A request arrived that may have an effect."""
         self._under_way += 1
 
     def end(self) -> None:
@@ -76,11 +76,11 @@ class Records:
         return list(self._matching(method, path))
 
     def count(self, method: str = "*", path: str = "*") -> int:
-        """How many of them there are."""
+        """The number of matching requests."""
         return sum(1 for _ in self._matching(method, path))
 
     def clear(self) -> None:
-        """Forget them."""
+        """Forget the requests so far."""
         self.requests.clear()
         self.most_in_flight = self.in_flight
 

@@ -1,12 +1,12 @@
 """
-Replays scenarios of ``scenarios.jsonl``: requests, and what a server answers to them.
+Replays scenarios of ``scenarios.jsonl``: requests, and the expected answers of a server.
 
 One JSON object a line: ``name``, ``about``, ``steps``. A step has ``method``, ``path``, ``query``, ``body`` or ``raw``,
-``headers``, ``token`` (the operator's if absent), ``repeat`` (with ``${i}``; only the status counts), ``save``
+``headers``, ``token`` (the operator's if absent), ``repeat`` (with ``${i}``; only the status is compared), ``save``
 (variables from the answer, by JSON pointer), ``lists`` (pointers of lists to ``set`` or ``count``), ``ignore`` (keys at
-the top of the answer, as pointers), and ``status`` and ``answer``, what comes back. In expected texts ``${name}`` is a
-variable, and ``<id>``, ``<time>``, ``<user>`` stand for any such text. Links and the messages of errors are not
-compared, unless an answer says them.
+the top of the answer, as pointers), and the expected ``status`` and ``answer``. In expected texts ``${name}`` is a
+variable, and ``<id>``, ``<time>``, ``<user>`` stand for any such text. Links and messages of errors are compared only
+if the expected answer has them.
 """
 
 import json
@@ -29,14 +29,14 @@ _PIECE = re.compile(r"\$\{\w+\}|" + "|".join(WILDCARDS))
 
 
 class Replay:
-    """One server, and the variables of the scenario that runs."""
+    """One server, and the variables of the current scenario."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, token: str) -> None:
         self._session, self._url, self._token = session, url, token
         self._variables: dict[str, str] = {}
 
     async def run(self, scenario: Mapping[str, Any]) -> list[str]:
-        """The differences of the first step that has any, in an organisation made for the scenario."""
+        """The differences of the first step that has any, in a new organisation for the scenario."""
         unique = secrets.token_hex(4)
         name = f"org-{unique}"
         _, org = await self._send({"method": "POST", "path": "/api/v2/orgs", "body": {"name": name}})
@@ -91,7 +91,7 @@ class Replay:
             return response.status, {"<text>": text}
 
     def _filled(self, value: Any) -> Any:
-        """The value with its variables; those that are unknown are Flux's own."""
+        """The value with its variables replaced; unknown ones belong to Flux."""
         if isinstance(value, dict):
             return {self._filled(key): self._filled(item) for key, item in value.items()}
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Which handler a method and a path have, and what the server says to those that have none."""
+"""Finds the handler of a method and a path, or the answer of the server if there is none."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class Router:
 
     def find(self, method: str, raw_path: str) -> tuple[Handler, dict[str, str]] | Answer:
         """
-        The handler with its parameters, or the answer where there is none.
+        The handler with its parameters, or the answer if there is none.
 
         A path with an encoded slash is not decoded at all, as in the server.
         """

@@ -1,4 +1,4 @@
-"""Notification rules: each a script made of the rule and its endpoint, whenever the rule is written."""
+"""Notification rules: the script of a rule is made from the rule and its endpoint whenever the rule is written."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -44,11 +44,11 @@ _TYPES: Mapping[str, Mapping[str, gojson.Shape]] = {
 }
 _SHAPE = typed({name: gojson.struct_of({**_BASE, **fields}) for name, fields in _TYPES.items()})
 _LEFT_OUT = ("description", "offset", "sleepUntil", "tagRules", "statusRules", "limit", "limitEvery")
-"""Fields that are not in answers when they are empty."""
+"""Fields that answers leave out when they are empty."""
 
 
 class Rules:
-    """A PUT that is refused changes nothing."""
+    """A refused PUT changes nothing."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -106,14 +106,14 @@ class Rules:
         return nothing()
 
     def _write(self, rule: Resource) -> None:
-        """Store a rule with the script that is made of it now."""
+        """Store a rule with a script made from its current endpoint."""
         script, options = self._script(rule, "internal error")
         rule.pop("labels", None)
         self._rules.all[rule["id"]] = {**rule, "updatedAt": now()}
         self._rules.run(rule, script, options)
 
     def _script(self, rule: Resource, fault: str) -> tuple[str, TaskOptions]:
-        """The script of a rule; *fault* is the code for one that has a fault of syntax."""
+        """The script of a rule; *fault* is the code for a script with a syntax error."""
         endpoint = found_endpoint(self._state, rule["endpointID"])
         if endpoint["type"] != rule["type"] or not rule["status"] or not rule["every"]:
             raise Problem("internal error", HIDDEN_REASON)
@@ -150,7 +150,7 @@ def _check(sent: dict[str, Any]) -> None:
 
 
 def _matching(tags: Mapping[str, str]) -> Callable[[Resource], bool]:
-    """Whether a rule would match a status with these tags."""
+    """Returns whether a rule matches a status with these tags."""
 
     def accepts(rule: Resource) -> bool:
         return not tags or all(_holds(each, tags.get(each["key"])) for each in rule["tagRules"] or ())

@@ -1,4 +1,4 @@
-"""What checks and rules have in common: a hidden task each, and lists that leave out those that lost theirs."""
+"""The common part of checks and rules: a hidden task each, and lists without the ones that lost it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ class Scripted:
         self.all[item["id"]] = item
 
     def task(self, item: Resource) -> Resource:
-        """Its hidden task."""
+        """The hidden task."""
         return self._state.kinds["tasks"][item["taskID"]]
 
     def run(self, item: Resource, script: str, options: TaskOptions) -> None:
@@ -46,7 +46,7 @@ class Scripted:
         self.task(item)["status"] = item["status"]
 
     def found(self, call: Call, action: str) -> Resource:
-        """The resource of the path; once its hidden task is gone there is no way to it."""
+        """The resource of the path; without its hidden task it cannot be reached."""
         id_ = call.id()
         item = self.all.get(id_)
         if item is None:
@@ -57,7 +57,7 @@ class Scripted:
         return item
 
     def check_org(self, call: Call, org: str) -> None:
-        """Whether something may be made in this organisation."""
+        """Raise unless the caller may create resources in this organisation."""
         if not org:
             raise Problem("invalid", "invalid org id for permission: invalid ID")
         call.caller.require("write", self._kind, org)
@@ -65,7 +65,7 @@ class Scripted:
             raise Problem("not found", "organization not found")
 
     def listed(self, call: Call, accepts: Accepts = lambda _: True) -> Answer:
-        """A page; it is cut before what cannot be shown is left out."""
+        """A page; it is cut before hidden items are left out."""
         org, filters = org_filter(self._state, call)
         found = [item for item in self.all.values() if org in {"", item["orgID"]} and accepts(item)]
         items = page(found, call)
@@ -90,7 +90,7 @@ class Scripted:
 
 
 def org_filter(state: State, call: Call) -> tuple[str, dict[str, str | Sequence[str]]]:
-    """The organisation that a list is for, "" for all, and what the links of the list repeat."""
+    """The organisation of a list, "" for all, and the parameters that the links of the list repeat."""
     sent, tags = call.query.get("orgID", ""), [":".join(tag) for tag in tag_filters(call)]
     if sent:
         return checked_id(sent), {"orgID": sent, "tag": tags}
@@ -99,17 +99,17 @@ def org_filter(state: State, call: Call) -> tuple[str, dict[str, str | Sequence[
 
 
 def tag_filters(call: Call) -> list[tuple[str, str]]:
-    """The tags that a list of rules is filtered by; malformed ones are ignored."""
+    """The tags by which a list of rules is filtered; malformed ones are ignored."""
     sent = [tag.partition(":") for tag in call.query.getall("tag", [])]
     return [(key, value) for key, _, value in sent if key and value and ":" not in value]
 
 
 def duration(name: str, empty: str) -> gojson.Shape:
     """
-    A duration that may be absent; it is kept as written.
+    A duration that may be absent; it is stored as it was sent.
 
     Args:
-        empty: What an empty text is: the code of a problem.
+        empty: The code of the problem for an empty text.
     """
 
     def read(value: Any) -> str | None:
@@ -126,7 +126,7 @@ def duration(name: str, empty: str) -> gojson.Shape:
 
 
 def check_offset(every: str | None, offset: str | None) -> None:
-    """An offset has to be shorter than the time between two runs."""
+    """Raise unless the offset is shorter than the time between two runs."""
     if offset and every and (durations.nanoseconds(offset) or 0) >= (durations.nanoseconds(every) or 0):
         raise Problem("invalid", "Offset should not be equal or greater than the interval")
 
@@ -137,7 +137,7 @@ def check_tags(tags: Sequence[Mapping[str, str]] | None) -> None:
 
 
 def checked_change(call: Call, noun: str) -> dict[str, str]:
-    """What a PATCH of a check, endpoint or rule changes; other keys are ignored."""
+    """The changes of a PATCH of a check, endpoint or rule; other keys are ignored."""
     sent = call.read(_CHANGE)
     for key in ("name", "description"):
         if sent[key] == "":

@@ -1,8 +1,8 @@
 """
 The scripts that the server makes of checks and rules.
 
-They hold what the real ones hold, in the same order. The pipeline of a check stands in them as it was sent: the server
-rewrites its times and formats the whole.
+They have the content of the real ones in the same order. The pipeline of a check is included as it was sent; the
+real server rewrites its times and formats it.
 """
 
 import re
@@ -86,9 +86,9 @@ def of_rule(rule: Resource, endpoint: Resource) -> str:
 
 def of_custom_check(check: Resource, text: str) -> str:
     """
-    The script of a custom check, with the id of the check in it, and formatted.
+    The script of a custom check, with the id of the check, and formatted.
 
-    A script whose brackets or texts do not end is returned as it is.
+    A script with unclosed brackets or texts is returned unchanged.
     """
     if not _CHECK.search(text):
         raise Problem("invalid", "Custom flux must have an object called 'check'")

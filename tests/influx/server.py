@@ -30,9 +30,9 @@ class Influx:
     A running stand-in.
 
     Attributes:
-        token: The operator's, which may do everything in every organisation.
-        org: The id of the organisation that the set-up made; ``org_name`` is its name.
-        state: What the server remembers, for looking behind its API.
+        token: The operator's token, which may do everything in every organisation.
+        org: The id of the organisation of the set-up; ``org_name`` is its name.
+        state: The state of the server, for reading it without the API.
     """
 
     url: str
@@ -53,11 +53,11 @@ async def influx(
     tls: SSLContext | None = None,
 ) -> AsyncIterator[Influx]:
     """
-    A stand-in that runs until the context ends. A defect of its own is raised then.
+    A stand-in that runs until the context ends, which raises its own defects.
 
     Args:
         token: The operator's token; a new one if empty.
-        tls: With the certificate of the server; None for plain HTTP.
+        tls: The TLS context with the certificate of the server; None for plain HTTP.
         is_set_up: Whether the set-up was done; if not, token and organisation are empty.
     """
     state = State()

@@ -1,4 +1,4 @@
-"""The first steps of a server: health, and the set-up that makes its first user, organisation, bucket and token."""
+"""The first steps of a server: health, and the set-up that creates the first user, organisation, bucket and token."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -66,7 +66,7 @@ def set_up(state: State, form: Mapping[str, Any]) -> Resource:
     """
     The first user, organisation, bucket and token.
 
-    A retention that is too short is found when user and organisation are there already: the server is of no use then.
+    A retention that is too short is detected after user and organisation are stored: the server is then unusable.
     """
     user = state.new_id()
     state.users[user] = form["username"]

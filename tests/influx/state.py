@@ -1,4 +1,4 @@
-"""All that the server remembers."""
+"""The state of the server."""
 
 import itertools
 import secrets
@@ -29,12 +29,12 @@ LABELLED = (
     "telegrafs",
     "variables",
 )
-"""The kinds that take labels, by their paths."""
+"""The kinds that can have labels, by their paths."""
 
 
 @dataclass(slots=True)
 class Authorization:
-    """A token; its value is told once, in the answer to its creation."""
+    """A token; its value is returned once, in the answer to its creation."""
 
     id: str
     token: str
@@ -49,22 +49,22 @@ class Authorization:
 
 class Names:
     """
-    Which names of a kind are taken, found without looking at every resource.
+    The taken names of a kind, found without a search through all resources.
 
-    Whoever names a resource tells so. Nobody has to tell of deletions and of names given up: an entry counts as long as
-    its resource has that name.
+    Every naming of a resource is recorded. Deletions and released names are not: an entry is valid while its resource
+    has that name.
     """
 
     def __init__(self, resources: Mapping[str, Resource], fold: Callable[[str], str] = str) -> None:
         self._resources, self._fold = resources, fold
         self._ids: dict[tuple[str, str], str] = {}
 
-    def note(self, resource: Resource) -> None:
-        """The resource has its name and organisation from now on."""
+    def record(self, resource: Resource) -> None:
+        """Record the current name and organisation of the resource."""
         self._ids[self._key(resource["orgID"], resource["name"])] = resource["id"]
 
     def are_taken(self, org: str, name: str, own: str = "") -> bool:
-        """Whether another resource than *own* has this name."""
+        """Whether a resource other than *own* has this name."""
         key = self._key(org, name)
         holder = self._resources.get(self._ids.get(key, ""))
         return holder is not None and holder["id"] != own and key == self._key(holder["orgID"], holder["name"])
@@ -81,10 +81,10 @@ class State:
     Attributes:
         kinds: For each labelled kind its resources by id, oldest first.
         views: Names and properties of views by the ids of their dashboards and cells.
-        attached: Ids of labels by kind and id of what they are attached to, whether it exists or not.
-        names: For each kind with unique names which are taken.
+        attached: Ids of labels by kind and id of the labelled resource, whether it exists or not.
+        names: For each kind with unique names, the taken ones.
         secrets: Values by key, for each organisation.
-        erased: System buckets whose data was lost because somebody sent DELETE; a driver never does.
+        erased: System buckets that lost their data because of a DELETE, which no driver sends.
     """
 
     users: dict[str, str] = field(default_factory=dict)
@@ -106,11 +106,11 @@ class State:
         self.names = {**exact, "variables": variables, "labels": Names(self.labels, lowered)}
 
     def new_id(self) -> str:
-        """An id that is larger than all before; no other resource of any kind has it."""
+        """An id that is larger than all before and unique over all kinds."""
         return format(next(self._ids), "016x")
 
     def random_id(self) -> str:
-        """An id as buckets and organisations have."""
+        """An id in the form of buckets and organisations."""
         while True:
             found = secrets.token_hex(8)
             if found not in self.orgs and found not in self.kinds["buckets"]:
@@ -124,7 +124,7 @@ class State:
         return self.orgs[org]["name"] if org in self.orgs else ""
 
     def named_org(self, name: str, code: str = "not found") -> str:
-        """The id of the organisation of this name."""
+        """The id of the organisation with this name."""
         org = self.org_by_name(name)
         if org is None:
             raise Problem(code, f'organization name "{name}" not found')
@@ -134,13 +134,13 @@ class State:
         return (item for item in self.kinds[kind].values() if item["orgID"] == org)
 
     def labels_of(self, kind: str, id_: str) -> list[Resource]:
-        """The labels of a resource, sorted by id. A label that was deleted is attached nowhere."""
+        """The labels of a resource, sorted by id. A deleted label is attached to no resource."""
         attached = self.attached.get((kind, id_), ())
         return [self.labels[label] for label in sorted(attached) if label in self.labels]
 
 
 def public(resource: Resource) -> Resource:
-    """What answers may show of it."""
+    """The part of a resource that answers may show."""
     return {key: value for key, value in resource.items() if not key.startswith("_")}
 
 
@@ -149,15 +149,15 @@ def now() -> str:
 
 
 def whole_second() -> str:
-    """The time as tasks have it."""
+    """The time in the form of tasks."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def lowered(text: str) -> str:
-    """*text* in lower case letter by letter, as the server has it: what stands around a letter does not count."""
+    """*text* in lower case, each letter by itself as in the server, whatever the letters around it."""
     return "".join(map(str.lower, text))
 
 
 def trimmed(text: str) -> str:
-    """*text* without white space at its ends; for the server, the separators from U+001C to U+001F are none."""
+    """*text* without white space at its ends; as in the server, U+001C to U+001F are not white space."""
     return text.strip(_BLANKS)

@@ -1,4 +1,4 @@
-"""``option task`` of a script: what it may hold, and how a PATCH writes into it."""
+"""``option task`` of a script: its allowed content, and how a PATCH writes into it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ _CRON_PART = re.compile(r"(?:\*|\?|(\d+)(?:-(\d+))?)(?:/(\d+))?")
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
     """
-    What the server reads from ``option task``.
+    The values that the server reads from ``option task``.
 
     Attributes:
-        every: As written, "" when there is a ``cron``.
+        every: As in the script, "" when there is a ``cron``.
         offset: In seconds.
     """
 
@@ -34,7 +34,7 @@ def task_options(script: str) -> TaskOptions:
     The options of a script.
 
     Raises:
-        flux.FluxError: The script has a fault of syntax.
+        flux.FluxError: The script has a syntax error.
     """
     found = flux.properties(_record(script))
     if "name" not in found:

@@ -1,4 +1,4 @@
-"""Tasks: scripts that are stored as they are, and read only for their options."""
+"""Tasks: scripts that are stored unchanged, and parsed only for their options."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ _CHANGE = gojson.struct(
 
 
 class Tasks:
-    """A missing permission shows as 500, or as 404 for a read; only the message tells it from other causes."""
+    """A missing permission is answered with 500, or 404 for a read; only the message distinguishes it."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -72,7 +72,7 @@ class Tasks:
         if not org and not user:
             user = call.caller.user
         name, status = call.query.get("name", ""), call.query.get("status", "")
-        status = status if status in {"active", "inactive"} else ""  # Other words are no filter.
+        status = status if status in {"active", "inactive"} else ""  # Other values are no filter.
         found = [
             task
             for id_, task in self._all.items()
@@ -140,7 +140,7 @@ class Tasks:
 def add_task(
     state: State, org: str, owner: str, script: str, options: TaskOptions, status: str, type_: str = "system"
 ) -> Resource:
-    """A new task. One whose type is not ``system`` is hidden from lists."""
+    """A new task. A task whose type is not ``system`` is left out of lists."""
     id_, time = state.new_id(), whole_second()
     task: Resource = {
         "id": id_,
@@ -160,7 +160,7 @@ def add_task(
 
 
 def write_script(task: Resource, script: str, options: TaskOptions) -> None:
-    """Give a task its script, with what is read from it."""
+    """Store the script of a task, and the values read from it."""
     task |= {"flux": script, "name": options.name, "every": options.every, "cron": options.cron}
     task["offset"] = durations.normal(options.offset)
 
@@ -189,7 +189,7 @@ def _limit(call: Call) -> int:
 
 
 def _links(call: Call, limit: int, org: str, found: Sequence[Resource]) -> dict[str, str]:
-    """``next`` forgets the filters by name, status and type."""
+    """``next`` lacks the filters by name, status and type."""
     query = {"limit": str(limit)}
     if call.query.get("org") and not call.query.get("orgID"):
         query["org"] = call.query["org"]

@@ -1,4 +1,4 @@
-"""Telegraf configurations: TOML that is stored as it is, and read in several forms."""
+"""Telegraf configurations: TOML that is stored unchanged, and returned in several forms."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from tests.influx.state import Resource, State
 PATH = "/api/v2/telegrafs"
 
 FORMS = ("application/toml", "application/json", "application/octet-stream")
-"""What a read can answer, the first unless the client prefers another."""
+"""The forms of an answer to a read; the first unless the client prefers another."""
 
 _FIELDS = {
     "name": gojson.text,
@@ -27,7 +27,7 @@ _CHANGE = gojson.struct_of(_FIELDS)
 
 
 class Telegrafs:
-    """A PUT replaces all but the organisation."""
+    """A PUT replaces everything except the organisation."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -53,7 +53,7 @@ class Telegrafs:
         return answer(201, self._shown(self._all[id_]))
 
     def _list(self, call: Call) -> Answer:
-        org = call.query_id("orgID")  # The name of an organisation is not looked at.
+        org = call.query_id("orgID")  # The name of an organisation is ignored.
         listed = [
             self._shown(telegraf)
             for telegraf in self._all.values()
@@ -98,7 +98,7 @@ class Telegrafs:
 
 
 def preferred(accept: str) -> str:
-    """The form that the header asks for: the best weight wins, then the exact name, then the order of the forms."""
+    """The form that the header prefers: by weight, then by exact name, then by the order of the forms."""
     best, found = (0.0, 0), FORMS[0]
     for form in FORMS:
         for part in accept.split(","):
@@ -118,7 +118,7 @@ def _weight(text: str) -> float:
 
 
 def _content(sent: Mapping[str, Any]) -> Resource:
-    """What is stored. Metadata that are not sent are made from the configuration, which then has to be TOML."""
+    """The stored content. Missing metadata is made from the configuration, which then has to be TOML."""
     metadata = sent["metadata"] or {"buckets": _buckets(sent["config"])}
     return {"name": sent["name"], "description": sent["description"], "config": sent["config"], "metadata": metadata}
 

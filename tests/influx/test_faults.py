@@ -1,4 +1,4 @@
-"""The switches of the stand-in: what a real server does not do when a test wants it."""
+"""The faults of the stand-in, which a real server does not produce on demand."""
 
 import asyncio
 import ssl
@@ -35,7 +35,7 @@ class Client:
         return (await self.send("POST", LABELS, {"orgID": self.server.org, "name": name}))[0]
 
     def labels(self) -> set[str]:
-        """The labels that the server has, without asking it."""
+        """The labels in the state of the server, without a request."""
         return {label["name"] for label in self.server.state.labels.values()}
 
 
@@ -54,7 +54,7 @@ async def client() -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_refused_request_says_when_to_come_again_and_has_no_effect(client: Client, status: int) -> None:
+async def test_a_refused_request_has_a_retry_after_and_no_effect(client: Client, status: int) -> None:
     client.server.faults.add(faults.refused(status, retry_after="7"), "POST", LABELS)
     async with client.session.post(client.server.url + LABELS, json={}) as response:
         assert (response.status, response.headers["Retry-After"]) == (status, "7")
@@ -76,7 +76,7 @@ async def test_an_unanswered_request_has_its_effect(client: Client) -> None:
     assert client.labels() == {"a"}
 
 
-async def test_a_late_effect_happens_once_the_event_is_set(client: Client) -> None:
+async def test_a_late_effect_occurs_when_the_event_is_set(client: Client) -> None:
     released = asyncio.Event()
     client.server.faults.add(faults.late(released), "POST", LABELS)
     with pytest.raises(aiohttp.ClientError):
@@ -98,7 +98,7 @@ async def test_a_slow_request_has_its_effect_before_its_answer(client: Client) -
     assert await waiting == 201
 
 
-async def test_a_stuck_request_has_its_effect_after_the_client_gave_up(client: Client) -> None:
+async def test_a_stuck_request_has_its_effect_after_the_client_stopped_waiting(client: Client) -> None:
     released, arrived = asyncio.Event(), asyncio.Event()
     client.server.faults.add(faults.stuck(released, arrived), "POST", LABELS)
     waiting = asyncio.create_task(client.make_label("a"))
@@ -123,13 +123,13 @@ async def test_a_failure_after_the_effect(client: Client) -> None:
     assert client.labels() == {"a"}
 
 
-async def test_faults_happen_to_the_nth_matching_request(client: Client) -> None:
+async def test_a_fault_applies_to_the_nth_matching_request(client: Client) -> None:
     client.server.faults.add(faults.refused(503), "write", nth=2, times=2)
     await client.send("GET", LABELS)
     assert [await client.make_label(name) for name in "abcd"] == [201, 503, 503, 201]
 
 
-async def test_a_fault_can_happen_for_good(client: Client) -> None:
+async def test_a_fault_can_apply_to_all_further_requests(client: Client) -> None:
     client.server.faults.add(faults.refused(503), path="/api/v2/*", times=None)
     assert [await client.make_label(name) for name in "abc"] == [503, 503, 503]
     client.server.faults.clear()
@@ -157,10 +157,10 @@ async def test_runs_as_a_process_of_its_own() -> None:
     process = await asyncio.create_subprocess_exec(*arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None
-        told = dict([(await process.stdout.readline()).decode().split()[:2] for _ in range(3)])
+        printed = dict([(await process.stdout.readline()).decode().split()[:2] for _ in range(3)])
         async with (
-            aiohttp.ClientSession(headers={"Authorization": f"Token {told['token']}"}) as session,
-            session.get(f"{told['url']}/api/v2/orgs/{told['org']}") as response,
+            aiohttp.ClientSession(headers={"Authorization": f"Token {printed['token']}"}) as session,
+            session.get(f"{printed['url']}/api/v2/orgs/{printed['org']}") as response,
         ):
             assert response.status == 200
     finally:

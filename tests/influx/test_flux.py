@@ -1,4 +1,4 @@
-"""As much of Flux as the stand-in judges."""
+"""The part of Flux that the stand-in checks."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_takes_scripts_of_any_kind(script: str) -> None:
 @pytest.mark.parametrize(
     "script", ["from(", "from)", "x = [1}", '"', '"${', '"${}"', "x = 1 +", "f(a: 1 +)", "x = 'a'"]
 )
-def test_finds_what_no_script_can_have(script: str) -> None:
+def test_finds_errors_of_syntax(script: str) -> None:
     with pytest.raises(flux.FluxError):
         flux.tokens(script)
 
@@ -75,7 +75,7 @@ def test_writes_options_into_a_script() -> None:
     )
 
 
-def test_formats_what_stands_between_statements_and_pipes() -> None:
+def test_formats_white_space_between_statements_and_pipes() -> None:
     script = (
         '// first\nimport "a"\nimport "b"\noption task = {name: "x",\n  every: 1h,\n}\nf = (r) =>\n  r.x\n'
         f'from(bucket: "{"b" * 60}")\n|> range(start: -task.every) |> filter(fn: f)\n// kept\nx = 1 // too'

@@ -1,4 +1,4 @@
-"""The stand-in knows nothing of what it tests."""
+"""The stand-in is independent of the driver that it tests."""
 
 import ast
 import sys
@@ -12,7 +12,7 @@ FILES = sorted(Path(__file__).parent.glob("*.py"))
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_imports_nothing_of_the_services(file: Path) -> None:
-    """An error that it shared with the driver would not be found."""
+    """A shared error would not be found."""
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
     imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]

@@ -23,7 +23,7 @@ LEFT_OUT = {
     "notificationRules/endpoint-changed",
     "notificationRules/hidden-script",
 }
-"""Scenarios that show scripts as the server formats them. The stand-in's have the same content in another form."""
+"""Scenarios with scripts as the server formats them. Those of the stand-in have the same content in another form."""
 
 
 def _compare() -> ModuleType:

@@ -1,4 +1,4 @@
-"""Conversations of our own, for checkouts that have no recordings beside them. They follow the API's specification."""
+"""Conversations for checkouts without recordings. They follow the specification of the API."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Variables: names unique without regard to case, and a PUT that stores whatever it is given."""
+"""Variables: names that are unique without case, and a PUT that stores any value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ _CHANGE = gojson.struct(
 
 
 class Variables:
-    """A variable of an organisation that a PUT changed is in the lists of both."""
+    """A variable whose organisation was changed by a PUT is listed in both."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -57,7 +57,7 @@ class Variables:
             raise Problem("conflict", f"variable is not unique for key {sent['orgID']}{sent['name'].lower()}")
         id_, time = self._state.new_id(), now()
         self._all[id_] = {"id": id_, **sent, "createdAt": time, "updatedAt": time, "_orgs": {sent["orgID"]}}
-        self._names.note(self._all[id_])
+        self._names.record(self._all[id_])
         return answer(201, self._shown(self._all[id_]))
 
     def _list(self, call: Call) -> Answer:
@@ -70,7 +70,7 @@ class Variables:
             org = known["id"]
         found = [variable for variable in self._all.values() if not org or org in variable["_orgs"]]
         items = page(found, call)
-        items = found if org else items  # Limit and offset are checked, but not heeded once there is an organisation.
+        items = found if org else items  # Limit and offset are checked, but ignored with an organisation.
         listed = [
             self._shown(variable)
             for variable in items
@@ -92,7 +92,7 @@ class Variables:
         self._check_free(variable, name)
         variable |= {key: value for key, value in sent.items() if value or (key == "selected" and value is not None)}
         variable |= {"name": name, "updatedAt": now()}
-        self._names.note(variable)
+        self._names.record(variable)
         return answer(200, self._shown(variable))
 
     def _replace(self, call: Call) -> Answer:
@@ -104,7 +104,7 @@ class Variables:
         self._check_free(variable, sent["name"])
         variable |= sent
         variable["_orgs"].add(sent["orgID"])
-        self._names.note(variable)
+        self._names.record(variable)
         return answer(200, self._shown(variable))
 
     def _delete(self, call: Call) -> Answer:
@@ -132,7 +132,7 @@ class Variables:
 
 
 def _check(sent: Mapping[str, Any]) -> None:
-    """What creates and PUTs refuse, and PATCHes do not."""
+    """Checks of creates and PUTs, but not of PATCHes."""
     name = sent["name"]
     if not name:
         raise Problem("invalid", "missing variable name")
@@ -146,7 +146,7 @@ def _check(sent: Mapping[str, Any]) -> None:
 
 
 def _check_arguments(arguments: dict[str, Any]) -> None:
-    """Refuse arguments of no known form; sort the keys of maps."""
+    """Refuse arguments of an unknown form; sort the keys of maps."""
     type_, values = arguments["type"], arguments["values"]
     if type_ == "constant":
         if not isinstance(values, list):

@@ -1,4 +1,4 @@
-"""What views hold: the fields of each chart type, decoded into fixed types with their zero values."""
+"""Views: the fields of each chart type, decoded into fixed types with their zero values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from tests.influx.queries import QUERY
 Fields = Mapping[str, gojson.Shape]
 
 EMPTY = {"shape": "empty"}
-"""The properties of a view that nobody has written."""
+"""The properties of a view that was never written."""
 
 
 def left_out_when_zero(shape: gojson.Shape, names: Iterable[str] | None = None) -> gojson.Shape:
-    """An object without those of its fields that are zero: all of them, or these."""
+    """An object without its zero fields: all of them, or only these."""
     checked = None if names is None else frozenset(names)
 
     def read(value: Any) -> Any:
@@ -205,7 +205,7 @@ TYPES: Mapping[str, Fields] = {
         )
     },
 }
-"""The fields of each chart type, but for ``shape`` and ``type``."""
+"""The fields of each chart type, without ``shape`` and ``type``."""
 
 _READ = {
     name: left_out_when_zero(
@@ -219,7 +219,7 @@ _HOLDER = gojson.struct(properties=gojson.anything)
 
 def decoded(value: Any) -> dict[str, Any] | None:
     """
-    The properties of a view as the server stores them, None for a type that it does not know.
+    The properties of a view as the server stores them; None for an unknown type.
 
     Raises:
         gojson.BadJson: The shape is unknown, or a field has the wrong type.
@@ -235,9 +235,9 @@ def decoded(value: Any) -> dict[str, Any] | None:
 
 def nested(value: Any) -> dict[str, Any]:
     """
-    The properties in a cell of a dashboard's body.
+    The properties in a cell of the body of a dashboard.
 
-    They are looked for one level deeper than reads show them, and what cannot be decoded is an empty view.
+    They are expected one level deeper than in reads; if they cannot be decoded, the view is empty.
     """
     try:
         inner = _HOLDER(value)["properties"]

@@ -1,4 +1,4 @@
-"""How the tests evaluate programs."""
+"""Evaluates programs for tests."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from services.jsonnet.evaluation import Limits, evaluate
 from services.jsonnet.evaluators import Evaluator
 
 LIMITS = Limits(bytes=100_000, memory=96 * 1024 * 1024, seconds=20)
-"""Little memory, so that what would take all of it is soon over; more time than even a busy machine needs."""
+"""Little memory, so that programs soon exhaust it; more time than even a busy machine needs."""
 
 each_evaluator = pytest.mark.parametrize("evaluator", list(Evaluator), ids=lambda evaluator: evaluator.value)
 each_choice = pytest.mark.parametrize(
@@ -21,6 +21,6 @@ each_choice = pytest.mark.parametrize(
 async def result(
     text: str, evaluator: Evaluator | None = None, folder: Path | None = None, limits: Limits = LIMITS
 ) -> Any:
-    """The tree that a program comes to."""
-    # Packages in JSON have floats only (packages.md 1.3); evaluators write whole ones in one way or the other.
+    """The result of a program, as a tree."""
+    # Packages in JSON have only floats (packages.md 1.3); the evaluators write whole ones differently.
     return json.loads(await evaluate(text, "a.jsonnet", folder, limits, evaluator), parse_int=float)

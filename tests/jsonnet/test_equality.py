@@ -1,4 +1,4 @@
-"""Both evaluators give the same package."""
+"""Both evaluators return the same package."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.jsonnet"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
-async def test_both_evaluators_give_the_same(program: Path) -> None:
+async def test_both_evaluators_return_the_same(program: Path) -> None:
     text = program.read_text()
     by_reference = await result(text, Evaluator.JSONNET, program.parent)
     assert await result(text, Evaluator.RJSONNET, program.parent) == by_reference
 
 
-def test_the_fast_evaluator_is_preferred_when_it_is_there() -> None:
+def test_the_fast_evaluator_is_preferred_when_it_is_installed() -> None:
     assert preferred() is Evaluator.RJSONNET

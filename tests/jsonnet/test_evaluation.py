@@ -1,4 +1,4 @@
-"""Programs that work, programs with errors, and programs that would eat the machine."""
+"""Valid programs, programs with errors, and programs that exceed a limit."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ from services.jsonnet.evaluators import Evaluator
 from tests.jsonnet.evaluating import LIMITS, each_choice, each_evaluator, result
 
 ENDLESS = "local f(x) = f(x + 1) tailstrict; [f(1)]"
-"""The reference evaluator runs it for ever; the other one dies of it."""
+"""The reference evaluator runs it without end; the other one crashes."""
 
 
 @each_choice
-async def test_a_program_gives_json_without_line_breaks(evaluator: Evaluator | None) -> None:
+async def test_a_result_is_json_without_line_breaks(evaluator: Evaluator | None) -> None:
     text = await evaluate('[{a: "é\\n  \\t\\"😀", b: [], c: {}, d: null}, 1.5]', "a.jsonnet", evaluator=evaluator)
     assert "\n" not in text
     assert await result(text) == [{"a": 'é\n  \t"😀', "b": [], "c": {}, "d": None}, 1.5]
@@ -38,15 +38,15 @@ FAULTS = {
     "a repeated field": ("[{a: 1,\n a: 2}]", 2, 2, "a"),
     "an external variable": ('[std.extVar("HOME")]', 1, 2, "HOME"),
     "a function": ("[function(x) x]", 1, 2, "function"),
-    "endless recursion": ("local f(x) = 1 + f(x + 1);\n[f(1)]", 1, 18, "more than 500 calls inside each other"),
-    "a value in itself": ("local a = {b: a};\n[a]", 1, 15, "more than 500 calls inside each other"),
+    "endless recursion": ("local f(x) = 1 + f(x + 1);\n[f(1)]", 1, 18, "more than 500 nested calls"),
+    "a value in itself": ("local a = {b: a};\n[a]", 1, 15, "more than 500 nested calls"),
     "what is in no file": ('[std.parseJson("[")]', 1, 2, "pars"),
     "a NUL": ('["\0"', 0, 0, ""),
 }
 
 
 @pytest.mark.parametrize("case", FAULTS)
-async def test_an_error_is_told_in_one_sentence_at_its_place(case: str) -> None:
+async def test_an_error_is_one_sentence_with_its_position(case: str) -> None:
     text, line, column, problem = FAULTS[case]
     with pytest.raises(SourceUndecodable) as caught:
         await result(text, Evaluator.JSONNET)
@@ -57,7 +57,7 @@ async def test_an_error_is_told_in_one_sentence_at_its_place(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in FAULTS if case != "a NUL"])
-async def test_the_fast_evaluator_tells_no_wrong_place(case: str) -> None:
+async def test_the_fast_evaluator_reports_no_wrong_position(case: str) -> None:
     text, line, *_ = FAULTS[case]
     with pytest.raises(SourceUndecodable) as caught:
         await result(text, Evaluator.RJSONNET)
@@ -66,7 +66,7 @@ async def test_the_fast_evaluator_tells_no_wrong_place(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["a missing field", "wrong types", "after other characters than ASCII"])
-async def test_an_error_that_the_fast_evaluator_finds_is_told_at_its_place(case: str) -> None:
+async def test_an_error_of_the_fast_evaluator_has_its_position(case: str) -> None:
     text, line, column, _ = FAULTS[case]
     with pytest.raises(SourceUndecodable) as caught:
         await result(text)
@@ -74,7 +74,7 @@ async def test_an_error_that_the_fast_evaluator_finds_is_told_at_its_place(case:
 
 
 @each_evaluator
-async def test_an_error_that_looks_like_a_trace_is_told(evaluator: Evaluator) -> None:
+async def test_an_error_that_looks_like_a_trace_is_reported(evaluator: Evaluator) -> None:
     number = "9" * 5000
     with pytest.raises(SourceUndecodable, match=r"a\.jsonnet:.*no"):
         await result(f'[error "no\\n\\tmain:{number}:1\\t\\n    main:{number}:1: b"]', evaluator)
@@ -89,27 +89,27 @@ def _assert_plain(error: PkgerError) -> None:
 
 
 BOMBS = {
-    "a literal of 6,000 levels": ("[" * 6000 + "]" * 6000, "inside each other|too deeply"),
-    "objects of 6,000 levels": ("{a: " * 6000 + "1" + "}" * 6000, "inside each other|too deeply"),
-    "6,000 locals": ("[" + "local a = 1; " * 6000 + "1]", "inside each other|too deeply"),
+    "a literal of 6,000 levels": ("[" * 6000 + "]" * 6000, "nested|too deeply"),
+    "objects of 6,000 levels": ("{a: " * 6000 + "1" + "}" * 6000, "nested|too deeply"),
+    "6,000 locals": ("[" + "local a = 1; " * 6000 + "1]", "nested|too deeply"),
     "50,000 sums": ("[" + "+".join(["1"] * 50_000) + "]", "too deeply"),
-    "a value of 6,000 levels": ("std.foldl(function(a, i) [a], std.range(1, 6000), [])", "inside each other|bytes of"),
+    "a value of 6,000 levels": ("std.foldl(function(a, i) [a], std.range(1, 6000), [])", "nested|bytes of"),
     "a text that doubles": (
         'local f(s, n) = if n == 0 then s else f(s + s, n - 1) tailstrict; [f("xxxx", 40)]',
         "bytes of memory for evaluation of 100,663,296",
     ),
     "a list of a thousand million": ("std.range(1, 1e9)", "bytes of memory for evaluation"),
     "a text of eight thousand million": ('[std.repeat("abcdefgh", 1e9)]', "bytes of memory for evaluation"),
-    "a list in itself": ("local a = [a]; a", "inside each other|bytes of memory"),
+    "a list in itself": ("local a = [a]; a", "nested|bytes of memory"),
     "a result that is too long": ('[std.repeat("abcdefgh", 2e4)]', "bytes of evaluated JSON of 100,000"),
 }
 
 
 @each_choice
 @pytest.mark.parametrize("case", BOMBS)
-async def test_a_program_that_asks_for_too_much_is_told_so(case: str, evaluator: Evaluator | None) -> None:
-    text, told = BOMBS[case]
-    with pytest.raises((SourceTooLarge, SourceUndecodable), match=told) as caught:
+async def test_a_program_that_exceeds_a_limit_is_an_error(case: str, evaluator: Evaluator | None) -> None:
+    text, problem = BOMBS[case]
+    with pytest.raises((SourceTooLarge, SourceUndecodable), match=problem) as caught:
         await result(text, evaluator)
     _assert_plain(caught.value)
 
@@ -122,22 +122,22 @@ async def test_a_program_that_asks_for_too_much_is_told_so(case: str, evaluator:
         (None, ENDLESS),
     ],
 )
-async def test_a_program_without_an_end_is_ended(evaluator: Evaluator | None, text: str) -> None:
-    with pytest.raises(SourceTooLarge, match=r"a\.jsonnet: more than the allowed seconds of evaluation of 1"):
+async def test_an_endless_program_is_ended(evaluator: Evaluator | None, text: str) -> None:
+    with pytest.raises(SourceTooLarge, match=r"a\.jsonnet: exceeds the limit for seconds of evaluation of 1"):
         await result(text, evaluator, limits=replace(LIMITS, seconds=0.4))
 
 
-async def test_an_error_is_told_even_if_there_is_no_time_to_find_its_place() -> None:
-    """Only the fast evaluator objects to the first value; the other one never gets over the second."""
+async def test_an_error_is_reported_even_without_time_to_find_its_position() -> None:
+    """Only the fast evaluator rejects the first value; the other one does not finish the second."""
     with pytest.raises(SourceUndecodable, match="thisFile"):
         await result(ENDLESS.replace("[", "[std.thisFile, "), limits=replace(LIMITS, seconds=1))
 
 
-async def test_what_only_the_reference_knows_is_evaluated() -> None:
+async def test_a_program_that_only_the_reference_supports_is_evaluated() -> None:
     assert await result("[std.thisFile]") == ["main"]
 
 
-async def test_the_caller_is_there_for_others_meanwhile() -> None:
+async def test_an_evaluation_does_not_block_the_caller() -> None:
     ended = await asyncio.gather(
         result(BOMBS["a text that doubles"][0]),
         result("[1]"),
@@ -161,7 +161,7 @@ async def test_a_cancelled_call_leaves_no_process() -> None:
 
 
 def _children() -> list[str]:
-    """Processes that evaluate for this one."""
+    """The child processes that evaluate for this one."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -173,7 +173,7 @@ def _children() -> list[str]:
     return found
 
 
-async def test_what_a_program_traces_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_traces_of_a_program_are_dropped(capfd: pytest.CaptureFixture[str]) -> None:
     loud = "[std.foldl(function(a, i) std.trace(std.repeat('x', 1000), a + i), std.range(1, 1000), 0)]"
     assert await result(loud) == [500500]
     assert capfd.readouterr() == ("", "")

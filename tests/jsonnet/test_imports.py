@@ -1,4 +1,4 @@
-"""A program reads regular files in its own folder, or nothing at all."""
+"""A program reads regular files in its own folder, or none."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tests.jsonnet.evaluating import each_choice, each_evaluator, result
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A package's folder, with something secret beside it."""
+    """The folder of a package, with a secret file beside it."""
     (tmp_path / "secret.txt").write_text("secret")
     folder = tmp_path / "package"
     (folder / "lib").mkdir(parents=True)
@@ -34,7 +34,7 @@ async def test_files_of_the_package_are_imported(evaluator: Evaluator | None, fo
 
 @each_evaluator
 @pytest.mark.parametrize(
-    ("word", "path"),
+    ("keyword", "path"),
     [
         ("import", "a.libsonnet"),
         ("importstr", "/etc/passwd"),
@@ -42,16 +42,15 @@ async def test_files_of_the_package_are_imported(evaluator: Evaluator | None, fo
         ("importstr", "../secret.txt"),
     ],
 )
-async def test_without_a_folder_nothing_is_imported(word: str, path: str, evaluator: Evaluator) -> None:
+async def test_without_a_folder_nothing_is_imported(keyword: str, path: str, evaluator: Evaluator) -> None:
     with pytest.raises(SourceUndecodable) as caught:
-        await result(f'[{word} "{path}"]', evaluator)
+        await result(f'[{keyword} "{path}"]', evaluator)
     assert (
-        caught.value.metadata["problem"]
-        == f'cannot import "{path}": a program that is sent or fetched can import nothing'
+        caught.value.metadata["problem"] == f'cannot import "{path}": only a program in a local file can import files'
     )
 
 
-async def test_a_refused_import_is_told_at_its_place() -> None:
+async def test_a_refused_import_has_its_position() -> None:
     with pytest.raises(SourceUndecodable, match=r"a\.jsonnet:2:2: cannot import"):
         await result('[\n importstr "/etc/passwd"]')
 
@@ -61,28 +60,28 @@ def _link(target: str) -> Callable[[Path], object]:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str, str]] = {
-    "an absolute path": (lambda folder: None, "/etc/passwd", "as seen from the file"),
-    "an absolute path into the folder": (lambda folder: None, "{folder}/note", "as seen from the file"),
+    "an absolute path": (lambda folder: None, "/etc/passwd", "relative to the importing file"),
+    "an absolute path into the folder": (lambda folder: None, "{folder}/note", "relative to the importing file"),
     "a path out": (lambda folder: None, "../secret.txt", "not in the folder of the package"),
     "a path out and in": (lambda folder: None, "../package/../secret.txt", "not in the folder of the package"),
     "a link out": (_link("../secret.txt"), "file", "not in the folder of the package"),
     "a link out by its folder": (_link(".."), "file/secret.txt", "not in the folder of the package"),
     "a link to a device": (_link("/dev/zero"), "file", "not in the folder of the package"),
     "a folder": (lambda folder: None, "lib", "directory"),
-    "a pipe": (lambda folder: os.mkfifo(folder / "file"), "file", "no regular file"),
+    "a pipe": (lambda folder: os.mkfifo(folder / "file"), "file", "not a regular file"),
     "nothing": (lambda folder: None, "missing", "No such file"),
     "no name": (lambda folder: None, "", "directory"),
-    "bytes": (lambda folder: (folder / "file").write_bytes(b"\xff\xfe"), "file", "no UTF-8 text"),
+    "bytes": (lambda folder: (folder / "file").write_bytes(b"\xff\xfe"), "file", "not UTF-8 text"),
     "much": (lambda folder: (folder / "file").write_text("x" * 100_001), "file", "too large"),
 }
 
 
 @each_evaluator
 @pytest.mark.parametrize("case", REFUSED)
-async def test_nothing_but_files_of_the_package_is_imported(case: str, evaluator: Evaluator, folder: Path) -> None:
-    make, path, told = REFUSED[case]
+async def test_only_files_of_the_package_are_imported(case: str, evaluator: Evaluator, folder: Path) -> None:
+    make, path, problem = REFUSED[case]
     make(folder)
-    with pytest.raises(SourceUndecodable, match=told) as caught:
+    with pytest.raises(SourceUndecodable, match=problem) as caught:
         await result(f'[importstr "{path.format(folder=folder)}"]', evaluator, folder)
     assert "secret\n" not in str(caught.value)
     assert str(folder.parent) not in caught.value.metadata["problem"].replace(path.format(folder=folder), "")

@@ -124,7 +124,7 @@ def test_two_objects_cannot_have_one_resource() -> None:
 
 
 def test_two_new_objects_cannot_have_names_that_the_platform_holds_equal() -> None:
-    with pytest.raises(NameTaken, match="wants the name 'FLEET', which Label 'a' of the same package"):
+    with pytest.raises(NameTaken, match="cannot have the name 'FLEET': Label 'a' of the same package"):
         World().plan(an_object("Label", "a", name="fleet"), an_object("Label", "b", name="FLEET"))
 
 
@@ -135,8 +135,8 @@ def test_names_that_the_platform_takes_for_one_are_refused_and_both_objects_name
     with pytest.raises(NameTaken) as caught:
         World().plan(an_object(kind, "a", name=first), an_object(kind, "b", name=second))
     assert str(caught.value) == (
-        f"{kind} 'b' wants the name {second!r}, which {kind} 'a' of the same package (as {first!r}) has."
-        " The platform takes the two names for one: rename one of the two objects."
+        f"{kind} 'b' cannot have the name {second!r}: {kind} 'a' of the same package (as {first!r}) has it."
+        " The platform treats the two names as equal: rename one of the two objects."
     )
 
 
@@ -159,9 +159,9 @@ def test_an_object_whose_name_several_resources_have_is_refused_and_all_are_name
     with pytest.raises(NameTaken) as caught:
         world.plan(an_object(kind, "x", name=first))
     assert str(caught.value) == (
-        f"{kind} 'x' wants the name {first!r}, which each of {kind} resource {'0' * 16} on the platform and {kind}"
-        f" resource {'1' * 16} on the platform (as {second!r}) has. Only one can have it: rename or delete the others,"
-        " in the stack that owns them or on the platform."
+        f"{kind} 'x' cannot have the name {first!r}: each of {kind} resource {'0' * 16} on the platform and {kind}"
+        f" resource {'1' * 16} on the platform (as {second!r}) has it. Only one can have it: rename or delete the"
+        " others, in the stack that owns them or on the platform."
     )
 
 
@@ -232,13 +232,13 @@ def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is
 def test_a_rename_to_a_name_that_this_very_plan_removes_is_refused() -> None:
     world = World()
     world.apply(an_object("Variable", "a", name="x"), an_object("Variable", "b", name="y"))
-    with pytest.raises(NameTaken, match=r"Variable 'b' has\. It is removed only after that"):
+    with pytest.raises(NameTaken, match=r"Variable 'b' has it\. Variable 'b' is removed later in this plan"):
         world.plan(an_object("Variable", "a", name="y"))
 
 
 def test_a_kind_that_the_platform_has_not_is_refused() -> None:
     kinds = {kind: traits for kind, traits in EMBEDDED.kinds.items() if kind != "Telegraf"}
-    with pytest.raises(KindUnsupported, match="no kind 'Telegraf'"):
+    with pytest.raises(KindUnsupported, match="not support kind 'Telegraf'"):
         World(platform=replace(EMBEDDED, kinds=kinds)).plan(an_object("Telegraf", "t"))
 
 
@@ -246,7 +246,7 @@ def test_a_kind_that_the_platform_has_not_is_refused() -> None:
     ("kind", "other"), [("CheckDeadman", "CheckThreshold"), ("NotificationEndpointHTTP", "NotificationEndpointSlack")]
 )
 def test_two_objects_of_one_family_cannot_have_one_name(kind: str, other: str) -> None:
-    with pytest.raises(NameTaken, match=f"which {kind} 'a' of the same package has"):
+    with pytest.raises(NameTaken, match=f"{kind} 'a' of the same package has it"):
         World().plan(an_object(kind, "a", name="same"), an_object(other, "b", name="same"))
 
 

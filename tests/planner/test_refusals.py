@@ -85,7 +85,7 @@ def test_of_several_faults_of_a_request_the_first_check_decides(
 
 
 def test_a_kind_that_the_platform_lacks_is_refused_before_anything_is_listed() -> None:
-    with pytest.raises(KindUnsupported, match="no kind 'NotificationEndpointSlack'"):
+    with pytest.raises(KindUnsupported, match="not support kind 'NotificationEndpointSlack'"):
         run_checks(Asked(Desired(Package((ENDPOINT,))), RECORD, WITHOUT_ENDPOINTS))
 
 
@@ -110,5 +110,5 @@ def test_an_empty_package_takes_all_only_where_that_is_allowed() -> None:
         if is_allowed:
             run_checks(matched)
         else:
-            with pytest.raises(PackageEmpty, match="all 1 resources of stack 's' would go"):
+            with pytest.raises(PackageEmpty, match="all 1 resources of stack 's' would be removed"):
                 run_checks(matched)

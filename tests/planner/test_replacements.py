@@ -46,7 +46,7 @@ def test_what_no_stack_owns_is_replaced_only_if_the_caller_allows_it(record: Sta
         world.plan(a_bucket("explicit"))
     assert str(caught.value) == (
         "Bucket 'b' is on the platform already, no stack owns it, and it will be deleted, with its data, and created"
-        " anew, as schemaType cannot change; set allow_replace to apply it all the same"
+        " anew, as schemaType cannot change; set allow_replace to apply it anyway"
     )
     assert caught.value.metadata == {"objects": "Bucket/b", "count": "1"}
     plan = world.plan(a_bucket("explicit"), allow_replace=True)
@@ -250,7 +250,7 @@ def test_what_replaces_a_resource_may_take_the_name_that_another_one_gives_up() 
 def test_a_name_that_a_replaced_resource_has_until_the_end_is_not_free() -> None:
     world = World()
     world.apply(a_bucket(), an_object("Bucket", "c", name="other"))
-    with pytest.raises(NameTaken, match=r"Bucket 'b' has\. It is replaced only after that"):
+    with pytest.raises(NameTaken, match=r"Bucket 'b' has it\. Bucket 'b' is replaced later in this plan"):
         world.plan(
             an_object("Bucket", "b", name="new", schemaType="explicit"), an_object("Bucket", "c", name="readings")
         )
@@ -277,7 +277,7 @@ def test_a_replacement_that_cannot_be_undone_frees_its_name_too_late_for_one_tha
     irreversible = replace(kinds["CheckThreshold"], delete_undo=Undo.NONE)
     world.platform = replace(world.platform, kinds={**kinds, "CheckThreshold": irreversible})
     world.apply(a_check("CheckDeadman"), an_object("CheckThreshold", "d", name="D"))
-    with pytest.raises(NameTaken, match=r"CheckDeadman 'd' has\. It is replaced only after that"):
+    with pytest.raises(NameTaken, match=r"CheckDeadman 'd' has it\. CheckDeadman 'd' is replaced later in this plan"):
         world.plan(an_object("CheckThreshold", "c", name="D"), an_object("CheckDeadman", "d", name="E"))
 
 

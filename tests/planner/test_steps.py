@@ -170,7 +170,7 @@ def test_a_name_that_is_given_up_only_by_a_replacement_is_refused() -> None:
     world = World()
     world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
     replaced = an_object("Bucket", "a", name="z", schemaType="explicit")
-    with pytest.raises(NameTaken, match=r"Bucket 'a' has\. It is replaced only after that"):
+    with pytest.raises(NameTaken, match=r"Bucket 'a' has it\. Bucket 'a' is replaced later in this plan"):
         world.plan(replaced, an_object("Bucket", "b", name="x"))
     world.apply(replaced, an_object("Bucket", "b", name="y"))
     assert told(world.apply(replaced, an_object("Bucket", "b", name="x"))) == ["0 update Bucket b"]

@@ -1,4 +1,4 @@
-"""Servers of this process and channels to them, without gRPC: messages pass as bytes, calls are tasks of their own."""
+"""Servers in this process and channels to them, without gRPC: messages pass as bytes, and calls are tasks."""
 
 import asyncio
 import contextvars
@@ -17,7 +17,7 @@ Pairs = Sequence[tuple[str, str | bytes]]
 
 
 class Numbered(MachineIds):
-    """Draws a letter and a number that goes up; salts and jitter are those of the machine."""
+    """Draws a letter and a counter; salts and jitter are random."""
 
     def __init__(self, letter: str) -> None:
         self._letter, self._numbers = letter, count(1)
@@ -27,7 +27,7 @@ class Numbered(MachineIds):
 
 
 class Aborted(Exception):
-    """A servicer, or the dispatcher, ended a call with a status."""
+    """A servicer or the dispatcher ended a call with a status."""
 
     def __init__(self, code: grpc.StatusCode, details: str, trailing: Pairs) -> None:
         super().__init__(code, details)
@@ -36,7 +36,7 @@ class Aborted(Exception):
 
 class ServedCall:
     """
-    One call as its servicer has it, a ``Call``.
+    One call as its servicer sees it, a ``Call``.
 
     Attributes:
         initial: The initial metadata that was sent.
@@ -79,7 +79,7 @@ class Network:
 
 
 class InMemoryChannel:
-    """A connection to whatever is served at an address when a call is made."""
+    """A connection to the server that is at an address at the time of a call."""
 
     def __init__(self, servers: dict[str, Dispatcher], address: str) -> None:
         self._servers = servers
@@ -125,7 +125,7 @@ class InMemoryChannel:
 
 
 class _Stream:
-    """A call in flight: its answers come in order, as long as the caller waits."""
+    """A call in flight: its responses arrive in order while the caller waits."""
 
     def __init__(
         self, handler: Handler, request: bytes, deserialize: Any, call: ServedCall, seconds: float | None
@@ -134,7 +134,7 @@ class _Stream:
         self._end = None if seconds is None else loop_time() + seconds
         self._answers: asyncio.Queue[bytes | None] = asyncio.Queue()
         work = self._serve(handler, request, call)
-        # What a servicer knows of its caller came with the request.
+        # The servicer learns of its caller only through the request.
         self._task = asyncio.create_task(work, context=contextvars.Context())
 
     def cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""Servers whose servicers do what a test says, to see what the plumbing makes of it."""
+"""Servers whose servicers are functions of a test, to test the code around them."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ List = Callable[[driver_pb2.ListResourcesRequest, Context], AsyncIterator[driver
 
 
 class _Unary(stack_pb2_grpc.StackServiceServicer):
-    """GetStack, which is safe to send again, and DeleteStack, which is not."""
+    """GetStack, which may be retried, and DeleteStack, which may not."""
 
     def __init__(self, get: Get | None, delete: Delete | None) -> None:
         self._get = get
@@ -51,7 +51,7 @@ class _Streaming(driver_pb2_grpc.DriverServiceServicer):
 
 
 def registered(get: Get | None = None, delete: Delete | None = None, resources: List | None = None) -> list[Register]:
-    """Servicers that answer as told."""
+    """Servicers that call the given functions."""
     unary = _Unary(get, delete)  # type: ignore[abstract]
     streaming = _Streaming(resources)  # type: ignore[abstract]
     return [
@@ -68,7 +68,7 @@ async def served(
     listen: str = "127.0.0.1:0",
     grace: float = 0,
 ) -> AsyncIterator[str]:
-    """A server that answers as told; its address."""
+    """A server that calls the given functions; its address."""
     async with serving(registered(get, delete, resources), SERVICES, listen, grace) as address:
         yield address
 
@@ -80,7 +80,7 @@ async def peer_of(
     resources: List | None = None,
     listen: str = "127.0.0.1:0",
 ) -> AsyncIterator[Peer]:
-    """A server that answers as told, and a client of it."""
+    """A server that calls the given functions, and a client of it."""
     async with served(get, delete, resources, listen) as address:
         peer = Peer("other", address)
         yield peer

@@ -1,4 +1,4 @@
-"""Loops of a service: nothing ends them, and the health of the server tells when they do not get on."""
+"""Loops of a service: no failure ends them, and the health of the server shows when they are late."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ FOREIGN = grpc.aio.AioRpcError(grpc.StatusCode.UNIMPLEMENTED, grpc.aio.Metadata(
 
 
 class Work:
-    """Fails with ``first``, one after another, then as long as there is a problem; waits while the gate is closed."""
+    """Raises each of ``first``, then ``problem`` while there is one; waits while the gate is closed."""
 
     def __init__(self, problem: Exception | None = None, first: Sequence[Exception] = ()) -> None:
         self.problem = problem
@@ -48,13 +48,13 @@ async def test_a_loop_outlives_every_failure_and_counts_it(
     async with loop.running():
         await work.succeeded.wait()
         assert loop.failures == 0
-    told = [record.__dict__ for record in caplog.records if record.message == "loop failed"]
-    assert [each["failures"] for each in told] == [1, 2, 3]
-    assert {(each["loop"], each["problem"]) for each in told} == {("look", str(problem))}
-    assert all(bool(each["exc_info"]) is isinstance(problem, KeyError) for each in told)
+    logged = [record.__dict__ for record in caplog.records if record.message == "loop failed"]
+    assert [each["failures"] for each in logged] == [1, 2, 3]
+    assert {(each["loop"], each["problem"]) for each in logged} == {("look", str(problem))}
+    assert all(bool(each["exc_info"]) is isinstance(problem, KeyError) for each in logged)
 
 
-def test_the_pause_grows_with_failures_in_a_row_up_to_a_bound() -> None:
+def test_the_pause_grows_with_failures_in_a_row_up_to_a_limit() -> None:
     loop = BackgroundLoop("look", 5.0, Work())
     pauses = []
     for loop.failures in range(6):
@@ -73,9 +73,7 @@ async def test_a_loop_ends_with_its_block() -> None:
 
 
 @pytest.mark.parametrize("hangs", [False, True], ids=["fails", "hangs"])
-async def test_health_tells_that_a_loop_does_not_succeed_and_that_it_does_again(
-    hangs: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_health_shows_a_late_loop_and_its_recovery(hangs: bool, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     work, other = Work(), Work()
     loops = [BackgroundLoop("look", PERIOD, work), BackgroundLoop("other", PERIOD, other)]
@@ -96,12 +94,12 @@ async def test_health_tells_that_a_loop_does_not_succeed_and_that_it_does_again(
         work.problem = None
         assert (await watch.read()).status == HealthCheckResponse.SERVING
         watch.cancel()
-    told = [(record.message, record.__dict__.get("loop")) for record in caplog.records if "healthy" in record.message]
-    assert told[:2] == [("not healthy", "look"), ("healthy again", None)]
+    logged = [(record.message, record.__dict__.get("loop")) for record in caplog.records if "healthy" in record.message]
+    assert logged[:2] == [("not healthy", "look"), ("healthy again", None)]
 
 
-async def test_health_stays_that_of_a_server_that_stops() -> None:
-    """A loop that gets on again must not make a stopping server look healthy."""
+async def test_a_stopping_server_stays_unhealthy() -> None:
+    """A loop that succeeds again must not make a stopping server look healthy."""
     work = Work(KeyError("lost"))
     loop = BackgroundLoop("look", PERIOD, work)
     draining, drained = asyncio.Event(), asyncio.Event()

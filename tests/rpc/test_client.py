@@ -1,4 +1,4 @@
-"""How services call each other: what a call carries on, what is sent again, how it fails."""
+"""Calls between services: the context that they pass on, their retries, their failures."""
 
 import asyncio
 import importlib
@@ -24,7 +24,7 @@ from tests.rpc.plumbing import Context, answer, delete, get, list_resources, pee
 MIB = 1024 * 1024
 
 ROUNDED = 1.01
-"""gRPC sends what is left of a deadline with few digits, rounded up."""
+"""gRPC sends the remaining time of a deadline with few digits, rounded up."""
 
 
 PROTOS = Path(__file__).parents[2] / "protos"
@@ -36,7 +36,7 @@ def _files() -> Iterator[FileDescriptor]:
         yield importlib.import_module(f"{module}_pb2").DESCRIPTOR
 
 
-def test_safe_methods_are_those_that_their_protos_let_callers_send_twice() -> None:
+def test_safe_methods_are_idempotent_in_their_protos() -> None:
     safe = {
         service.full_name: {
             method.name
@@ -53,7 +53,7 @@ def test_safe_methods_are_those_that_their_protos_let_callers_send_twice() -> No
     }
 
 
-async def test_a_safe_call_is_sent_again_until_the_server_answers() -> None:
+async def test_a_safe_call_is_retried_until_the_server_answers() -> None:
     calls = 0
 
     async def away_twice(request: object, context: Context) -> stack_pb2.GetStackResponse:
@@ -69,7 +69,7 @@ async def test_a_safe_call_is_sent_again_until_the_server_answers() -> None:
 
 
 async def test_a_call_that_writes_is_sent_once() -> None:
-    """Nobody knows whether the first one took effect."""
+    """It is unknown whether the first attempt took effect."""
     calls = 0
 
     async def away(request: object, context: Context) -> stack_pb2.DeleteStackResponse:
@@ -84,7 +84,7 @@ async def test_a_call_that_writes_is_sent_once() -> None:
     assert calls == 1
 
 
-async def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_named(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/nobody"
     peer = Peer("planner", address, ready_seconds=0.1)
 
@@ -139,7 +139,7 @@ async def test_a_call_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
 
 
 class NeverReady(InMemoryChannel):
-    """A channel to a server that cannot be reached."""
+    """A channel to an unreachable server."""
 
     async def channel_ready(self) -> None:
         await asyncio.Event().wait()
@@ -147,14 +147,14 @@ class NeverReady(InMemoryChannel):
 
 @pytest.mark.parametrize(("ready_seconds", "seconds"), [(0.01, 3600.0), (0.01, None), (3600.0, 0.01)])
 async def test_the_wait_for_a_server_ends(ready_seconds: float, seconds: float | None) -> None:
-    """The wait is at most *ready_seconds*, and at most as long as the call may take."""
+    """It lasts at most *ready_seconds*, and at most as long as the call may take."""
     peer = Peer("other", "nowhere", connect=partial(NeverReady, {}), ready_seconds=ready_seconds)
     with pytest.raises(ServiceUnavailable, match="no connection"):
         await get(peer, seconds=seconds)
 
 
-async def test_many_calls_that_wait_for_a_server_end_with_it(tmp_path: Path) -> None:
-    """A wait that was given up leaves nothing behind that breaks the next one, or the end of the channel."""
+async def test_many_calls_can_wait_for_a_server(tmp_path: Path) -> None:
+    """An abandoned wait leaves nothing behind that breaks the next one, or the end of the channel."""
     address = f"unix:{tmp_path}/socket"
 
     async def hello(request: object, context: Context) -> stack_pb2.GetStackResponse:
@@ -169,7 +169,7 @@ async def test_many_calls_that_wait_for_a_server_end_with_it(tmp_path: Path) -> 
 
 
 async def test_the_innermost_service_that_does_not_answer_is_named() -> None:
-    """Through three hops, and with no attempt repeated by the outer ones."""
+    """Through three hops, without retries of the outer ones."""
     calls = 0
 
     async def hangs(request: object, context: Context) -> stack_pb2.GetStackResponse:
@@ -196,7 +196,7 @@ async def test_the_innermost_service_that_does_not_answer_is_named() -> None:
     assert calls == 1
 
 
-async def test_the_deadline_of_a_call_is_that_of_the_calls_it_makes() -> None:
+async def test_a_downstream_call_has_the_deadline_of_its_caller() -> None:
     left: dict[str, float] = {}
 
     async def second(request: object, context: Context) -> stack_pb2.GetStackResponse:
@@ -220,7 +220,7 @@ async def test_the_deadline_of_a_call_is_that_of_the_calls_it_makes() -> None:
             assert 0 < left["second"] <= CALL_SECONDS * ROUNDED
 
 
-async def test_the_request_id_goes_from_service_to_service_and_back() -> None:
+async def test_the_request_id_passes_from_service_to_service_and_back() -> None:
     seen: list[str] = []
 
     async def second(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:

@@ -1,4 +1,4 @@
-"""Values of the core and their messages: there and back is where one started."""
+"""Values of the core and their messages: a value is unchanged after both conversions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,22 +26,22 @@ from tests import strategies
 
 
 def an_object(item: model.Object) -> object_pb2.Object:
-    """An object as it stands in a package."""
+    """An object as part of a package."""
     return object_pb2.Package(objects=[objects.object_fields(item)]).objects[0]
 
 
 def an_entry(entry: model.InventoryEntry) -> object_pb2.InventoryEntry:
-    """An entry as it stands in an inventory."""
+    """An entry as part of an inventory."""
     return plan_pb2.PlanRecord(entries=[objects.entry_fields(entry)]).entries[0]
 
 
 def a_step(step: model.Step) -> plan_pb2.Step:
-    """A step as it stands in a plan."""
+    """A step as part of a plan."""
     return plan_pb2.PlanSteps(steps=[plans.step_fields(step)]).steps[0]
 
 
 def a_body(plan: model.Plan) -> journal_pb2.PlanBody:
-    """What an apply needs of a plan beside its header."""
+    """The body of a plan, as the applier needs it beside the header."""
     return journal_pb2.PlanBody(
         remarks=plans.remarks_to_pb(plan.remarks),
         steps=map(plans.step_fields, plan.steps),
@@ -50,7 +50,7 @@ def a_body(plan: model.Plan) -> journal_pb2.PlanBody:
 
 
 def a_step_record(record: step_life.StepRecord) -> journal_pb2.StepRecord:
-    """What is known of a step as it stands in a request to the journal."""
+    """A step record as part of a request to the journal."""
     return journal_pb2.AdvanceOperationRequest(steps=[operations.step_record_fields(record)]).steps[0]
 
 
@@ -109,11 +109,11 @@ def test_a_step_survives_the_wire(change: str, data: st.DataObject) -> None:
 
 
 def names_of(step: model.Step) -> list[str | None]:
-    """The display names of a step, which count for nothing where specs are compared."""
+    """The display names of a step, which a comparison of specs ignores."""
     return [spec.display_name if spec else None for spec in (step.old_spec, step.new_spec)]
 
 
-def test_every_change_of_a_step_has_its_values() -> None:
+def test_every_change_of_a_step_is_tested() -> None:
     assert [field.name for field in plan_pb2.Step.DESCRIPTOR.oneofs_by_name["change"].fields] == [*strategies.STEPS]
 
 
@@ -124,7 +124,7 @@ def test_a_step_that_changes_nothing_is_refused() -> None:
 
 
 @given(strategies.plans)
-def test_an_apply_gets_all_of_a_plan_but_its_conflicts(plan: model.Plan) -> None:
+def test_the_applier_receives_a_plan_without_its_conflicts(plan: model.Plan) -> None:
     header, body = plans.header_to_pb(plan, "plans/1"), a_body(plan)
     without = replace(plan, remarks=replace(plan.remarks, conflicts=()))
     assert plans.work_from_pb(header, body) == without
@@ -145,28 +145,28 @@ def test_a_header_counts_the_steps(plan: model.Plan) -> None:
 
 
 @given(strategies.resource_diffs)
-def test_a_diff_is_told_with_or_without_its_specs(diff: model.ResourceDiff) -> None:
-    told, bare = (
+def test_a_diff_is_translated_with_or_without_its_specs(diff: model.ResourceDiff) -> None:
+    full, bare = (
         plan_pb2.PlanDiffs(resources=[plans.diff_fields(diff, has_specs)]).resources[0] for has_specs in (True, False)
     )
-    assert (told.old_spec_json, told.new_spec_json) == (plans.text_of(diff.old_spec), plans.text_of(diff.new_spec))
-    assert told.HasField("location") == (diff.location is not None)
+    assert (full.old_spec_json, full.new_spec_json) == (plans.text_of(diff.old_spec), plans.text_of(diff.new_spec))
+    assert full.HasField("location") == (diff.location is not None)
     if diff.location:
-        place = (told.location.source, told.location.line, told.location.column)
+        place = (full.location.source, full.location.line, full.location.column)
         assert place == (diff.location.source, diff.location.line, diff.location.column)
-    told.ClearField("old_spec_json")
-    told.ClearField("new_spec_json")
-    assert told == bare
+    full.ClearField("old_spec_json")
+    full.ClearField("new_spec_json")
+    assert full == bare
     assert (bare.key.name, bare.resource_id, bare.old_kind) == (diff.key.name, diff.resource_id, diff.old_kind)
     assert [change.path for change in bare.changes] == [change.path for change in diff.changes]
 
 
 @given(strategies.label_mapping_diffs)
-def test_what_happens_to_an_association_is_told(diff: model.LabelMappingDiff) -> None:
-    [told] = plan_pb2.PlanDiffs(label_mappings=[plans.mapping_fields(diff)]).label_mappings
-    assert plan_pb2.DiffStatus.Name(told.status) == f"DIFF_STATUS_{diff.status.name}"
-    assert (told.resource.name, told.resource_id) == (diff.resource.name, diff.resource_id)
-    assert (told.label.name, told.label_id) == (diff.label.name, diff.label_id)
+def test_the_diff_of_an_association_is_translated(diff: model.LabelMappingDiff) -> None:
+    [message] = plan_pb2.PlanDiffs(label_mappings=[plans.mapping_fields(diff)]).label_mappings
+    assert plan_pb2.DiffStatus.Name(message.status) == f"DIFF_STATUS_{diff.status.name}"
+    assert (message.resource.name, message.resource_id) == (diff.resource.name, diff.resource_id)
+    assert (message.label.name, message.label_id) == (diff.label.name, diff.label_id)
 
 
 @given(strategies.resource_ids, strategies.targets, strategies.words, strategies.inventories)
@@ -188,7 +188,7 @@ def test_a_stack_record_is_read_from_its_message(
     )
 
 
-def test_empty_parts_of_a_target_mean_the_default_ones() -> None:
+def test_empty_fields_of_a_target_mean_the_defaults() -> None:
     assert objects.target_from_pb(object_pb2.Target()) == model.Target("embedded", "default")
 
 
@@ -209,7 +209,7 @@ def test_empty_parts_of_a_target_mean_the_default_ones() -> None:
         (step_life.StepState, journal_pb2.StepState, "STEP_STATE"),
     ],
 )
-def test_enums_have_the_same_members_here_and_on_the_wire(core: Any, wire: Any, prefix: str) -> None:
+def test_core_enums_have_the_members_of_their_proto_enums(core: Any, wire: Any, prefix: str) -> None:
     assert {f"{prefix}_{member.name}" for member in core} | {f"{prefix}_UNSPECIFIED"} == set(wire.keys())
 
 
@@ -223,20 +223,20 @@ def test_enums_have_the_same_members_here_and_on_the_wire(core: Any, wire: Any, 
         lambda: objects.entry_from_pb(object_pb2.InventoryEntry(origin=99)),  # type: ignore[arg-type]
     ],
 )
-def test_an_enum_that_was_not_set_or_is_unknown_is_refused(from_pb: Callable[[], Any]) -> None:
+def test_an_unset_or_unknown_enum_is_refused(from_pb: Callable[[], Any]) -> None:
     with pytest.raises(RequestInvalid):
         from_pb()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "1", "{}", '{"name": 1}', '{"name": "a"} x', "\ud800"])
-def test_a_text_that_is_no_spec_is_refused(text: str) -> None:
+def test_an_invalid_spec_is_refused(text: str) -> None:
     with pytest.raises(RequestInvalid) as raised:
         objects.spec_from_json(text, "new_spec_json")
 
     assert raised.value.metadata["field"] == "new_spec_json"
 
 
-def test_a_spec_is_read_into_its_canonical_form() -> None:
+def test_a_spec_is_parsed_to_its_canonical_form() -> None:
     assert objects.spec_from_json(' {"b": 1.0, "name": "x", "a": [1]} ').text == '{"a":[1],"b":1.0,"name":"x"}'
 
 
@@ -259,8 +259,8 @@ UNREAD = "{this is no JSON"
         lambda: specs_of(plan_pb2.Step(delete=plan_pb2.DeleteStep(old_spec_json=UNREAD, old_display_name="a"))),
     ],
 )
-def test_a_spec_that_was_checked_before_is_not_read(specs: Callable[[], list[model.Spec]]) -> None:
-    """The way of a large plan through the services reads no spec that nobody looks into."""
+def test_a_checked_spec_is_not_parsed(specs: Callable[[], list[model.Spec]]) -> None:
+    """A large plan passes through the services without parsing specs that are not used."""
     found = specs()
     assert found
     for spec in found:
@@ -274,14 +274,14 @@ def specs_of(message: plan_pb2.Step) -> list[model.Spec]:
     return [spec for spec in (step.old_spec, step.new_spec) if spec]
 
 
-def test_a_spec_without_its_name_beside_it_is_read() -> None:
+def test_a_spec_without_a_display_name_is_parsed() -> None:
     assert objects.trusted_spec('{"name": "a"}', "").display_name == "a"
     for text, name in ((UNREAD, ""), ("", "a"), ("[]", "a")):
         with pytest.raises(RequestInvalid):
             objects.trusted_spec(text, name)
 
 
-def test_a_spec_that_anybody_may_have_sent_is_read_whatever_name_stands_beside_it() -> None:
+def test_an_unchecked_spec_is_parsed_even_with_a_display_name() -> None:
     message = object_pb2.Object(spec_json='{"name": "a"}', display_name="b")
     assert objects.object_from_pb(message, is_checked=False).spec.display_name == "a"
     with pytest.raises(RequestInvalid):
@@ -355,7 +355,7 @@ def test_every_effect_has_a_mutation_and_every_mutation_an_effect() -> None:
             {"done": {"id": "9", "observed_spec_json": '{"name":"a"}', "replayed": True}},
             outcome.Done("9"),
         ),
-        (model.Verb.CREATE, {"done": {}}, outcome.Unknown("the driver did not say what it created")),
+        (model.Verb.CREATE, {"done": {}}, outcome.Unknown("the driver returned no id of the created resource")),
         (
             model.Verb.UPDATE,
             {"rejected": {"reason": operation_pb2.REJECTION_REASON_NAME_TAKEN, "message": "no"}},
@@ -373,10 +373,12 @@ def test_every_effect_has_a_mutation_and_every_mutation_an_effect() -> None:
             {"ambiguous": {"message": "?", "retry_after": {"seconds": 2}}},
             outcome.Unknown("?", retry_after=2.0),
         ),
-        (model.Verb.UPDATE, {}, outcome.Unknown("the driver gave no result")),
+        (model.Verb.UPDATE, {}, outcome.Unknown("the driver returned no result")),
     ],
 )
-def test_what_a_driver_answers_is_how_the_step_ended(verb: model.Verb, result: Any, expected: outcome.Outcome) -> None:
+def test_the_result_of_a_driver_is_the_outcome_of_the_step(
+    verb: model.Verb, result: Any, expected: outcome.Outcome
+) -> None:
     message = driver_pb2.MutationResult(**result)
     assert drivers.outcome_from_pb(an_effect(verb, A_TASK), Sending("1"), message) == expected
 
@@ -416,13 +418,13 @@ def test_a_blocked_step_offers_the_same_decisions_after_it_was_stored(
         (99, None),
     ],
 )
-def test_a_decision_that_nobody_knows_is_none(number: Any, expected: operation.Decision | None) -> None:
+def test_an_unknown_decision_is_none(number: Any, expected: operation.Decision | None) -> None:
     message = applier_pb2.StepDecision(step=3, decision=number, resource_id="9")
     assert operations.decision_from_pb(message) == StepDecision(3, expected, "9")
 
 
 @pytest.mark.parametrize(
-    ("ended", "told"),
+    ("ended", "expected"),
     [
         (outcome.Done("9"), {"done": {"resource_id": "9"}}),
         (outcome.Failed("no"), {"failed": {"message": "no"}}),
@@ -435,11 +437,11 @@ def test_a_decision_that_nobody_knows_is_none(number: Any, expected: operation.D
         (outcome.GivenUp("so be it"), {"skipped": {"message": "so be it"}}),
     ],
 )
-def test_an_event_tells_how_a_step_ended(ended: outcome.Outcome, told: Any) -> None:
-    assert operations.outcome_to_pb(7, ended) == operation_pb2.StepOutcome(step=7, **told)
+def test_an_event_has_the_outcome_of_a_step(ended: outcome.Outcome, expected: Any) -> None:
+    assert operations.outcome_to_pb(7, ended) == operation_pb2.StepOutcome(step=7, **expected)
 
 
-def test_what_was_taken_back_is_told_in_reverse_order() -> None:
+def test_outcomes_of_undos_are_in_reverse_order() -> None:
     ended: outcome.Outcomes = {2: outcome.Done("b"), 1: outcome.Done("a")}
     [done] = operations.outcomes_to_pb(ended, operation.Direction.DO)
     [undone] = operations.outcomes_to_pb(ended, operation.Direction.UNDO)
@@ -451,13 +453,13 @@ def test_what_was_taken_back_is_told_in_reverse_order() -> None:
     ("observed", "known"),
     [("", ""), ("{nope", ""), ("[]", ""), ('{"a":1}', ""), ('{ "name": "b", "a": 1 }', '{"a":1,"name":"b"}')],
 )
-def test_what_a_driver_says_it_holds_is_checked(observed: str, known: str) -> None:
+def test_the_observed_spec_of_a_driver_is_checked(observed: str, known: str) -> None:
     create = effect_of(model.Step(0, 0, model.Verb.CREATE, A_TASK, new_spec=NEW))
     result = driver_pb2.MutationResult(done=driver_pb2.Done(id="1", observed_spec_json=observed))
     assert drivers.outcome_from_pb(create, Sending(), result) == outcome.Done("1", known)
 
 
-def test_what_a_driver_says_is_one_line_that_can_be_printed() -> None:
+def test_a_message_of_a_driver_becomes_one_printable_line() -> None:
     create = effect_of(model.Step(0, 0, model.Verb.CREATE, A_TASK, new_spec=NEW))
     result = driver_pb2.MutationResult(rejected=driver_pb2.Rejected(message="a\0b\x1b[31m\n" + "x" * 5000))
     failed = drivers.outcome_from_pb(create, Sending(), result)

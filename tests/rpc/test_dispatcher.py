@@ -1,4 +1,4 @@
-"""What surrounds a call that a servicer serves, without a server of gRPC."""
+"""The dispatcher around the calls of servicers, without a gRPC server."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ GET = "/pkger.stack.v1.StackService/GetStack"
 
 
 def peer_of(register: list[Register]) -> tuple[Peer, Dispatcher]:
-    """A dispatcher and a client of it; nothing but bytes passes between them."""
+    """A dispatcher and a client of it; only bytes pass between them."""
     network, dispatcher = Network(), Dispatcher(register, ids=Numbered("b"))
     network.servers["here"] = dispatcher
     return Peer("other", "here", connect=network.connect), dispatcher
@@ -53,7 +53,7 @@ async def test_an_error_of_the_core_is_a_status_that_the_client_reads() -> None:
     assert raised.value.metadata == {"stack": "gone"}
 
 
-async def test_a_service_that_is_away_is_not_to_be_asked_again_at_each_hop() -> None:
+async def test_an_unreachable_service_is_not_retried_at_each_hop() -> None:
     async def away(request: object, context: Context) -> stack_pb2.GetStackResponse:
         raise ServiceUnavailable("stack", "there", "no connection")
 
@@ -64,7 +64,7 @@ async def test_a_service_that_is_away_is_not_to_be_asked_again_at_each_hop() -> 
     assert NO_RETRY in raised.value.trailing
 
 
-async def test_a_defect_is_told_without_details_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_defect_is_returned_without_details_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(request: object, context: Context) -> stack_pb2.GetStackResponse:
         raise KeyError("a secret")
 
@@ -171,6 +171,6 @@ async def test_a_caller_that_leaves_a_stream_cancels_its_handler() -> None:
 
 
 async def served(handler: "grpc.RpcMethodHandler[stack_pb2.GetStackRequest, object]", call: ServedCall) -> None:
-    """Let a handler serve *call*, in a task as transports do."""
+    """Let a handler serve *call* in a task, as transports do."""
     behaviour: Context = handler.unary_unary
     await asyncio.create_task(behaviour(stack_pb2.GetStackRequest(), call))

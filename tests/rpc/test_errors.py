@@ -1,4 +1,4 @@
-"""Errors cross the wire whole: one enum, one class for each reason, one table to codes."""
+"""Errors keep all their data over the wire: one enum, one class for each reason, one table of codes."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -80,7 +80,7 @@ async def test_an_error_of_a_unary_call_arrives_as_it_was_raised(error: PkgerErr
 
 
 @each_error
-async def test_an_error_in_the_middle_of_a_stream_arrives_after_what_came_before(error: PkgerError) -> None:
+async def test_an_error_of_a_stream_arrives_after_the_messages_before_it(error: PkgerError) -> None:
     async def two_then_fail(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
         yield driver_pb2.ListResourcesResponse()
         yield driver_pb2.ListResourcesResponse()
@@ -151,13 +151,13 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 def _leased(seconds: float) -> PkgerError:
-    """The stack is leased for so many seconds after noon."""
+    """The stack is leased until this number of seconds after noon."""
     expires = (NOON + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
     return errors.StackLeased("prod", "applier-1", "op-1", expires)
 
 
 def _advised(error: PkgerError) -> float:
-    """Seconds after which a retry is advised at noon."""
+    """The retry delay that is advised at noon, in seconds."""
     detail = RetryInfo()
     assert to_status(error, lambda: int(NOON.timestamp() * 1e6)).details[-1].Unpack(detail)
     seconds: float = detail.retry_delay.ToMilliseconds() / 1000

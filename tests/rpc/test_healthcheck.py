@@ -1,4 +1,4 @@
-"""The check that containers run."""
+"""The health check of the containers."""
 
 import asyncio
 import sys
@@ -31,13 +31,13 @@ from services.settings import PORTS, load
         ("elsewhere:9", {"PKGER_LISTEN": "0.0.0.0:7"}, "elsewhere:9"),
     ],
 )
-def test_the_server_of_this_environment_is_asked_unless_another_is_named(
+def test_the_server_of_this_environment_is_checked_unless_another_is_named(
     server: str, environ: dict[str, str], address: str
 ) -> None:
     assert address_to_ask(server, load(environ)) == address
 
 
-def test_somebody_has_to_say_which_server() -> None:
+def test_without_an_address_the_check_fails() -> None:
     with pytest.raises(ValueError, match="PKGER_LISTEN"):
         address_to_ask("", load({}))
 
@@ -48,7 +48,7 @@ async def test_a_server_that_serves_has_no_problem() -> None:
 
 
 @pytest.mark.parametrize("address", ["unix:{folder}/nobody", "no address"])
-def test_a_server_that_is_not_there_is_one_line_and_exit_1(
+def test_for_an_unreachable_server_it_prints_one_line_and_exits_with_1(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = address.format(folder=tmp_path)
@@ -72,7 +72,7 @@ async def test_all_the_servers_named_have_to_serve(tmp_path: Path, capsys: pytes
     assert capsys.readouterr().err == f"unix:{tmp_path}/nobody does not answer: UNAVAILABLE\n"
 
 
-async def test_a_wait_ends_when_the_server_is_there(tmp_path: Path) -> None:
+async def test_a_wait_ends_when_the_server_answers(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/late"
     waiting = asyncio.create_task(problem_of(address, 10.0, wait=True))
     assert await problem_of(address, 10.0) == f"{address} does not answer: UNAVAILABLE"
@@ -81,8 +81,8 @@ async def test_a_wait_ends_when_the_server_is_there(tmp_path: Path) -> None:
         assert await waiting == ""
 
 
-async def test_a_wait_ends_when_the_server_says_that_it_serves(tmp_path: Path) -> None:
-    """A server that stops still answers: a check of it fails, and a wait goes on to the next one."""
+async def test_a_wait_ends_when_the_server_is_healthy(tmp_path: Path) -> None:
+    """A stopping server still answers: a check of it fails, and a wait continues to the next one."""
     health = HealthServicer()
     await health.set("", HealthCheckResponse.NOT_SERVING)
     address = f"unix:{tmp_path}/tired"
@@ -99,7 +99,7 @@ async def test_a_wait_ends_when_the_server_says_that_it_serves(tmp_path: Path) -
         await server.stop(None)
 
 
-def test_a_wait_in_vain_is_over_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wait_ends_at_its_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = f"unix:{tmp_path}/nobody"
     assert main([address, address, "--wait", "--timeout", "0.2"]) == 1
     assert capsys.readouterr().err == f"{address} does not answer: DEADLINE_EXCEEDED\n" * 2

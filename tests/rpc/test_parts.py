@@ -1,4 +1,4 @@
-"""The parts that streams are cut into."""
+"""The parts of streams."""
 
 from typing import AnyStr
 

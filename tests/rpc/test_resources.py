@@ -1,4 +1,4 @@
-"""What a driver says of resources is believed as far as it can be (engine.md 11.3)."""
+"""The checks of the responses of a driver (engine.md 11.3)."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ GONE = driver_pb2.ReadResult(gone=driver_pb2.Gone())
 
 
 class Scripted(DriverServiceServicer):
-    """Lists, reads and prepares what it is told to; it would hold specs as they are, unless it is told."""
+    """Lists, reads and prepares what a test sets; it holds specs unchanged unless a test sets others."""
 
     def __init__(
         self,
@@ -103,14 +103,16 @@ def driver(scripted: Scripted) -> Peer:
 @pytest.mark.parametrize(
     ("read", "problem"),
     [
-        ([], "0 answers to 1 questions"),
-        ([found(RED), GONE], "2 answers to 1 questions"),
-        ([driver_pb2.ReadResult()], "it says nothing of Label 1"),
-        ([found(BLUE)], "asked for Label 1, it gave Label 2"),
-        ([found(("Bucket", "1"))], "asked for Label 1, it gave Bucket 1"),
+        ([], "0 results for 1 ids"),
+        ([found(RED), GONE], "2 results for 1 ids"),
+        ([driver_pb2.ReadResult()], "it returned no result for Label 1"),
+        ([found(BLUE)], "asked for Label 1, it returned Label 2"),
+        ([found(("Bucket", "1"))], "asked for Label 1, it returned Bucket 1"),
     ],
 )
-async def test_an_answer_to_something_else_is_none(read: list[driver_pb2.ReadResult], problem: str) -> None:
+async def test_a_read_that_does_not_fit_its_request_is_an_error(
+    read: list[driver_pb2.ReadResult], problem: str
+) -> None:
     with pytest.raises(ServiceUnavailable, match=problem):
         await read_resources(driver(Scripted([], read)), "org", [RED])
 
@@ -118,19 +120,19 @@ async def test_an_answer_to_something_else_is_none(read: list[driver_pb2.ReadRes
 @pytest.mark.parametrize(
     ("listed", "read", "problem"),
     [
-        ([RED, RED], [], "names a resource twice"),
-        ([("Bucket", "1")], [], "has the kind 'Bucket', which was not asked for"),
-        ([RED], [found(BLUE)], "lacks Label 2, which is there"),
+        ([RED, RED], [], "has a resource twice"),
+        ([("Bucket", "1")], [], "has the kind 'Bucket', which was not requested"),
+        ([RED], [found(BLUE)], "lacks Label 2, which exists"),
     ],
 )
-async def test_a_listing_that_cannot_be_right_is_none(
+async def test_an_inconsistent_list_is_an_error(
     listed: list[tuple[str, str]], read: list[driver_pb2.ReadResult], problem: str
 ) -> None:
     with pytest.raises(ServiceUnavailable, match=problem):
         await list_resources(driver(Scripted(listed, read)), "org", ["Label"], [RED, BLUE])
 
 
-async def test_only_what_a_listing_lacks_is_read() -> None:
+async def test_only_resources_missing_in_the_list_are_read() -> None:
     scripted = Scripted([RED], [GONE])
     live = await list_resources(driver(scripted), "org", ["Label"], [RED, BLUE, ("Bucket", "3")])
     assert [(each.kind, each.id) for each in live] == [RED]
@@ -141,7 +143,7 @@ async def test_only_what_a_listing_lacks_is_read() -> None:
 
 
 @pytest.mark.parametrize("field", ["identity", "name_uniqueness", "delete_undo"])
-async def test_a_trait_that_nobody_knows_is_no_fault_of_the_caller(field: str) -> None:
+async def test_an_unknown_trait_is_an_error_of_the_driver(field: str) -> None:
     known: dict[str, Any] = {
         "identity": driver_pb2.IDENTITY_SEARCH,
         "name_uniqueness": driver_pb2.NAME_UNIQUENESS_NONE,
@@ -158,11 +160,11 @@ async def test_a_trait_that_nobody_knows_is_no_fault_of_the_caller(field: str) -
 
 
 def costly(kind: str) -> PlatformTraits:
-    """The embedded platform, if a listing of *kind* cost much."""
+    """The embedded platform with a costly list of *kind*."""
     return replace(EMBEDDED, kinds={**EMBEDDED.kinds, kind: replace(EMBEDDED.kinds[kind], costly_listing=True)})
 
 
-async def test_what_is_known_of_a_kind_with_a_costly_listing_is_read() -> None:
+async def test_known_resources_of_a_kind_with_a_costly_list_are_read() -> None:
     scripted = Scripted([RED], [found(("Dashboard", "4")), GONE])
     known = [("Dashboard", "5"), RED, ("Task", "3"), ("Dashboard", "4")]
     live = await live_resources(driver(scripted), "org", ["Label"], known, costly("Dashboard"))
@@ -178,12 +180,12 @@ async def test_a_kind_that_is_listed_is_not_read() -> None:
     assert scripted.asked == []
 
 
-async def test_a_kind_whose_names_are_looked_up_has_no_costly_listing() -> None:
+async def test_a_kind_with_unique_names_has_no_costly_list() -> None:
     scripted = Scripted()
     scripted.traits = costly("Dashboard")
     assert await platform_traits(driver(scripted)) == scripted.traits
     scripted.traits = costly("Bucket")
-    with pytest.raises(ServiceUnavailable, match="the listing of Bucket is costly, and its names are unique"):
+    with pytest.raises(ServiceUnavailable, match="the list of Bucket is costly, but its names are unique"):
         await platform_traits(driver(scripted))
 
 
@@ -204,7 +206,7 @@ async def prepared(scripted: Scripted, *specs: WantedSpec) -> list[Spec | Failed
     return await prepare_specs(driver(scripted), "org", specs, EMBEDDED)
 
 
-async def test_a_spec_is_as_it_would_be_held_or_refused() -> None:
+async def test_a_spec_is_prepared_or_refused() -> None:
     answers = [held(position=0), held(' {"name": "b", "color": "red"}', position=1), rejected("too\nlong", position=2)]
     specs = [wanted("a"), wanted("b"), wanted("c")]
     found = await prepared(Scripted(prepared=answers), *specs)
@@ -218,32 +220,30 @@ async def test_a_spec_is_as_it_would_be_held_or_refused() -> None:
 @pytest.mark.parametrize(
     ("answers", "problem"),
     [
-        ([], "0 answers to 1 specs"),
-        ([held(), held(position=1)], "2 answers to 1 specs"),
+        ([], "0 results for 1 specs"),
+        ([held(), held(position=1)], "2 results for 1 specs"),
         ([held(position=1)], "out of order"),
-        ([driver_pb2.PreparedSpec()], "does not tell what it would hold of NotificationEndpointSlack 'chat'"),
-        ([held(kind="Label")], "does not tell what it would hold"),
-        ([rejected("later", retry_after={"seconds": 1})], "does not tell what it would hold"),
-        ([held("[]", "NotificationEndpointSlack")], "is no spec"),
-        ([held("[" * 2000, "NotificationEndpointSlack")], "is no spec"),
-        ([held('{"name":"talk"}', "NotificationEndpointSlack")], "under another name, 'talk'"),
-        ([held('{"name":"chat","token":"canary"}', "NotificationEndpointSlack")], "a credential at /token of"),
+        ([driver_pb2.PreparedSpec()], "returned no prepared spec of NotificationEndpointSlack 'chat'"),
+        ([held(kind="Label")], "returned no prepared spec"),
+        ([rejected("later", retry_after={"seconds": 1})], "returned no prepared spec"),
+        ([held("[]", "NotificationEndpointSlack")], "is invalid"),
+        ([held("[" * 2000, "NotificationEndpointSlack")], "is invalid"),
+        ([held('{"name":"talk"}', "NotificationEndpointSlack")], "has another name, 'talk'"),
+        ([held('{"name":"chat","token":"canary"}', "NotificationEndpointSlack")], "has a credential at /token"),
     ],
 )
-async def test_a_prepared_spec_that_cannot_be_right_is_none(
-    answers: list[driver_pb2.PreparedSpec], problem: str
-) -> None:
+async def test_an_inconsistent_prepared_spec_is_an_error(answers: list[driver_pb2.PreparedSpec], problem: str) -> None:
     with pytest.raises(ServiceUnavailable, match=problem) as raised:
         await prepared(Scripted(prepared=answers), wanted("chat", "NotificationEndpointSlack"))
     assert "canary" not in str(raised.value)
 
 
-async def test_answers_to_other_specs_are_none() -> None:
+async def test_prepared_specs_out_of_order_are_an_error() -> None:
     with pytest.raises(ServiceUnavailable, match="out of order"):
         await prepared(Scripted(prepared=[held(position=1), held(position=0)]), wanted("a"), wanted("b"))
 
 
-async def test_specs_are_asked_about_in_batches_below_the_limit_of_a_message() -> None:
+async def test_specs_are_prepared_in_batches_below_the_message_limit() -> None:
     scripted = Scripted()
     specs = [wanted(str(number), description="x" * 100_000) for number in range(12)]
     specs.insert(3, wanted("large", description="x" * 2_000_000))
@@ -253,7 +253,7 @@ async def test_specs_are_asked_about_in_batches_below_the_limit_of_a_message() -
     assert len(scripted.batches) == 4
 
 
-async def test_a_driver_that_cannot_tell_holds_specs_as_they_are() -> None:
+async def test_a_driver_without_prepare_specs_holds_specs_unchanged() -> None:
     scripted, specs = Scripted(prepared=[]), [wanted("a"), wanted("b")]
     async with (
         serving([older(scripted)], ["pkger.driver.v1.DriverService"], "127.0.0.1:0") as address,

@@ -36,7 +36,7 @@ async def test_every_service_and_the_server_are_healthy(service: str) -> None:
     assert answered.status == HealthCheckResponse.SERVING
 
 
-async def test_a_call_in_flight_ends_well_while_the_server_stops_and_says_so() -> None:
+async def test_a_stopping_server_refuses_new_calls_and_finishes_those_in_flight() -> None:
     called, stop, release = asyncio.Event(), asyncio.Event(), asyncio.Event()
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -62,7 +62,7 @@ async def test_a_call_in_flight_ends_well_while_the_server_stops_and_says_so() -
     assert not server.done()
     with pytest.raises(grpc.aio.AioRpcError, match="the server is stopping"):
         await DriverServiceStub(peer.channel).Describe(driver_pb2.DescribeRequest())
-    # The watch stays open: it must not hold the server.
+    # The open watch must not delay the stop.
     release.set()
 
     assert (await call).name == "done"
@@ -74,7 +74,7 @@ async def test_a_call_in_flight_ends_well_while_the_server_stops_and_says_so() -
 async def test_a_client_may_ping_without_calls_but_not_too_often(
     shortest_ms: int, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client sends a ping a second, the most that gRPC sends; the server takes them, or ends the connection."""
+    """The client pings once a second, the most that gRPC allows; the server accepts it, or ends the connection."""
     monkeypatch.setattr(server, "SHORTEST_PING_MS", shortest_ms)
     options = [
         ("grpc.keepalive_time_ms", 100),
@@ -94,7 +94,7 @@ def test_a_ping_every_ten_seconds_is_allowed() -> None:
     assert server.SHORTEST_PING_MS <= 9_000
 
 
-async def test_a_stopped_server_answers_nobody() -> None:
+async def test_a_stopped_server_does_not_answer() -> None:
     async with peer_of(hello) as peer:
         address = peer.address
     async with grpc.aio.insecure_channel(address) as channel:
@@ -128,7 +128,7 @@ async def test_a_server_listens_on_a_unix_socket(tmp_path: Path) -> None:
         assert (await get(peer)).name == "hello"
 
 
-async def test_a_defect_is_told_without_details_and_logged_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_defect_is_returned_without_details_and_logged_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(request: object, context: Context) -> stack_pb2.GetStackResponse:
         raise KeyError("a secret")
 
@@ -143,7 +143,7 @@ async def test_a_defect_is_told_without_details_and_logged_with_its_trace(caplog
     assert "test_server.py" in orjson.loads(logged)["trace"]
 
 
-async def test_a_defect_in_the_middle_of_a_stream_is_told_too(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_defect_in_the_middle_of_a_stream_is_returned_too(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
         yield driver_pb2.ListResourcesResponse()
         raise KeyError("a secret")

@@ -200,5 +200,5 @@ async def test_an_unknown_claim_mode_is_refused(service: Client) -> None:
     begun = await service.begin("s", steps=None)
     request = start_request(begun, 1)
     request.claims.add(key=key_to_pb(Key("Bucket", "raw")), secret="k", mode=99)
-    with pytest.raises(RequestInvalid, match="99 is no way to claim"):
+    with pytest.raises(RequestInvalid, match="99 is not a claim mode"):
         await service.peer.call(service.journal.StartOperation, request)

@@ -283,7 +283,7 @@ async def test_a_watch_ends_when_the_store_stays_unreachable(address: str) -> No
     async with Peer("stack", address, ready_seconds=0.05) as peer:
         request = stack_pb2.WatchStackRequest(stack=StackRef(name="prod"))
         with pytest.raises(ServiceUnavailable):
-            await Watch(watch_stack(peer, request, patience=0.1)).next()
+            await Watch(watch_stack(peer, request, retry_seconds=0.1)).next()
 
 
 async def test_a_change_wakes_only_the_watchers_of_its_stack() -> None:

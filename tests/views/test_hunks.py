@@ -1,4 +1,4 @@
-"""The differences of specs and texts, as people look for them."""
+"""The differences of specs and texts, as users read them."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ def charts(*names: str, **changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         (charts("a", "b"), charts("a", "new", "b"), [Hunk("charts[new]", "", '{"name":"new","note":""}')]),
         (charts("a", "b"), charts("b"), [Hunk("charts[a]", '{"name":"a","note":""}')]),
@@ -53,8 +53,8 @@ def charts(*names: str, **changed: Any) -> dict[str, Any]:
         ({"a": {"b/c": 1}}, {"a": {"b/c": 2}}, [Hunk("a.b/c", "1", "2")]),
     ],
 )  # fmt: skip
-def test_a_difference_stands_at_its_own_place(old: Any, new: Any, told: list[Hunk]) -> None:
-    assert list(hunks(old, new)) == told
+def test_a_difference_has_its_own_path(old: Any, new: Any, expected: list[Hunk]) -> None:
+    assert list(hunks(old, new)) == expected
 
 
 def test_texts_of_several_lines_differ_by_lines() -> None:
@@ -77,7 +77,7 @@ def test_there_are_hunks_exactly_where_specs_differ(old: Any, new: Any) -> None:
 
 
 @given(_LINES, _LINES)
-def test_a_line_diff_makes_one_text_of_the_other(old: str, new: str) -> None:
+def test_a_line_diff_holds_both_texts(old: str, new: str) -> None:
     lines = line_diff(old, new, context=100)
     assert bool(lines) == (old != new)
     if lines:
@@ -85,7 +85,7 @@ def test_a_line_diff_makes_one_text_of_the_other(old: str, new: str) -> None:
         assert "\n".join(line.text for line in lines if line.sign in " +") == new
 
 
-def test_long_texts_that_differ_everywhere_are_told_as_a_whole() -> None:
+def test_long_texts_that_differ_everywhere_differ_as_a_whole() -> None:
     old, new = ("\n".join(f"{word} {number}" for number in range(5000)) for word in ("old", "new"))
     lines = line_diff(f"same\n{old}", f"same\n{new}")
     assert len([line for line in lines if line.sign == REMOVED]) == 5001

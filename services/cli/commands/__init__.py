@@ -1,1 +1,1 @@
-"""What can be typed: names, options, help. Bodies import what they need, so that help is quick."""
+"""The commands: names, options and help. Functions import the modules that they need, so that help is quick."""

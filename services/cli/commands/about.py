@@ -10,7 +10,7 @@ from services.cli.options import common, common_options
 
 @click.group()
 def config() -> None:
-    """Keep servers and targets under names (contexts), in PKGER_HOME/config.yml."""
+    """Manage contexts: named servers and targets, in PKGER_HOME/config.yml."""
 
 
 @config.command("list", epilog="\b\nExamples:\n  pkger config list -o yaml")
@@ -30,7 +30,7 @@ def list_contexts() -> None:
 @config.command("use", epilog='\b\nExamples:\n  pkger config use prod\n  pkger config use ""    # none')
 @click.argument("name")
 def use_context(name: str) -> None:
-    """Use context NAME from now on; what is typed, or stands in the environment, still wins."""
+    """Make context NAME the one in use; options and environment variables override it."""
     from services.cli.config import use
 
     use(_home(), name)
@@ -40,7 +40,7 @@ def use_context(name: str) -> None:
 @click.argument("name")
 @common_options
 def set_context(name: str) -> None:
-    """Make context NAME, or change its --server and --target."""
+    """Create context NAME, or change its --server and --target."""
     from services.cli.config import change
 
     typed = common()
@@ -72,7 +72,7 @@ def version() -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what SHELL needs to complete pkger commands."""
+    """Print the completion script for SHELL."""
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)

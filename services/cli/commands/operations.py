@@ -12,13 +12,13 @@ def operations() -> None:
 
 
 @operations.command("list", epilog="\b\nExamples:\n  pkger operations list --unfinished")
-@click.option("--unfinished", is_flag=True, help="Only those that are not finished.")
+@click.option("--unfinished", is_flag=True, help="List only unfinished operations.")
 @options.platform_option
 @options.org_option
 @options.limit_option
 @common_options
 def list_operations(unfinished: bool, platform: str, org: str, limit: int | None) -> None:
-    """List the newest operations: all, or those of an organisation."""
+    """List the newest operations, of all targets or of one."""
     from services.cli.operations import list_all
     from services.cli.running import run
 
@@ -41,7 +41,7 @@ def show_operation(name: str) -> None:
 @click.argument("name")
 @common_options
 def watch_operation(name: str) -> None:
-    """Show what happens in operation NAME, from its beginning to its end."""
+    """Show the events of operation NAME, from the first to the last."""
     from services.cli.operations import watch
     from services.cli.packages import Manner
     from services.cli.running import run
@@ -53,7 +53,7 @@ def watch_operation(name: str) -> None:
 @click.argument("name")
 @common_options
 def cancel_operation(name: str) -> None:
-    """Ask operation NAME to roll back."""
+    """Cancel operation NAME: it rolls back."""
     from services.cli.operations import cancel
     from services.cli.running import run
 
@@ -68,17 +68,17 @@ def cancel_operation(name: str) -> None:
     "--step",
     "steps",
     multiple=True,
-    metavar="NUMBER=WAY",
-    help="What is decided for a blocked step: retry, skip, force, keep or adopt:ID. May be repeated.",
+    metavar="NUMBER=DECISION",
+    help="Decision for a blocked step: retry, skip, force, keep or adopt:ID. May be repeated.",
 )
 @common_options
 def recover_operation(name: str, steps: tuple[str, ...]) -> None:
     """
-    Carry on operation NAME, which is blocked.
+    Recover operation NAME, which is blocked.
 
-    `pkger operations show` lists the blocked steps and the ways out that fit. retry: look again, and send it again if
-    it did not happen. skip: give the step, or its undo, up. force: write over whatever is there. keep: take what is
-    there as the outcome. adopt:ID: the creation made the resource with that id.
+    `pkger operations show` lists the blocked steps and the decisions that each allows. retry: look up the step, and
+    send it again if it had no effect. skip: give up the step, or its undo. force: overwrite what the platform holds.
+    keep: accept what the platform holds as the outcome. adopt:ID: the creation made the resource with that id.
     """
     from services.cli.operations import recover
     from services.cli.packages import Manner
@@ -88,18 +88,18 @@ def recover_operation(name: str, steps: tuple[str, ...]) -> None:
 
 
 def _decisions(values: tuple[str, ...]) -> dict[int, tuple[str, str]]:
-    """NUMBER=WAY texts, as word and id of a resource by step number."""
+    """The options ``NUMBER=DECISION``: decision and id of a resource by step number."""
     from services.cli.operations import DECISIONS
 
     decisions: dict[int, tuple[str, str]] = {}
     for value in values:
-        number, _, way = value.partition("=")
-        word, _, resource_id = way.partition(":")
-        if not (number.isascii() and number.isdigit() and word in DECISIONS):
+        number, _, text = value.partition("=")
+        decision, _, resource_id = text.partition(":")
+        if not (number.isascii() and number.isdigit() and decision in DECISIONS):
             raise click.UsageError(
-                f"--step {value!r}: write NUMBER=WAY; ways are {', '.join(DECISIONS)}, adopt as adopt:ID"
+                f"--step {value!r}: write NUMBER=DECISION; decisions are {', '.join(DECISIONS)}, adopt as adopt:ID"
             )
         if int(number) in decisions:
-            raise click.UsageError(f"--step: step {number} is decided twice")
-        decisions[int(number)] = word, resource_id
+            raise click.UsageError(f"--step: step {number} has two decisions")
+        decisions[int(number)] = decision, resource_id
     return decisions

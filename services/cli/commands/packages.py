@@ -30,7 +30,7 @@ def validate(
     env: tuple[str, ...],
     env_files: tuple[str, ...],
 ) -> int:
-    """Check FILE..., together one package; tell every mistake and where it stands. Exit status 1: it is invalid."""
+    """Validate FILE..., together one package: print each violation with its location. Exit status 1: invalid."""
     from services.cli import values
     from services.cli.running import run
     from services.cli.validate import Wanted
@@ -49,10 +49,10 @@ Examples:
   pkger schema --array > package.schema.json"""
 )
 @click.argument("kind", default="")
-@click.option("--array", "is_array", is_flag=True, help="Of a package that is one JSON array of objects.")
+@click.option("--array", "is_array", is_flag=True, help="Schema of a package that is one JSON array of objects.")
 @common_options
 def schema(kind: str, is_array: bool) -> None:
-    """Print the JSON Schema of KIND; without one, of an object of any kind, for editors."""
+    """Print the JSON Schema of KIND, for editors; without KIND, of an object of any kind."""
     from services.cli.kinds import print_schema
     from services.cli.running import run
 
@@ -79,7 +79,7 @@ def kinds() -> None:
 Examples:
   pkger plan -f fleet.yml --stack fleet
   pkger plan -f fleet.yml --stack fleet --out fleet.plan && pkger apply --plan fleet.plan
-  pkger plan -f fleet.yml --stack fleet --detailed-exitcode    # 0: nothing to do, 2: changes, 1: wrong"""
+  pkger plan -f fleet.yml --stack fleet --detailed-exitcode    # 0: no changes, 2: changes, 1: error"""
 )
 @options.file_option
 @options.more_files
@@ -95,14 +95,14 @@ Examples:
 @options.allow_replace_option
 @options.secret_keys_option
 @options.full_option
-@click.option("--save", is_flag=True, help="Keep the plan for a day, for `pkger apply --plan`.")
+@click.option("--save", is_flag=True, help="Store the plan for a day, for `pkger apply --plan`.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Keep the plan, and write its name and digest to FILE, for `pkger apply --plan FILE`.",
+    help="Store the plan, and write its name and digest to FILE, for `pkger apply --plan FILE`.",
 )
-@click.option("--detailed-exitcode", "detailed", is_flag=True, help="End with 0: nothing to do, 2: changes, 1: wrong.")
+@click.option("--detailed-exitcode", "detailed", is_flag=True, help="Exit with 0: no changes, 2: changes, 1: error.")
 @common_options
 def plan(
     files: tuple[str, ...],
@@ -123,7 +123,7 @@ def plan(
     out: Path | None,
     detailed: bool,
 ) -> int:
-    """Show what an apply of FILE... would do; writes nothing, but for the plan that --save or --out keeps."""
+    """Show what an apply of FILE... would do. Nothing is written, except a plan that --save or --out stores."""
     from services.cli import values
     from services.cli.packages import Manner, Saving
     from services.cli.packages import plan as show
@@ -144,7 +144,7 @@ def plan(
         skip=skip,
         allow_empty=allow_empty,
         allow_replace=allow_replace,
-        # A value may stand there, as for an apply; a plan has no use for it.
+        # Values are accepted, as for an apply, and not used: a plan needs only the keys.
         secrets=dict.fromkeys(split(secrets), ""),
     )
     return run(show(wanted, typed.environ(), Manner(typed.format, typed.quiet, full), Saving(save, out, detailed)))
@@ -165,7 +165,7 @@ Examples:
     "plan_name",
     default="",
     metavar="PLAN",
-    help="Run this saved plan, exactly, instead of FILE...: its name, or the file of `pkger plan --out`.",
+    help="Run exactly this saved plan instead of FILE...: its name, or the file of `pkger plan --out`.",
 )
 @options.stack_option
 @options.recursive_option
@@ -208,14 +208,14 @@ def apply(
     yes: bool,
 ) -> None:
     """
-    Make the platform what FILE..., together one package, say.
+    Apply FILE..., together one package, to the platform.
 
-    The plan is shown and asked for, at the terminal. Where there is none, a plan that deletes something is refused, and
-    any other one runs. --yes runs it unasked.
+    At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources is refused,
+    and any other plan runs. --yes runs the plan without asking.
     """
     from services.cli import values
     from services.cli.packages import Manner, apply_stored
-    from services.cli.packages import apply as carry_out
+    from services.cli.packages import apply as apply_package
     from services.cli.running import run
     from services.cli.secrets import given
     from services.cli.wanted import Wanted
@@ -225,7 +225,7 @@ def apply(
     if plan_name:
         typed_too = sources or stack or recursive or platform or org or env or env_files or skip or encoding
         if typed_too or allow_empty or allow_replace:
-            raise click.UsageError("a saved plan says it all: leave out FILE... and what goes with it")
+            raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
         known = {**values.secret_files(secret_files), **given(secrets, ())}
         how = Wanted((), "", "", allow_missing=allow_missing, secrets=known, author=author)
         run(apply_stored(plan_name, typed.environ(), manner, how))
@@ -246,11 +246,11 @@ def apply(
         secrets={**values.secret_files(secret_files), **given(secrets, sources)},
         author=author,
     )
-    run(carry_out(wanted, typed.environ(), manner))
+    run(apply_package(wanted, typed.environ(), manner))
 
 
 def _some(files: tuple[str, ...], stack: str = "") -> tuple[str, ...]:
-    """*files*, of which there has to be one, unless a *stack* may have URLs."""
+    """*files*; there must be one, unless there is a *stack*, which may have URLs."""
     if not (files or stack):
         raise click.UsageError("name at least one package file with -f")
     return files

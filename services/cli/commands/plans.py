@@ -8,17 +8,17 @@ from services.cli.options import common, common_options
 
 @click.group()
 def plans() -> None:
-    """List saved plans and those of operations; show or delete one."""
+    """List stored plans; show or delete one."""
 
 
 @plans.command("list", epilog="\b\nExamples:\n  pkger plans list --stack fleet")
-@click.option("--stack", default="", metavar="NAME", help="Only plans for stacks of this name.")
+@click.option("--stack", default="", metavar="NAME", help="List only plans for stacks of this name.")
 @options.platform_option
 @options.org_option
 @options.limit_option
 @common_options
 def list_plans(stack: str, platform: str, org: str, limit: int | None) -> None:
-    """List the newest plans: all, or those of an organisation."""
+    """List the newest plans, of all targets or of one."""
     from services.cli.plans import list_all
     from services.cli.running import run
 
@@ -31,7 +31,7 @@ def list_plans(stack: str, platform: str, org: str, limit: int | None) -> None:
 @options.full_option
 @common_options
 def show_plan(name: str, full: bool) -> None:
-    """Show plan NAME, and what became of it."""
+    """Show plan NAME and its state."""
     from services.cli.plans import show
     from services.cli.running import run
 
@@ -42,7 +42,7 @@ def show_plan(name: str, full: bool) -> None:
 @click.argument("name")
 @common_options
 def delete_plan(name: str) -> None:
-    """Delete plan NAME, which nobody applied."""
+    """Delete plan NAME, which no operation has run."""
     from services.cli.plans import delete
     from services.cli.running import run
 

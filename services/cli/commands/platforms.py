@@ -18,7 +18,7 @@ def platforms() -> None:
 @platforms.command("list", epilog="\b\nExamples:\n  pkger platforms list -o json")
 @common_options
 def list_platforms() -> None:
-    """List the platforms, with the organisations that hold something."""
+    """List the platforms, with the organisations that hold resources."""
     from services.cli.platforms_list import list_all
     from services.cli.running import run
 
@@ -31,14 +31,14 @@ def list_platforms() -> None:
     "  pkger platforms check eu -o json",
 )
 @click.argument("name", default="", metavar="[NAME]")
-@click.option("--org", default="", metavar="ORG", help="Organisation in which rights are looked at, too.")
+@click.option("--org", default="", metavar="ORG", help="Organisation in which to check rights, too.")
 @common_options
 def check_platforms(name: str, org: str) -> "Exit":
     """
-    Check platform NAME, or all: does it answer, does it know the credential, which organisations are there.
+    Check platform NAME, or all platforms: connection, credential and organisations.
 
-    With an organisation, also what can be told of the rights of the credential there. Nothing is written, so rights to
-    write are unknown. The exit status is 1 if something is wrong.
+    With an organisation, also check the rights of the credential there. Nothing is written, so rights to write are
+    unknown. The exit status is 1 if a check fails.
     """
     from services.cli.platforms_check import check
     from services.cli.running import run

@@ -1,4 +1,4 @@
-"""``pkger up``, ``serve`` and ``admin``: what operators of the services do."""
+"""``pkger up``, ``serve`` and ``admin``: commands for operators of the services."""
 
 import os
 import sys
@@ -42,7 +42,7 @@ def serve(service: str, platform: str, listen: str | None, data: Path | None) ->
     from services.cli.supervisor import GATEWAY, MODULES
 
     if platform and service != "platform":
-        raise click.UsageError(f"{service} is one service for all platforms: leave {platform} out")
+        raise click.UsageError(f"{service} is one service for all platforms; omit {platform}")
     command = [sys.executable, "-m", MODULES.get(service, GATEWAY), *([platform] if platform else [])]
     environ = dict(os.environ)
     environ |= {"PKGER_LISTEN": listen} if listen else {}
@@ -52,7 +52,7 @@ def serve(service: str, platform: str, listen: str | None, data: Path | None) ->
 
 @click.group()
 def admin() -> None:
-    """What operators of the services do."""
+    """Commands for operators of the services."""
 
 
 @admin.command("restored", epilog="\b\nExamples:\n  pkger admin restored")
@@ -61,8 +61,8 @@ def mark_restored() -> None:
     """
     Mark a store that was just restored from a backup.
 
-    Run it before an applier runs. Unfinished operations are blocked until somebody recovers them, and plans that wait
-    to be applied are stale: both may have run since the backup.
+    Run it before an applier runs. It blocks unfinished operations until an operator recovers them, and marks pending
+    plans as stale: both may have run since the backup.
     """
     from services.cli.admin import restored
     from services.cli.running import run

@@ -10,16 +10,16 @@ from services.cli.options import common, common_options
 
 @click.group()
 def stacks() -> None:
-    """Make, list, show, change, uninstall and delete stacks."""
+    """Create, list, show, change, uninstall and delete stacks."""
 
 
-description_option = click.option("--description", metavar="TEXT", help="What it is for.")
+description_option = click.option("--description", metavar="TEXT", help="Description of the stack.")
 urls_option = click.option(
     "--url",
     "urls",
     multiple=True,
     metavar="URL",
-    help="Address of a package that is part of each apply. Again for more.",
+    help="Address of a package that is part of each apply. May be repeated.",
 )
 
 
@@ -32,12 +32,12 @@ Examples:
 @click.argument("name", default=None, callback=options.stack_name)
 @urls_option
 @description_option
-@click.option("--policy", default="", metavar="FILE", help="YAML or JSON file with its policy.")
+@click.option("--policy", default="", metavar="FILE", help="YAML or JSON file with the policy of the stack.")
 @options.platform_option
 @options.org_option
 @common_options
 def init_stack(name: str, urls: tuple[str, ...], description: str | None, policy: str, platform: str, org: str) -> None:
-    """Make an empty stack: NAME, or one without a name, which is named by its id."""
+    """Create an empty stack: NAME, or one without a name, which commands find by its id."""
     from services.cli.running import run
     from services.cli.stack_records import Described, init
 
@@ -53,11 +53,11 @@ Examples:
   pkger stacks update fleet --description vehicles""",
 )
 @click.argument("stack", metavar="NAME")
-@click.option("--name", metavar="NEW", help="New name; empty: none.")
+@click.option("--name", metavar="NEW", help="New name; empty for none.")
 @urls_option
-@click.option("--no-urls", is_flag=True, help="Take all URLs away.")
+@click.option("--no-urls", is_flag=True, help="Remove all URLs.")
 @description_option
-@click.option("--etag", default="", metavar="ETAG", help="Only if the stack has not changed since it had this etag.")
+@click.option("--etag", default="", metavar="ETAG", help="Change the stack only if it still has this etag.")
 @options.platform_option
 @options.org_option
 @common_options
@@ -71,7 +71,7 @@ def update_stack(
     platform: str,
     org: str,
 ) -> None:
-    """Change what is said of stack NAME; --url replaces all of its URLs."""
+    """Change name, description or URLs of stack NAME; --url replaces all of its URLs."""
     from services.cli.running import run
     from services.cli.stack_records import Described, update
 
@@ -80,7 +80,7 @@ def update_stack(
     if urls and no_urls:
         raise click.UsageError("--url and --no-urls contradict each other")
     if not (urls or no_urls) and name is None and description is None:
-        raise click.UsageError("say what changes: --name, --description, --url or --no-urls")
+        raise click.UsageError("nothing to change; use --name, --description, --url or --no-urls")
     changes = Described(name, description, urls if urls or no_urls else None)
     run(update(stack, changes, etag, platform, org, common().environ(), common().format))
 
@@ -92,8 +92,8 @@ Examples:
   pkger stacks list "fleet-*" --limit 20""",
 )
 @click.argument("pattern", default="")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Only those with this name. Again for more.")
-@click.option("--id", "ids", multiple=True, metavar="ID", help="Only those with this id. Again for more.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="List only stacks of this name. May be repeated.")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="List only the stack with this id. May be repeated.")
 @options.platform_option
 @options.org_option
 @options.limit_option
@@ -106,13 +106,13 @@ def list_stacks(
     org: str,
     limit: int | None,
 ) -> None:
-    """List all stacks, or those with a name like PATTERN: * stands for any characters, ? for one."""
+    """List all stacks, or stacks whose names match PATTERN: * stands for any characters, ? for one."""
     from services.cli.running import run
-    from services.cli.stacks import Chosen, list_all
+    from services.cli.stacks import StackFilter, list_all
 
     platform, org = common().target or (platform, org)
 
-    run(list_all(common().environ(), common().format, limit, Chosen(platform, org, ids, names, pattern)))
+    run(list_all(common().environ(), common().format, limit, StackFilter(platform, org, ids, names, pattern)))
 
 
 @stacks.command(
@@ -144,7 +144,7 @@ Examples:
 @click.argument("name")
 @options.platform_option
 @options.org_option
-@click.option("--limit", type=click.IntRange(1), default=None, help="Only so many of the newest.")
+@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="List only the newest N.")
 @common_options
 def stack_history(name: str, platform: str, org: str, limit: int | None) -> None:
     """List the revisions of stack NAME, newest first."""
@@ -167,10 +167,10 @@ Examples:
 @click.argument("new", type=options.REVISION)
 @options.platform_option
 @options.org_option
-@click.option("--full", is_flag=True, help="Show all of the difference: every object, field and line.")
+@click.option("--full", is_flag=True, help="Show the whole difference: every object, field and line.")
 @common_options
 def diff_revisions(name: str, old: int, new: int, platform: str, org: str, full: bool) -> None:
-    """Show what is different between the revisions OLD and NEW of stack NAME."""
+    """Show the differences between the revisions OLD and NEW of stack NAME."""
     from services.cli.history import diff
     from services.cli.running import run
 
@@ -212,7 +212,7 @@ def roll_back(
     wait: float,
     yes: bool,
 ) -> None:
-    """Make the platform what REVISION of stack NAME says; the history goes on with a new revision."""
+    """Roll back stack NAME to REVISION: apply it, and record it as a new revision."""
     from services.cli.packages import Manner, apply
     from services.cli.running import run
     from services.cli.wanted import Wanted
@@ -243,24 +243,26 @@ Examples:
 )
 @click.argument("name")
 @click.option("-f", "--file", default="", metavar="FILE", help="YAML or JSON file with the whole policy.")
-@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Set a field; FIELD= for the default.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Set a field; FIELD= resets it to its default."
+)
 @options.platform_option
 @options.org_option
 @common_options
 def stack_policy(name: str, file: str, changes: tuple[str, ...], platform: str, org: str) -> None:
-    """Show the policy of stack NAME, or change it: what becomes of its resources besides being written."""
-    from services.cli.keeping import policy
+    """Show or change the policy of stack NAME: its rules for protection, ownership, drift and removal."""
     from services.cli.running import run
+    from services.cli.stack_edits import policy
 
     platform, org = common().place(platform, org)
 
     if any("=" not in change for change in changes):
         raise click.BadParameter("write FIELD=VALUE", param_hint="--set")
     if file and changes:
-        raise click.UsageError("--file has the whole policy, and --set changes a field of it: use one of them")
+        raise click.UsageError("--file sets the whole policy, and --set one field of it: use one of them")
     fields = [change.partition("=")[0] for change in changes]
     if repeated := [field for field in dict.fromkeys(fields) if fields.count(field) > 1]:
-        raise click.UsageError(f"--set {repeated[0]} is there twice")
+        raise click.UsageError(f"--set {repeated[0]} is given twice")
     run(policy(name, _target(platform, org), file, changes, common().environ(), common().format))
 
 
@@ -273,19 +275,21 @@ Examples:
 @click.argument("name")
 @click.argument("kind")
 @click.argument("resource_id", metavar="ID")
-@click.option("--as", "object_name", default="", metavar="NAME", help="metadata.name of its object.  [default: made]")
+@click.option(
+    "--as", "object_name", default="", metavar="NAME", help="metadata.name of its object.  [default: generated]"
+)
 @options.platform_option
 @options.org_option
 @common_options
 def import_resource(name: str, kind: str, resource_id: str, object_name: str, platform: str, org: str) -> None:
-    """Take the resource ID of KIND, which no stack owns, into stack NAME."""
-    from services.cli.keeping import take_in
+    """Import the resource ID of KIND, which no stack owns, into stack NAME."""
     from services.cli.running import run
+    from services.cli.stack_edits import add_resource
 
     platform, org = common().place(platform, org)
 
     resource = (kind, resource_id)
-    run(take_in(name, _target(platform, org), resource, object_name, common().environ(), common().format))
+    run(add_resource(name, _target(platform, org), resource, object_name, common().environ(), common().format))
 
 
 @stacks.command(
@@ -300,9 +304,9 @@ Examples:
 @options.org_option
 @common_options
 def forget_resource(name: str, objects: tuple[str, ...], platform: str, org: str) -> None:
-    """Let go of the resources of objects of stack NAME; they stay on the platform."""
-    from services.cli.keeping import forget
+    """Remove objects from the record of stack NAME; their resources stay on the platform."""
     from services.cli.running import run
+    from services.cli.stack_edits import forget
 
     platform, org = common().place(platform, org)
 
@@ -322,9 +326,9 @@ Examples:
 @options.org_option
 @common_options
 def rename_resource(name: str, object_key: str, new_name: str, platform: str, org: str) -> None:
-    """Give an object of stack NAME another metadata.name in the record: it is the same resource."""
-    from services.cli.keeping import rename
+    """Change metadata.name of an object in the record of stack NAME; its resource stays the same."""
     from services.cli.running import run
+    from services.cli.stack_edits import rename
 
     platform, org = common().place(platform, org)
 
@@ -342,7 +346,7 @@ Examples:
 @options.org_option
 @common_options
 def watch_stack(name: str, platform: str, org: str) -> None:
-    """Show what happens to stack NAME, until it is gone."""
+    """Show the changes of stack NAME, until it is deleted."""
     from services.cli.running import run
     from services.cli.stack_watch import watch
 
@@ -357,24 +361,24 @@ def watch_stack(name: str, platform: str, org: str) -> None:
 Examples:
   pkger stacks drift fleet
   pkger stacks drift fleet Bucket:raw --full
-  pkger stacks drift fleet --detailed-exitcode    # 0: none, 2: drift, 1: wrong""",
+  pkger stacks drift fleet --detailed-exitcode    # 0: no drift, 2: drift, 1: error""",
 )
 @click.argument("name")
 @click.argument("keys", nargs=-1, metavar="[KIND[:NAME]]...")
 @options.platform_option
 @options.org_option
-@click.option("--all", "show_all", is_flag=True, help="Show what is in sync, too, and what policies ignore.")
-@click.option("--full", is_flag=True, help="Show every resource, and values uncut.")
-@click.option("--detailed-exitcode", "detailed", is_flag=True, help="End with 0: none, 2: drift, 1: wrong.")
+@click.option("--all", "show_all", is_flag=True, help="Also show resources in sync, and drift that policies ignore.")
+@click.option("--full", is_flag=True, help="Show every resource, and uncut values.")
+@click.option("--detailed-exitcode", "detailed", is_flag=True, help="Exit with 0: no drift, 2: drift, 1: error.")
 @common_options
 def drift_of_stack(
     name: str, keys: tuple[str, ...], platform: str, org: str, show_all: bool, full: bool, detailed: bool
 ) -> int:
     """
-    Show what became of the resources of stack NAME since its last apply, worst first.
+    Show the drift of the resources of stack NAME since its last apply, worst first.
 
-    Each field that differs has three sides: what the package says, what was applied, what is live. KIND:NAME looks at
-    one resource, KIND at all of a kind.
+    Each field that differs has three sides: package, applied and live. KIND:NAME selects one resource, KIND all of a
+    kind.
     """
     from pkger.model.v1 import object_pb2
 
@@ -403,7 +407,7 @@ Examples:
 @options.yes_option
 @common_options
 def uninstall_stack(name: str, platform: str, org: str, full: bool, author: str, wait: float, yes: bool) -> None:
-    """Remove all that stack NAME created, and keep the stack; what it adopted stays."""
+    """Delete all resources that stack NAME created, and keep the stack; adopted resources stay."""
     from services.cli.packages import Manner
     from services.cli.running import run
     from services.cli.stack_removal import uninstall
@@ -431,7 +435,7 @@ Examples:
 @options.yes_option
 @common_options
 def delete_stack(name: str, platform: str, org: str, full: bool, author: str, wait: float, yes: bool) -> None:
-    """Remove all that stack NAME created, and the stack; what it adopted stays."""
+    """Delete all resources that stack NAME created, and the stack; adopted resources stay."""
     from services.cli.packages import Manner
     from services.cli.running import run
     from services.cli.stack_removal import delete
@@ -454,5 +458,5 @@ def _key(text: str) -> tuple[str, str]:
     """A kind and a name from ``KIND:NAME``."""
     kind, colon, name = text.partition(":")
     if not (kind and colon and name):
-        raise click.BadParameter(f"{text!r} is no KIND:NAME")
+        raise click.BadParameter(f"{text!r} is not KIND:NAME")
     return kind, name

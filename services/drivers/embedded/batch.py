@@ -1,4 +1,4 @@
-"""What a batch does to the resources that it touches: the rules of the embedded platform, without its storage."""
+"""The effect of a batch on the resources that it names: rules of the embedded platform, without its storage."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,21 +27,21 @@ _IGNORED = {
     NameUniqueness.CASE_INSENSITIVE: " (case does not count)",
     NameUniqueness.TRIMMED_CASE_INSENSITIVE: " (case and white space around a name do not count)",
 }
-"""What of names does not count where they are compared, for people."""
+"""For each uniqueness, the differences between names that a comparison ignores; part of error messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
     """
-    The part of one organisation that a batch can see. Carrying the batch out changes its mappings.
+    The part of one organisation that a batch can see; performing the batch changes its mappings.
 
     Attributes:
-        resources: All resources, labels and referred resources that the batch names, as far as they exist.
-        holders: Ids of the resources that have a unique name, by scope and name as compared; for all names in the
-            batch. Several have one name only in a file of an earlier version, which compared names in another way.
-        created: Id of the resource that a create made, by kind and idempotency key; for all keys that the batch sends.
-            The resource itself may be gone.
-        secrets: Hashes of the values of secrets by key, for the keys that the batch names and that exist.
+        resources: The existing resources, labels and referenced resources that the batch names.
+        holders: Ids of the resources with a unique name, by scope and compared name, for all names in the batch.
+            A name has several holders only in a file of an earlier version, which compared names differently.
+        created: Id of the resource that a create made, by kind and idempotency key, for all keys in the batch. The
+            resource itself may be gone.
+        secrets: Hashes of secret values by key, for the existing keys that the batch names.
     """
 
     resources: dict[ResourceId, StoredResource]
@@ -51,7 +51,7 @@ class Extract:
 
 
 def refusal(item: Create | Update, held: StoredResource | None = None) -> Rejected | None:
-    """Why the platform does not accept the content of *item*, which is written to *held*; None when it does."""
+    """Why the platform refuses the content of *item* as a new state of *held*; None when it accepts it."""
     kind = item.kind if isinstance(item, Create) else item.id.kind
     problem = content_refusal(kind, item.spec)
     if held and not problem:
@@ -59,22 +59,22 @@ def refusal(item: Create | Update, held: StoredResource | None = None) -> Reject
     return Rejected(RejectionReason.CONTENT_REFUSED, problem) if problem else None
 
 
-def carry_out(batch: Sequence[Item], extract: Extract, free_ids: Iterator[str]) -> list[Done | Rejected]:
+def perform(batch: Sequence[Item], extract: Extract, free_ids: Iterator[str]) -> list[Done | Rejected]:
     """
-    Apply the items in order; one that is refused changes nothing and stops none.
+    Apply the items in order; a rejected item changes nothing, and the next ones still run.
 
     Args:
         batch: The mutations.
-        extract: What the batch touches; afterwards, what the platform is to hold.
-        free_ids: Ids for new resources, one for each create at least.
+        extract: The resources that the batch names; afterwards, their state after the batch.
+        free_ids: Ids for new resources, at least one for each create.
 
     Returns:
         One result for each item, in order.
     """
-    return [_carry_out(item, extract, free_ids) for item in batch]
+    return [_perform(item, extract, free_ids) for item in batch]
 
 
-def _carry_out(item: Item, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
+def _perform(item: Item, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
     match item:
         case Create():
             return _create(item, extract, free_ids)

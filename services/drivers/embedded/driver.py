@@ -1,4 +1,4 @@
-"""The driver of the embedded platform: real resources in one SQLite file."""
+"""The driver of the embedded platform: resources that are rows of one SQLite file."""
 
 import os.path
 from collections.abc import Callable, Sequence
@@ -32,14 +32,14 @@ class Options:
     What a row of the platforms file may set.
 
     Attributes:
-        file: The database, made when missing; relative to the folder of the databases. Empty: a file of its own there.
+        file: The database, created when missing; relative to the folder of the databases. Empty: a default name.
     """
 
     file: str = ""
 
 
 class EmbeddedDriver:
-    """The platform in one file, which several processes may have open; each batch is one transaction."""
+    """The platform in one file, which several processes may open; each batch is one transaction."""
 
     def __init__(
         self, path: Path, ids: Ids, clock: Clock = machine_clock, steady: Callable[[], float] = loop_time
@@ -50,8 +50,8 @@ class EmbeddedDriver:
         Args:
             path: The file.
             ids: Draws ids of new resources and salts of secrets.
-            clock: Tells how old idempotency keys and fences are.
-            steady: Counts the seconds between two looks for old ones.
+            clock: The time of day, for the age of idempotency keys and fences.
+            steady: A monotonic clock in seconds, for the time between two sweeps.
         """
         self._database = Database(path, MIGRATIONS)
         self._ids = ids
@@ -63,17 +63,17 @@ class EmbeddedDriver:
         return EMBEDDED
 
     async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
-        """See ``Driver``; as of one moment."""
+        """See ``Driver``; one consistent snapshot."""
         return await self._database.read(partial(store.list_resources, org=org, kinds=kinds))
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
-        """See ``Driver``; as of one moment."""
+        """See ``Driver``; one consistent snapshot."""
         held = await self._database.read(partial(store.read_resources, org=org, ids=ids))
         return [held.get(resource_id) for resource_id in ids]
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
-        """See ``Driver``; the platform holds what it is sent."""
-        # What a resource holds matters only where something of it cannot change.
+        """See ``Driver``; the platform stores specs unchanged."""
+        # The live resource matters only for kinds with immutable fields.
         ids = [item.id for item in wanted if isinstance(item, Update) and EMBEDDED.kinds[item.id.kind].immutable_paths]
         held = await self._database.read(partial(store.read_resources, org=org, ids=ids)) if ids else {}
         return [refusal(item, held.get(item.id) if isinstance(item, Update) else None) or item.spec for item in wanted]
@@ -83,7 +83,7 @@ class EmbeddedDriver:
         return await self._database.read(partial(store.secret_keys, org=org))
 
     async def orgs(self) -> list[Organization]:
-        """See ``Driver``: anybody may name one."""
+        """See ``Driver``: the platform accepts any name as an organisation."""
         return [Organization(org, org) for org in await self._database.read(store.orgs)]
 
     async def check(self, org: str) -> PlatformCheck:
@@ -92,11 +92,11 @@ class EmbeddedDriver:
         findings = [Finding(CheckAspect.PLATFORM, CheckVerdict.OK, "its database can be read")]
         if org:
             held = "it holds something" if any(org == each.id for each in orgs) else "it holds nothing yet"
-            findings.append(Finding(CheckAspect.ORG, CheckVerdict.OK, f"anybody may name one; {held}", org))
+            findings.append(Finding(CheckAspect.ORG, CheckVerdict.OK, f"any name is accepted; {held}", org))
         return PlatformCheck(tuple(findings), EMBEDDED.platform, EMBEDDED.version, tuple(orgs))
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:
-        """See ``Driver``; the items are carried out in order."""
+        """See ``Driver``; the items run in order."""
         await self._retention.sweep(self._forget)
         items = await without_values(batch, self._ids.salt)
         draw_id, now = partial(self._ids.token, _ID_BYTES), self._clock()
@@ -109,7 +109,7 @@ class EmbeddedDriver:
         return await self._database.write(partial(store.pass_fence, fence=fence, now=self._clock()))
 
     async def close(self) -> None:
-        """Wait for the work in hand and close the file."""
+        """Wait for the running transactions and close the file."""
         self._database.close()
 
     async def _forget(self, before: int, most: int) -> int:
@@ -128,7 +128,7 @@ def place_of(platform: Platform, data: Path) -> str:
         place = os.path.realpath(data / file)
     except ValueError:
         raise OptionsInvalid(
-            platform, ["option 'file' has a character that no name of a file can have, such as NUL"]
+            platform, ["option 'file' has a character that no file name can have, such as NUL; remove it"]
         ) from None
     if os.path.isdir(place):
         raise OptionsInvalid(platform, ["option 'file' names a folder; name a file"])

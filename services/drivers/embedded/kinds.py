@@ -1,4 +1,4 @@
-"""What the embedded platform has: its kinds, and the content that it refuses."""
+"""The kinds of the embedded platform, and the content that it refuses."""
 
 from services.core.diff import touches
 from services.core.model import (
@@ -14,10 +14,10 @@ from services.core.model import (
 from services.kinds.comparing import differences
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
+"""Stages (engine.md 3): labels precede labelled resources; kinds that refer to primary kinds follow them."""
 
 _CHECK, _ENDPOINT = "check", "endpoint"
-"""Scopes of names: a threshold check and a deadman check cannot have one name."""
+"""Name scopes: a threshold check and a deadman check cannot have the same name."""
 
 
 def _kind(
@@ -31,7 +31,7 @@ def _kind(
     name_scope: str = "",
     sensitive_paths: tuple[str, ...] = (),
 ) -> KindTraits:
-    # The platform remembers idempotency keys, whatever the kind.
+    # The platform stores idempotency keys for every kind.
     return KindTraits(
         kind,
         Identity.NATIVE,
@@ -49,7 +49,7 @@ def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
     return _kind(kind, NameUniqueness.EXACT, name_scope=_ENDPOINT, sensitive_paths=sensitive_paths)
 
 
-# Uniqueness of names: service.md 0.2. A bucket's data is gone with it, so its deletion cannot be taken back.
+# Uniqueness of names: service.md 0.2. The data of a bucket is deleted with it, so the deletion cannot be undone.
 _KINDS = (
     _kind(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=_LABELS, labelled=False),
     _kind("Bucket", NameUniqueness.EXACT, delete_undo=Undo.NONE, immutable_paths=("/schemaType",)),
@@ -75,21 +75,21 @@ EMBEDDED = PlatformTraits(
     holds_secrets=True,
     precondition=Precondition.ATOMIC,
 )
-"""What ``Describe`` says."""
+"""The response of ``Describe``."""
 
 
 def name_scope(kind: str) -> str:
-    """What the unique names of *kind* are unique in, within an organisation."""
+    """The scope, within an organisation, in which names of *kind* are unique."""
     return EMBEDDED.kinds[kind].scope
 
 
 def unique_name(kind: str, display_name: str) -> str | None:
-    """What no other resource of the scope of *kind* may have; None when names may repeat."""
+    """The name as the scope of *kind* compares it; None when names of the kind may repeat."""
     return EMBEDDED.kinds[kind].unique_name(display_name)
 
 
 def content_refusal(kind: str, spec: Spec) -> str | None:
-    """Why the platform does not accept *spec*, as one sentence; None when it does."""
+    """Why the platform refuses *spec*, as one sentence; None when it accepts it."""
     if not spec.display_name:
         return f"a {kind} needs a name that is not empty"
     if kind == "Bucket" and spec.display_name.startswith("_"):
@@ -101,7 +101,7 @@ def content_refusal(kind: str, spec: Spec) -> str | None:
 
 
 def change_refusal(kind: str, old: Spec, new: Spec) -> str | None:
-    """Why the platform does not let a resource turn from *old* into *new*, as one sentence; None when it does."""
+    """Why the platform refuses to change a resource from *old* to *new*, as one sentence; None when it accepts it."""
     immutable_paths = EMBEDDED.kinds[kind].immutable_paths
     changed = differences(kind, old, kind, new) if immutable_paths else ()
     for path in immutable_paths:

@@ -1,39 +1,39 @@
-"""How long the embedded platform remembers what it needs for requests that arrive again, or late (engine.md 11.6)."""
+"""How long the embedded platform retains the rows that repeated or late requests need (engine.md 11.6)."""
 
 from collections.abc import Awaitable, Callable
 
 from services.machine import Clock
 
 DAY = 24 * 60 * 60 * 1_000_000
-"""Microseconds for which an idempotency key, and the fence of an operation on behalf of no stack, is kept at least."""
+"""Microseconds for which an idempotency key, or the fence of an operation on behalf of no stack, is kept at least."""
 
 PERIOD_SECONDS = 3600.0
-"""Between two sweeps, by a clock that nobody sets and that stands still while the machine sleeps."""
+"""Between two sweeps, by a monotonic clock that stops while the machine sleeps."""
 
 MOST_ROWS = 10_000
-"""Rows that one sweep removes at most; the next call goes on."""
+"""Most rows of each table that one sweep removes; the next call removes more."""
 
 
 class Retention:
     """
-    Lets a platform forget what is old, beside its writes.
+    Removes old rows of a platform, beside its writes.
 
-    Old is what was a day old at the sweep before. So nothing goes in the first hour after a start, or after a machine
-    woke up: who has work to resume sends it again before.
+    A row is old if it was a day old at the previous sweep. So nothing is removed in the first hour after a start or
+    after the machine wakes up; an interrupted operation has that hour to resume and send its requests again.
     """
 
     def __init__(self, clock: Clock, steady: Callable[[], float]) -> None:
-        """*clock* tells how old something is; *steady* counts the seconds between sweeps."""
+        """*clock* is the time of day, for the age of rows; *steady* is monotonic, for the time between sweeps."""
         self._clock = clock
         self._steady = steady
         self._last: tuple[float, int] | None = None
 
     async def sweep(self, forget: Callable[[int, int], Awaitable[int]]) -> None:
         """
-        Forget what is old, when it is time to.
+        Remove old rows, if a sweep is due.
 
         Args:
-            forget: Removes what is from before a time, so many rows at most, and tells how many it removed.
+            forget: Removes rows from before a time, at most a number of them; returns how many it removed.
         """
         here = (self._steady(), self._clock())
         if self._last is None:

@@ -1,4 +1,4 @@
-"""What the embedded platform keeps of a secret: enough to compare, too little to read."""
+"""What the embedded platform stores of a secret: a hash, which can be compared but not read."""
 
 import asyncio
 import hashlib
@@ -23,33 +23,33 @@ _COST, _BLOCK, _PARALLEL = 2**14, 8, 1
 _SALT_BYTES = 16
 
 DrawSalt = Callable[[int], bytes]
-"""Draws so many bytes that nobody can guess."""
+"""Draws a number of unpredictable bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSecret:
-    """A secret to keep: its key, and a hash of its value."""
+    """A secret to store: its key, and a hash of its value."""
 
     key: str
     hash: str
 
 
 Item: TypeAlias = Create | Update | Delete | Attach | Detach | KeptSecret | DeleteSecret
-"""What the platform carries out: mutations without values of secrets."""
+"""An item of a batch as the platform stores it: a mutation without the value of a secret."""
 
 
 def hashed(value: str, salt: bytes) -> str:
     """
-    A hash of *value* with its salt, both as hexadecimal digits, parted by a colon.
+    A hash of *value* with its salt, both in hexadecimal, separated by a colon.
 
-    The platform runs nothing, so it never needs a value back; what it does not have, nobody can take from its file.
+    The platform executes nothing, so it never needs the value itself; and a value that is not stored cannot leak.
     """
     digest = hashlib.scrypt(value.encode(), salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL)
     return f"{salt.hex()}:{digest.hex()}"
 
 
 async def without_values(batch: Sequence[Mutation], draw_salt: DrawSalt) -> list[Item]:
-    """The batch with hashes in place of values; made in threads, as each takes a moment in which others are served."""
+    """The batch with hashes in place of values; each is computed in a thread, so that other calls go on."""
     puts = [item for item in batch if isinstance(item, PutSecret)]
     hashes = iter(await asyncio.gather(*(asyncio.to_thread(hashed, put.value, draw_salt(_SALT_BYTES)) for put in puts)))
     return [KeptSecret(item.key, next(hashes)) if isinstance(item, PutSecret) else item for item in batch]

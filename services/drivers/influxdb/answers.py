@@ -1,4 +1,4 @@
-"""What the answers of the server to writes mean: what took effect, what certainly did not, what may have."""
+"""Translates the answers of the server to writes: they took effect, certainly had no effect, or may have had one."""
 
 from dataclasses import dataclass
 
@@ -17,12 +17,12 @@ _UNSURE = frozenset((502, 503, 504))
 @dataclass(frozen=True, slots=True)
 class Request:
     """
-    A write, as far as its answer is read by it.
+    A write, as far as its answer depends on it.
 
     Attributes:
-        method: Of HTTP.
-        collection: What it writes: ``tasks``, ``checks``, ``secrets`` ...
-        deletes: Whether it takes something away that may be gone already.
+        method: The HTTP method.
+        collection: The collection that it writes to: ``tasks``, ``checks``, ``secrets`` ...
+        deletes: Whether it deletes something that may already be gone.
         attaches: Whether it attaches a label.
     """
 
@@ -33,8 +33,8 @@ class Request:
 
 
 def refusal(request: Request, answer: Answer) -> Rejected | Ambiguous | None:
-    """Why a write is not, or not certainly, done; None: it is."""
-    status, what = answer.status, f"the server answered {answer.told}"
+    """Why a write had no effect, or may have had none; None: it took effect."""
+    status, what = answer.status, f"the server answered {answer.description}"
     if status in _SUCCESSES:
         return None if answer.is_whole else Ambiguous("the answer of the server cannot be read")
     if request.deletes and status == 404 and not _is_unauthorized(request.collection, answer):
@@ -48,7 +48,7 @@ def refusal(request: Request, answer: Answer) -> Rejected | Ambiguous | None:
     if status == 422 and answer.code == "conflict":
         return Rejected(RejectionReason.NAME_TAKEN, f"the name is taken: {what}")
     if status == 404:
-        return Rejected(RejectionReason.NOT_FOUND, f"it is not there: {what}")
+        return Rejected(RejectionReason.NOT_FOUND, f"the resource does not exist: {what}")
     if status in _REFUSED_CONTENT or (status == 500 and _is_harmless(request, answer)):
         return Rejected(RejectionReason.CONTENT_REFUSED, what)
     if status in _UNSURE:
@@ -57,14 +57,14 @@ def refusal(request: Request, answer: Answer) -> Rejected | Ambiguous | None:
 
 
 def is_unreadable(collection: str, answer: Answer) -> bool:
-    """Whether a read was refused, so that nobody knows what is there."""
+    """Whether a read was refused, so that the state of the resource is unknown."""
     return answer.status in (401, 403) or _is_unauthorized(collection, answer)
 
 
 def is_gone(collection: str, answer: Answer) -> bool:
-    """Whether a read by id says that there certainly is nothing."""
+    """Whether a read by id shows that there is certainly no resource."""
     if collection == "tasks":
-        # A task that may not be read is not found either.
+        # A task that the token may not read is answered with 404 too.
         return answer.status == 404 and answer.message.endswith(_TASK_GONE)
     return answer.status == 404
 
@@ -74,7 +74,7 @@ def _is_unauthorized(collection: str, answer: Answer) -> bool:
 
 
 def _is_harmless(request: Request, answer: Answer) -> bool:
-    """Whether an internal error is one of those that are refusals, as was tried."""
+    """Whether an internal error is known to be a refusal, by tests against a server."""
     if request.collection == "buckets":
         return "retention policy duration must be" in answer.message
     return request.collection == "tasks" and "failed to update task: " in answer.message

@@ -1,4 +1,4 @@
-"""What can be told of an InfluxDB server and of a token without writing."""
+"""Checks an InfluxDB server and a token without writing."""
 
 import asyncio
 import re
@@ -11,15 +11,15 @@ from services.drivers.influxdb.reading import CannotRead, OrgMissing, Reader
 from services.engine.outcome import RejectionReason
 
 _TRIED = re.compile(r"v?2\.[789]\..*")
-"""The versions that the driver is made for."""
+"""The versions that the driver supports."""
 
-_TOLD_ORGS = 5
+_SHOWN_ORGS = 5
 
 _OK, _WRONG, _UNKNOWN = CheckVerdict.OK, CheckVerdict.WRONG, CheckVerdict.UNKNOWN
 
 
 async def check(reader: Reader, url: str, org: str) -> PlatformCheck:
-    """Look at the server at *url*, and at what the token may read in *org*; empty: in no organisation."""
+    """Check the server at *url*, and the rights of the token to read in *org*; empty: in no organisation."""
     try:
         version = await reader.version()
     except CannotRead as error:
@@ -40,13 +40,13 @@ async def check(reader: Reader, url: str, org: str) -> PlatformCheck:
 def _of_version(url: str, version: str) -> Finding:
     if _TRIED.fullmatch(version):
         return Finding(CheckAspect.PLATFORM, _OK, f"{url} answers")
-    return Finding(CheckAspect.PLATFORM, _UNKNOWN, f"{url} answers; this driver is made for versions 2.7 to 2.9")
+    return Finding(CheckAspect.PLATFORM, _UNKNOWN, f"{url} answers; this driver supports versions 2.7 to 2.9")
 
 
 def _of_orgs(orgs: list[Organization]) -> Finding:
     if not orgs:
         return Finding(CheckAspect.ORG, _WRONG, "the token can read no organisation")
-    names = ", ".join(sorted(org.name for org in orgs)[:_TOLD_ORGS]) + (", …" if len(orgs) > _TOLD_ORGS else "")
+    names = ", ".join(sorted(org.name for org in orgs)[:_SHOWN_ORGS]) + (", …" if len(orgs) > _SHOWN_ORGS else "")
     return Finding(CheckAspect.ORG, _OK, f"the token can read {len(orgs):,}: {names}")
 
 
@@ -58,21 +58,21 @@ async def _in_org(reader: Reader, org: str) -> list[Finding]:
     collections = sorted({codec.collection for codec in CODECS.values()})
     shown = await asyncio.gather(*(reader.shows_any(org_id, collection) for collection in collections))
     rights = [_of_list(collection, any_) for collection, any_ in zip(collections, shown, strict=True)]
-    told = "rights to write cannot be told without writing"
+    message = "rights to write are known only after a write"
     return [
         Finding(CheckAspect.ORG, _OK, "the token can read it", org),
         *rights,
         await _of_secrets(reader, org_id),
-        Finding(CheckAspect.WRITE, _UNKNOWN, told),
+        Finding(CheckAspect.WRITE, _UNKNOWN, message),
     ]
 
 
 def _of_list(collection: str, is_any: bool) -> Finding:
     if is_any:
         return Finding(CheckAspect.READ, _OK, "the server shows some", collection)
-    # What a token may not read is left out of lists, without an error.
-    told = "the server shows none: there are none, or the token may not read them"
-    return Finding(CheckAspect.READ, _UNKNOWN, told, collection)
+    # Lists leave out, without an error, the resources that a token may not read.
+    message = "the server shows none: there are none, or the token may not read them"
+    return Finding(CheckAspect.READ, _UNKNOWN, message, collection)
 
 
 async def _of_secrets(reader: Reader, org_id: str) -> Finding:
@@ -84,7 +84,7 @@ async def _of_secrets(reader: Reader, org_id: str) -> Finding:
 
 
 def _of_trouble(error: CannotRead, aspect: CheckAspect, subject: str = "") -> Finding:
-    """Why nothing further can be told: a refusal, which is about *aspect*, or a server that does not answer."""
+    """Why the check ends: a refusal, which is about *aspect*, or a server that does not answer."""
     if error.reason is RejectionReason.NOT_PERMITTED:
         return Finding(aspect, _WRONG, str(error), subject)
     return Finding(CheckAspect.PLATFORM, _WRONG, str(error))

@@ -1,4 +1,4 @@
-"""HTTP with an InfluxDB server: one pool, few requests at a time, reads repeated and writes sent once."""
+"""HTTP requests to an InfluxDB server: one pool, few requests at a time; reads are retried, writes sent once."""
 
 import asyncio
 import contextlib
@@ -16,19 +16,19 @@ from services.machine import Clock, Ids
 from services.rpc.call import loop_time, time_left
 
 IN_FLIGHT = 8
-"""Most requests at once, over all batches: more gain nothing on this server, they only wait there."""
+"""Most requests at once, over all batches: more of them would only queue in the server."""
 
 TIMEOUT_SECONDS = 10.0
-"""How long one request may take."""
+"""Timeout of one request."""
 
 _CONNECT_SECONDS = 5.0
 _IDLE_SECONDS = 60.0
-"""After these an unused connection is closed: well before the server does, which would look like a lost answer."""
+"""Unused connections are closed after this time: before the server closes them, which looks like a lost answer."""
 
 _READ_SECONDS = 20.0
-"""How long a read is repeated, if its caller waits that long."""
+"""How long a read is retried, if the deadline of its caller allows it."""
 _CONNECTIONS = 4
-"""How often a connection is tried for one read: a server that is away is soon told, and callers ask again."""
+"""Most attempts to connect for one read: the caller soon learns that the server is unreachable, and can retry."""
 _FIRST_WAIT, _LONGEST_WAIT, _MOST_DOUBLINGS = 0.1, 2.0, 10
 
 _BUSY = frozenset((429, 502, 503, 504))
@@ -39,14 +39,14 @@ Query = Sequence[tuple[str, str]]
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    What the server answered.
+    An answer of the server.
 
     Attributes:
-        status: The status.
-        body: The JSON of the body; None for one that has none, or no JSON.
-        version: The server's version; empty where it does not tell.
-        retry_after: Seconds that it asks to wait; None: it does not ask.
-        is_whole: Whether the body is as its status demands: a success with a body has JSON.
+        status: The HTTP status.
+        body: The JSON of the body; None for an empty body, or one that is not JSON.
+        version: The version of the server; empty if the answer does not have it.
+        retry_after: Seconds that the server asks to wait; None: it does not ask.
+        is_whole: Whether the body fits the status: a success has JSON, or no body.
     """
 
     status: int
@@ -58,19 +58,19 @@ class Answer:
     @property
     def code(self) -> str:
         """The code of an error; empty for any other answer."""
-        return self._word("code")
+        return self._text("code")
 
     @property
     def message(self) -> str:
-        """What an error says; empty for any other answer."""
-        return self._word("message")
+        """The message of an error; empty for any other answer."""
+        return self._text("message")
 
     @property
-    def told(self) -> str:
-        """Status and message, for people."""
+    def description(self) -> str:
+        """Status and message, for error messages."""
         return f"{self.status}: {self.message}" if self.message else str(self.status)
 
-    def _word(self, key: str) -> str:
+    def _text(self, key: str) -> str:
         value = self.body.get(key) if isinstance(self.body, dict) else None
         return value if isinstance(value, str) else ""
 
@@ -80,25 +80,25 @@ class NotSent(Exception):
 
 
 class Unanswered(Exception):
-    """The request may have arrived, but there is no whole answer."""
+    """The request may have arrived, but its answer is missing or incomplete."""
 
 
 class Client:
-    """Sends requests to one server with one token, which stands in no message."""
+    """Sends requests to one server with one token; no error message contains the token."""
 
     def __init__(
         self, url: str, token: str, tls: ssl.SSLContext | bool, ids: Ids, clock: Clock, timeout: float = TIMEOUT_SECONDS
     ) -> None:
         """
-        Prepare to ask; nothing is sent yet. To be called in the loop that asks.
+        Prepare the client; nothing is sent yet. Call it in the event loop that sends the requests.
 
         Args:
             url: The server, without a slash at the end.
             token: The credential.
-            tls: How certificates are looked at; False: not at all.
+            tls: How the certificate of the server is verified; False: it is not.
             ids: Draws jitter.
-            clock: Tells the time of day, for servers that name a time instead of a number of seconds.
-            timeout: Seconds that one request may take.
+            clock: The time of day, for servers that send a time to retry at instead of a number of seconds.
+            timeout: Timeout of one request, in seconds.
         """
         self.url = url
         self._ids = ids
@@ -115,11 +115,11 @@ class Client:
 
     async def get(self, path: str, query: Query = ()) -> Answer:
         """
-        Read, again while the server is busy or away and the caller waits.
+        Read; retry while the server is busy or unreachable and the deadline of the caller allows it.
 
         Raises:
             NotSent: There is no connection.
-            Unanswered: There is no whole answer.
+            Unanswered: The answer is missing or incomplete.
         """
         end = loop_time() + (time_left(_READ_SECONDS) or 0.0)
 
@@ -135,7 +135,7 @@ class Client:
         try:
             answer: Answer = await retrying(self._exchange, "GET", path, query, None)
         finally:
-            # It refers to itself, and would keep the last answer until the garbage collector gets to it.
+            # AsyncRetrying refers to itself, and would keep the last answer until the garbage collector runs.
             retrying.iter_state.reset()
         return answer
 
@@ -144,8 +144,8 @@ class Client:
         Write, once.
 
         Raises:
-            NotSent: It certainly had no effect.
-            Unanswered: Nobody knows whether it had.
+            NotSent: The request certainly had no effect.
+            Unanswered: Unknown whether the request had an effect.
         """
         return await self._exchange(method, path, (), body)
 
@@ -211,7 +211,7 @@ class Client:
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    # The library would send a PUT, DELETE or GET again whose connection broke; a write may be on its way already.
+    # After a broken connection aiohttp would repeat a PUT, DELETE or GET; but the server may have received the write.
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -231,12 +231,12 @@ def _is_worth_repeating(state: RetryCallState) -> bool:
 
 
 def _last(state: RetryCallState) -> Any:
-    """What the last attempt gave: an answer, or its error."""
+    """The result of the last attempt: an answer, or its error."""
     if state.outcome is None:
         raise Unanswered("nothing was asked")
     return state.outcome.result()
 
 
 def _plain(error: BaseException) -> str:
-    """What happened to a connection, in words; the errors of the library never show headers."""
+    """Why a connection failed, as text; the errors of the library never contain headers."""
     return str(error) or type(error).__name__

@@ -31,19 +31,19 @@ from services.machine import Clock, Ids
 from services.platforms import Platform
 
 _OF_ENDPOINTS = re.compile("[0-9a-f]{16}-(token|username|password|routing-key)")
-"""Keys that the server itself gives to the credentials of endpoints."""
+"""Secret keys that the server generates for the credentials of endpoints."""
 
 
 class InfluxdbDriver:
-    """One server, seen with one token; organisations are told by their names."""
+    """One server, accessed with one token; organisations are identified by name."""
 
     def __init__(self, client: Client, clock: Clock, platform: str = "") -> None:
         """
-        Serve what *client* reaches; it is closed with the driver.
+        Use *client* for all requests; closing the driver closes it.
 
         Args:
             client: Sends the requests.
-            clock: Tells the time of day: some resources take the time of their change from who changes them.
+            clock: The time of day, as some resources take the time of a change from the client.
             platform: Name of the platform, for errors.
         """
         self._client = client
@@ -63,7 +63,7 @@ class InfluxdbDriver:
     async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
         """See ``Driver``."""
         async with self._reading(org):
-            # An empty list proves nothing; that the organisation can be read does.
+            # An empty list proves nothing, so the access to the organisation is checked.
             org_id = await self._reader.org_id(org)
             held = await self._reader.resources(org_id, kinds)
             await self._scripts.catch_up(org_id, [each.id.id for each in held])
@@ -74,22 +74,22 @@ class InfluxdbDriver:
         async with self._reading(org):
             org_id = await self._reader.org_id(org)
             held = await self._reader.read(org_id, ids)
-            # An update without an answer is looked for by reading; what it left undone has to be done by then.
+            # An update without an answer is looked up by this read, so the scripts have to be complete by its end.
             await self._scripts.catch_up(org_id, [id_.id for id_ in held])
         return [held.get(id_) for id_ in ids]
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
-        """See ``Driver``; nothing is asked for it."""
+        """See ``Driver``; without a request to the server."""
         return [prepared_or_rejected(item) for item in wanted]
 
     async def secret_keys(self, org: str) -> list[str]:
-        """See ``Driver``; without those that the server keeps for endpoints."""
+        """See ``Driver``; without the keys that the server generates for endpoints."""
         async with self._reading(org):
             keys = await self._reader.secret_keys(await self._reader.org_id(org))
         return [key for key in keys if not _OF_ENDPOINTS.fullmatch(key)]
 
     async def orgs(self) -> list[Organization]:
-        """See ``Driver``: those that the token can read."""
+        """See ``Driver``: the organisations that the token can read."""
         async with self._reading():
             return await self._reader.orgs()
 
@@ -98,7 +98,7 @@ class InfluxdbDriver:
         return await check(self._reader, self._client.url, org)
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Result]:
-        """See ``Driver``; the items are carried out side by side."""
+        """See ``Driver``; the items run concurrently."""
         if not batch:
             return []
         try:
@@ -108,7 +108,7 @@ class InfluxdbDriver:
             return [Rejected(RejectionReason.NOT_FOUND, str(missing))] * len(batch)
         except CannotRead as error:
             return [Rejected(error.reason, str(error))] * len(batch)
-        return await Batch(self._client, self._reader, self._scripts, org_id, self._clock).carry_out(batch)
+        return await Batch(self._client, self._reader, self._scripts, org_id, self._clock).perform(batch)
 
     async def show_token(self, fence: Fence) -> Fence | None:
         """See ``Driver``; the platform does not fence."""
@@ -120,7 +120,7 @@ class InfluxdbDriver:
 
     @asynccontextmanager
     async def _reading(self, org: str = "") -> AsyncIterator[None]:
-        """While something is read, in *org*: what stands in the way is told as the contract has it."""
+        """Translate errors of reading in *org* to errors of the driver contract."""
         try:
             yield
         except OrgMissing as error:

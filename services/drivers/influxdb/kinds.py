@@ -1,4 +1,4 @@
-"""What an InfluxDB server has: its kinds and limits, as ``Describe`` tells them."""
+"""The kinds and limits of an InfluxDB server, as ``Describe`` returns them."""
 
 from services.core.model import (
     LABEL,
@@ -12,16 +12,16 @@ from services.core.model import (
 from services.drivers.influxdb.codecs.endpoint import HTTP, PAGERDUTY, SLACK
 
 PLATFORM = "influxdb"
-"""The sort of platform."""
+"""The type of platform."""
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""Stages (engine.md 3): labels come before what they are attached to; what refers to primary kinds comes after them."""
+"""Stages (engine.md 3): labels precede labelled resources; kinds that refer to primary kinds follow them."""
 
 _CHECK, _ENDPOINT = "check", "endpoint"
-"""Scopes of names: checks of all types share theirs, and so do endpoints."""
+"""Name scopes: checks of all types share one, and endpoints of all types share one."""
 
 _MAX_BATCH_SIZE, _MAX_CONCURRENCY = 64, 2
-"""A batch ends well within the deadline of a call, as checks and rules take the server 10 to 80 ms each."""
+"""A batch ends well within the deadline of a call, as the server needs 10 to 80 ms for a check or a rule."""
 
 
 def _named(
@@ -68,7 +68,7 @@ _KINDS = (
     _endpoint(PAGERDUTY, "/routingKey"),
     _repeating("NotificationRule", stage=_REFERRING_KINDS),
     _repeating("Task"),
-    # The views of each dashboard are a request of their own.
+    # The views of each dashboard need a request of their own.
     _repeating("Dashboard", costly_listing=True),
     _repeating("Telegraf"),
 )
@@ -89,4 +89,4 @@ def traits(version: str) -> PlatformTraits:
 
 
 TRAITS = {kind.kind: kind for kind in _KINDS}
-"""What the engine must know of each kind, whatever the version."""
+"""The traits of each kind, which do not depend on the version."""

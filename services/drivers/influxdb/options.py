@@ -1,4 +1,4 @@
-"""What a row of the platforms file may set for an InfluxDB server, and the credential that it names."""
+"""The options of a row of the platforms file for an InfluxDB server, and the token that they name."""
 
 import os
 import ssl
@@ -20,10 +20,10 @@ class Options:
 
     Attributes:
         url: The server, such as ``https://influx.example.com:8086``.
-        token_file: A file that has the token and nothing else; relative to the folder of the databases.
-        token_variable: An environment variable that has it; one of the two is given.
-        ca_file: Certificates, besides those of the machine, that the server's may be signed by; relative likewise.
-        verify: Whether the certificate of the server is looked at.
+        token_file: A file that has only the token; relative to the folder of the databases.
+        token_variable: An environment variable that has the token; exactly one of the two options is given.
+        ca_file: Certificates of authorities to trust besides those of the machine; relative likewise.
+        verify: Whether the certificate of the server is verified.
     """
 
     url: str
@@ -38,7 +38,7 @@ def options_of(platform: Platform) -> Options:
     The options of *platform*.
 
     Raises:
-        OptionsInvalid: They are not as they should be.
+        OptionsInvalid: They are invalid.
     """
     options = read_options(Options, platform)
     problems = _url_problems(options.url)
@@ -52,7 +52,7 @@ def options_of(platform: Platform) -> Options:
 
 
 def place(url: str) -> str:
-    """The server that *url* means, the same text for the same server."""
+    """The address of the server in *url*: equal text for the same server."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     host = f"[{host}]" if ":" in host else host
@@ -64,7 +64,7 @@ def token_of(platform: Platform, options: Options, data: Path, environ: Mapping[
     The token that *options* name.
 
     Raises:
-        OptionsInvalid: There is none, or it is no token.
+        OptionsInvalid: The token is missing, or has characters that no token has.
         OSError: The file cannot be opened.
     """
     where = f"the variable {options.token_variable}" if options.token_variable else f"the file {options.token_file}"
@@ -75,19 +75,17 @@ def token_of(platform: Platform, options: Options, data: Path, environ: Mapping[
     if not token:
         raise OptionsInvalid(platform, [f"{where} has no token"])
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise OptionsInvalid(
-            platform, [f"{where} has something else than a token: white space, or letters beyond ASCII"]
-        )
+        raise OptionsInvalid(platform, [f"{where} has no valid token: white space inside, or characters beyond ASCII"])
     return token
 
 
 def tls_of(platform: Platform, options: Options, data: Path) -> ssl.SSLContext | bool:
     """
-    How the certificate of the server is looked at.
+    How the certificate of the server is verified.
 
     Raises:
         OptionsInvalid: The file has no certificates.
-        OSError: It cannot be opened.
+        OSError: The file cannot be opened.
     """
     if not options.verify:
         return False
@@ -112,5 +110,5 @@ def _url_problems(url: str) -> list[str]:
     if parts.username is not None or parts.password is not None:
         return ["option 'url' holds a credential; name the token by 'token_file' or 'token_variable'"]
     if parts.query or parts.fragment:
-        return ["option 'url' ends before ? and #"]
+        return ["option 'url' has a query or fragment; remove ? or # and the text after it"]
     return []

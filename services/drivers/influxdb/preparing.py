@@ -10,16 +10,16 @@ from services.kinds.format.canonical import spec_of
 
 def prepared(kind: str, spec: Spec, references: References) -> Spec:
     """
-    How the platform would hold *spec*.
+    Return *spec* as the platform would hold it.
 
     Raises:
-        Refused: It never would.
+        Refused: The platform cannot hold it.
     """
     return spec_of(CODECS[kind].prepare(spec.value, references))
 
 
 def prepared_or_rejected(item: Create | Update) -> Spec | Rejected:
-    """How the platform would hold the spec of *item*, or why it never would."""
+    """The spec of *item* as the platform would hold it, or why it cannot."""
     kind = item.kind if isinstance(item, Create) else item.id.kind
     try:
         return prepared(kind, item.spec, item.references)

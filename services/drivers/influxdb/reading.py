@@ -1,4 +1,4 @@
-"""Reads what an InfluxDB server holds: whole lists in few requests, and single resources for sure."""
+"""Reads resources of an InfluxDB server: whole lists in few requests, and single resources reliably."""
 
 import asyncio
 import re
@@ -20,23 +20,23 @@ DASHBOARDS, ENDPOINTS, RULES, LABELS = "dashboards", "notificationEndpoints", "n
 _ID = re.compile("(?!0{16})[0-9a-f]{16}")
 
 _PAGE, _TASK_PAGE = 100, 500
-"""Most resources that the server puts on a page; a larger limit is an error."""
+"""Largest pages of the server; a larger limit is an error."""
 
 _BY_OFFSET = frozenset(("checks", ENDPOINTS, RULES))
 _BY_LAST_ID = {"buckets": _PAGE, "tasks": _TASK_PAGE}
-"""How a list is paged; the others come as a whole, whatever they say of further pages."""
+"""How a list is paged; other lists are complete in one answer, even if it has a link to a next page."""
 
 _LIST_KEYS = {"telegrafs": "configurations"}
 
 _RESTARTS = 5
-"""How often a list is read anew because somebody deletes while it is read."""
+"""How often a list is read again because resources are deleted while it is read."""
 
 _FEW = 2
-"""So many resources of a kind are read one by one; more of them in a list."""
+"""Up to this number, resources of a kind are read one by one; more are read by a list."""
 
 
 class CannotRead(Exception):
-    """What is there cannot be known; *reason*: what a write that needs it is rejected for, None for this time only."""
+    """A read failed; *reason*: why a write that needs it is rejected, None if the write may be retried."""
 
     def __init__(self, message: str, reason: RejectionReason | None = None) -> None:
         super().__init__(message)
@@ -44,11 +44,11 @@ class CannotRead(Exception):
 
 
 class OrgMissing(Exception):
-    """The server has no organisation of that name, or shows none to this token."""
+    """The server has no organisation with this name, or does not show it to this token."""
 
 
 class Reader:
-    """Reads resources as the API has them, and as the contract of drivers has them."""
+    """Reads resources in the form of the API and in the form of the driver contract."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -59,11 +59,11 @@ class Reader:
         The version of the server.
 
         Raises:
-            CannotRead: It does not answer, or is no InfluxDB 2.x.
+            CannotRead: The server does not answer, or is no InfluxDB 2.x.
         """
         answer = await self._get("/health")
         if not answer.version:
-            raise CannotRead(f"this is no InfluxDB 2.x: /health answers {answer.told}, without a version")
+            raise CannotRead(f"this is no InfluxDB 2.x: /health answers {answer.description}, without a version")
         return answer.version
 
     async def orgs(self) -> list[Organization]:
@@ -71,11 +71,11 @@ class Reader:
         The organisations that the token can read.
 
         Raises:
-            CannotRead: The server does not tell.
+            CannotRead: The read failed.
         """
         found: dict[str, Organization] = {}
         offset = 0
-        # A page lacks those of its organisations that the token may not read: only an empty one is the last.
+        # A page leaves out organisations that the token may not read, so only an empty page is the last.
         while page := await self._page("orgs", [("limit", str(_PAGE)), ("offset", str(offset))]):
             found |= {org["id"]: Organization(org["name"], org["name"], org["id"]) for org in page}
             offset += _PAGE
@@ -83,11 +83,11 @@ class Reader:
 
     async def org_id(self, name: str) -> str:
         """
-        The id of the organisation *name*, which the token can read: after this, a list can be believed.
+        The id of the organisation *name*, which the token can read. So an empty list of its resources is reliable.
 
         Raises:
-            OrgMissing: There is none.
-            CannotRead: The server does not tell; it does not know the token, or the token is inactive.
+            OrgMissing: There is no such organisation.
+            CannotRead: The read failed, or the token is unknown or inactive.
         """
         if known := self._org_ids.pop(name, None):
             answer = await self._get(f"/api/v2/orgs/{known}")
@@ -99,37 +99,37 @@ class Reader:
         answer = await self._get("/api/v2/orgs", [("org", name)])
         if answer.status not in {200, 404}:
             raise _unreadable(f"organisation {name!r}", answer)
-        # Blanks at the ends of a name do not count for the server. What it lists, an active token can read.
+        # The server ignores white space around a name. It lists only organisations that an active token can read.
         shown = answer.body.get("orgs") or () if answer.status == 200 else ()
         ids = [org["id"] for org in shown if org["name"] == name]
         if not ids:
-            # An inactive token is shown none, without an error.
+            # For an inactive token the list is empty, without an error.
             await self.prove_token()
-            raise OrgMissing("there is none of that name, letter by letter, or the token may not read it")
+            raise OrgMissing("there is none with exactly that name, or the token may not read it")
         self._org_ids[name] = ids[0]
         return str(ids[0])
 
     async def prove_token(self) -> None:
         """
-        Return where the server knows the token, and it is active; whatever it may read.
+        Check that the server knows the token and that it is active, whatever its rights.
 
         Raises:
-            CannotRead: It is not so, or the server does not tell.
+            CannotRead: The token is unknown or inactive, or the read failed.
         """
         answer = await self._get("/api/v2/me")
         is_refused_otherwise = answer.status == 401 and not _is_no_token(answer)
-        # Most tokens may not read users: an active one is told so.
+        # Most tokens may not read users; the server refuses an active token with another message than an inactive one.
         if answer.status != 200 and not is_refused_otherwise:
             raise _unreadable("the user of the token", answer)
 
     async def shows_any(self, org_id: str, collection: str) -> bool:
         """
-        Whether the server shows any resource of a *collection* that somebody made, in one request.
+        Whether the server lists any resource of a *collection* besides its own, in one request.
 
         Raises:
-            CannotRead: The server does not tell.
+            CannotRead: The read failed.
         """
-        # Every organisation has buckets of the server's own, which it shows to everybody.
+        # Every organisation has system buckets, which the server shows to any token.
         limit = _PAGE if collection == "buckets" else 1
         page = await self._page(collection, [("orgID", org_id), ("limit", str(limit))])
         return any(body.get("type") != "system" for body in page)
@@ -139,7 +139,7 @@ class Reader:
         The keys of all secrets.
 
         Raises:
-            CannotRead: The server does not tell.
+            CannotRead: The read failed.
         """
         answer = await self._get(f"/api/v2/orgs/{org_id}/secrets")
         if answer.status != 200:
@@ -148,10 +148,10 @@ class Reader:
 
     async def listed(self, org_id: str, collection: str) -> list[Body]:
         """
-        All resources of a *collection*, dashboards without what their cells show.
+        All resources of a *collection*; dashboards without the content of their cells.
 
         Raises:
-            CannotRead: The server does not tell, or somebody changes the list all the time.
+            CannotRead: The read failed, or the list changed during each attempt.
         """
         query = [("orgID", org_id)]
         if collection in _BY_LAST_ID:
@@ -162,14 +162,14 @@ class Reader:
             found = await self._listed_by_offset(collection, query)
             if found is not None:
                 return found
-        raise CannotRead(f"the list of {collection} changes while it is read")
+        raise CannotRead(f"the list of {collection} changed during each of {_RESTARTS} reads")
 
     async def found(self, org_id: str, collection: str, id_: str) -> Body | None:
         """
-        The resource with an id, dashboards with what their cells show; None: there certainly is none in this org.
+        The resource with an id, a dashboard with the content of its cells; None: certainly not in this organisation.
 
         Raises:
-            CannotRead: The server does not tell.
+            CannotRead: The read failed.
         """
         if not _ID.fullmatch(id_):
             return None
@@ -184,7 +184,7 @@ class Reader:
         All resources of *kinds*.
 
         Raises:
-            CannotRead: The server does not tell.
+            CannotRead: The read failed.
         """
         wanted = frozenset(kinds)
         collections = sorted({CODECS[kind].collection for kind in wanted})
@@ -203,10 +203,10 @@ class Reader:
 
     async def read(self, org_id: str, ids: Sequence[ResourceId]) -> dict[ResourceId, StoredResource]:
         """
-        The resources with these ids; those that are missing certainly are not there.
+        The resources with these ids; an id that is missing in the result certainly does not exist.
 
         Raises:
-            CannotRead: The server does not tell of one of them.
+            CannotRead: A read failed.
         """
         by_collection: dict[str, set[str]] = {}
         for id_ in ids:
@@ -227,16 +227,16 @@ class Reader:
 
     async def endpoint_kinds(self, org_id: str, ids: Iterable[str]) -> dict[str, str]:
         """
-        The kind of each endpoint that is there.
+        The kind of each existing endpoint.
 
         Raises:
-            CannotRead: The server does not tell.
+            CannotRead: The read failed.
         """
         held = await self._many(org_id, ENDPOINTS, sorted(ids))
         return {each["id"]: kind_of(ENDPOINTS, each) for each in held}
 
     async def _many(self, org_id: str, collection: str, ids: Sequence[str]) -> list[Body]:
-        """What there is of these ids: by a list where that is less, and one by one what the list lacks."""
+        """The existing resources of these ids: many from one list, and those missing in it one by one."""
         if collection == DASHBOARDS or len(ids) <= _FEW:
             return await self._all_found(org_id, collection, ids)
         wanted = set(ids)
@@ -249,7 +249,7 @@ class Reader:
         return [body for body in found if body is not None]
 
     async def _found_with_lost_views(self, org_id: str, id_: str) -> Body | None:
-        """A dashboard one of whose cells has lost its view: nothing but reading cell by cell is answered then."""
+        """A dashboard with a cell that lost its view: the server answers only requests for single cells then."""
         body = _in_org(org_id, DASHBOARDS, id_, await self._get(f"/api/v2/dashboards/{id_}"))
         if body is None:
             return None
@@ -266,18 +266,18 @@ class Reader:
     async def _listed_by_last_id(self, collection: str, query: Query) -> list[Body]:
         limit, found = _BY_LAST_ID[collection], list[Body]()
         further: Query = ()
-        # Pages are shortened by what the token may not read: only an empty one is the last.
+        # Pages leave out resources that the token may not read, so only an empty page is the last.
         while page := await self._page(collection, [*query, ("limit", str(limit)), *further]):
             found += page
             further = [("after", page[-1]["id"])]
         return found
 
     async def _listed_by_offset(self, collection: str, query: Query) -> list[Body] | None:
-        """All pages; None: something was deleted in between, so that what comes behind it was shifted past a page."""
+        """All pages; None: a deletion meanwhile shifted later resources to a page that was already read."""
         found: dict[str, Body] = {}
         offset, last = 0, ""
         while page := await self._page(collection, [*query, ("limit", str(_PAGE)), ("offset", str(offset))]):
-            # Pages lap over by one, which has to be the same on both.
+            # Pages overlap by one resource, which has to be the same on both.
             if last and page[0]["id"] != last:
                 return None
             if last and len(page) == 1:
@@ -302,19 +302,19 @@ class Reader:
         except (NotSent, Unanswered) as error:
             raise CannotRead(str(error)) from None
         if answer.status == 200 and not (answer.is_whole and isinstance(answer.body, dict)):
-            raise CannotRead(f"{path} is answered with what is no JSON object")
+            raise CannotRead(f"the answer to {path} is not a JSON object")
         return answer
 
 
 def stored(kind: str, body: Body, endpoints: Mapping[str, str], labels: Body | None = None) -> StoredResource:
     """
-    A resource as the contract has it.
+    A resource in the form of the driver contract.
 
     Args:
         kind: Its kind.
-        body: What the server answered.
-        endpoints: Kinds of the endpoints that are there, by id.
-        labels: Where its labels stand, if not in *body*.
+        body: The resource in the form of the API.
+        endpoints: Kinds of the existing endpoints, by id.
+        labels: The body that has the labels, if not *body*.
     """
     spec = CODECS[kind].read(body)
     label_ids = {label["id"] for label in (body if labels is None else labels).get("labels") or ()}
@@ -326,14 +326,14 @@ def stored(kind: str, body: Body, endpoints: Mapping[str, str], labels: Body | N
 
 
 def unwrapped(collection: str, body: Mapping[str, Any]) -> Body:
-    """A resource in an answer; that of a label is wrapped."""
+    """The resource in an answer; the API wraps labels in an object."""
     return body["label"] if collection == LABELS else body
 
 
 def _in_org(org_id: str, collection: str, id_: str, answer: Answer) -> Body | None:
     if answer.status == 200:
         body = unwrapped(collection, answer.body)
-        # Ids are found in every organisation that the token can read.
+        # The server finds an id in every organisation that the token can read.
         return body if body.get("orgID") == org_id else None
     if is_gone(collection, answer):
         return None
@@ -342,12 +342,12 @@ def _in_org(org_id: str, collection: str, id_: str, answer: Answer) -> Body | No
 
 def _unreadable(what: str, answer: Answer) -> CannotRead:
     if _is_no_token(answer):
-        return CannotRead(f"the token is unknown or inactive: {answer.told}", RejectionReason.NOT_PERMITTED)
+        return CannotRead(f"the token is unknown or inactive: {answer.description}", RejectionReason.NOT_PERMITTED)
     if is_unreadable("tasks", answer):
-        return CannotRead(f"the token may not read {what}: {answer.told}", RejectionReason.NOT_PERMITTED)
-    return CannotRead(f"{what} cannot be read: {answer.told}")
+        return CannotRead(f"the token may not read {what}: {answer.description}", RejectionReason.NOT_PERMITTED)
+    return CannotRead(f"{what} cannot be read: {answer.description}")
 
 
 def _is_no_token(answer: Answer) -> bool:
-    """Whether the server does not know the token, or it is inactive."""
+    """Whether the token is unknown to the server or inactive."""
     return answer.status == 401 and answer.message in {"unauthorized access", "token is inactive"}

@@ -1,4 +1,4 @@
-"""Keeps the scripts of rules up with their endpoints: the server writes a script with its rule only."""
+"""Updates the scripts of rules after a change of their endpoint, as the server writes a script only with its rule."""
 
 import logging
 from collections.abc import Iterable
@@ -13,29 +13,29 @@ log = logging.getLogger("pkger.platform")
 
 
 class RuleScripts:
-    """Knows the endpoints whose rules may still run scripts of what the endpoints were, while the process lives."""
+    """Tracks, in this process, the endpoints whose rules may still run scripts with outdated fields of the endpoint."""
 
     def __init__(self, client: Client, reader: Reader) -> None:
         self._client = client
         self._reader = reader
         self._behind: set[tuple[str, str]] = set()
 
-    def note(self, org_id: str, endpoint_id: str) -> None:
-        """A change of the endpoint is about to be sent that its rules have in their scripts."""
+    def record(self, org_id: str, endpoint_id: str) -> None:
+        """Record that a change of the endpoint is about to be sent, which its rules have in their scripts."""
         self._behind.add((org_id, endpoint_id))
 
     def forget(self, org_id: str, endpoint_id: str) -> None:
-        """The change certainly was not carried out."""
+        """Drop the record: the change certainly had no effect."""
         self._behind.discard((org_id, endpoint_id))
 
     async def catch_up(self, org_id: str, endpoint_ids: Iterable[str]) -> None:
         """
-        Let the server write the scripts of all rules anew that use one of the endpoints and may be behind.
+        Let the server rewrite the scripts of all rules with one of the endpoints, if they may be outdated.
 
-        It may be repeated: a rule gets the name that it has.
+        It is safe to repeat: each rule is updated with the name that it has.
 
         Raises:
-            CannotRead: The server did not do it this time.
+            CannotRead: A script could not be rewritten; a retry may help.
         """
         behind = {id_ for id_ in endpoint_ids if (org_id, id_) in self._behind}
         if not behind:
@@ -49,10 +49,10 @@ class RuleScripts:
         try:
             answer = await self._client.send("PATCH", f"/api/v2/{RULES}/{rule['id']}", {"name": rule["name"]})
         except (NotSent, Unanswered) as error:
-            raise CannotRead(f"the script of rule {rule['id']!r} could not be written anew: {error}") from None
+            raise CannotRead(f"the script of rule {rule['id']!r} could not be rewritten: {error}") from None
         refused = refusal(Request("PATCH", RULES), answer)
         if isinstance(refused, Rejected) and refused.reason is not None:
-            # It would be refused again; to fail for ever would help nobody.
+            # A retry would be refused too, and an error would block every later read.
             log.warning("a rule keeps the script of a former endpoint", extra={"rule": rule["id"]})
         elif refused is not None:
-            raise CannotRead(f"the script of rule {rule['id']!r} could not be written anew: {refused.message}")
+            raise CannotRead(f"the script of rule {rule['id']!r} could not be rewritten: {refused.message}")

@@ -1,4 +1,4 @@
-"""Carries out a batch on an InfluxDB server: each write is sent once, updates and deletions after a read."""
+"""Performs a batch on an InfluxDB server: each write is sent once, updates and deletions after a read."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -49,22 +49,22 @@ from services.engine.outcome import RejectionReason
 from services.machine import Clock
 
 IN_FLIGHT = 4
-"""Most mutations of one batch at once."""
+"""Most concurrent mutations of one batch."""
 
 _CHECKED_BY_SERVER = frozenset(("buckets", DASHBOARDS))
-"""Where a label on what is not there is refused; elsewhere the server keeps it for nothing."""
+"""Collections where the server refuses a label on a missing resource; elsewhere it would store the association."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A resource before a write: as the API has it, and as the contract has it."""
+    """A resource before a write, in the form of the API and in the form of the driver contract."""
 
     body: Body
     resource: StoredResource
 
 
 class Stopped(Exception):
-    """A mutation ended before it was done; *result* says how."""
+    """A mutation ended early; *result* is its outcome."""
 
     def __init__(self, result: Result) -> None:
         super().__init__(str(result))
@@ -83,8 +83,8 @@ class Batch:
         self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._lists: dict[str, asyncio.Future[frozenset[str]]] = {}
 
-    async def carry_out(self, batch: Sequence[Mutation]) -> list[Result]:
-        """How each item of *batch* ended, in order; secrets are written together, all else by itself."""
+    async def perform(self, batch: Sequence[Mutation]) -> list[Result]:
+        """The outcome of each item of *batch*, in order; secrets are written together, other items one by one."""
         secrets = [item for item in batch if isinstance(item, PutSecret | DeleteSecret)]
         resources = [item for item in batch if not isinstance(item, PutSecret | DeleteSecret)]
         ends, results = await asyncio.gather(self._secrets(secrets), asyncio.gather(*map(self._ended, resources)))
@@ -93,9 +93,9 @@ class Batch:
 
     async def _ended(self, item: Mutation) -> Result:
         async with self._slots:
-            return await _result_of(lambda: self._carry_out(item))
+            return await _result_of(lambda: self._perform(item))
 
-    async def _carry_out(self, item: Mutation) -> Result:
+    async def _perform(self, item: Mutation) -> Result:
         match item:
             case Create(kind, spec):
                 return await self._create(replace(item, spec=prepared(kind, spec, item.references)))
@@ -130,7 +130,7 @@ class Batch:
         if held is None:
             return Rejected(RejectionReason.NOT_FOUND, f"there is no {item.id}")
         if (ended := held_to(item, held.resource, TRAITS[item.id.kind])) is not None:
-            # It was sent before, and may have stopped between the endpoint and its rules.
+            # An earlier attempt of this mutation may have stopped between the endpoint and its rules.
             await self._scripts_written(item.id)
             return ended
         endpoints = await self._endpoints(item, codec)
@@ -145,7 +145,7 @@ class Batch:
         if codec.collection == DASHBOARDS and shown_charts(written) != item.spec.value["charts"]:
             await self._restored(codec, held, request)
             return _views_lost()
-        # Not every answer to an update shows the labels.
+        # Some answers to updates lack the labels.
         return Done(stored(item.id.kind, written, endpoints, labels=held.body))
 
     async def _delete(self, item: Delete) -> Result:
@@ -167,7 +167,7 @@ class Batch:
         return Done()
 
     async def _refuse_missing(self, collection: str, id_: ResourceId) -> None:
-        """Stop where there certainly is no such resource: looked up in one list for the whole batch."""
+        """Stop if the resource certainly does not exist; it is looked up in one list for the whole batch."""
         if (
             id_.id not in await self._listed(collection)
             and await self._reader.found(self._org_id, collection, id_.id) is None
@@ -185,7 +185,7 @@ class Batch:
     async def _held(self, id_: ResourceId) -> Held | None:
         collection = CODECS[id_.kind].collection
         body = await self._reader.found(self._org_id, collection, id_.id)
-        # A system bucket is of no kind: the server would erase its data, and then refuse to delete it.
+        # A system bucket has no kind. The server would erase its data and then refuse to delete it.
         if body is None or kind_of(collection, body) != id_.kind:
             return None
         used = [body["endpointID"]] if collection == RULES else []
@@ -193,12 +193,12 @@ class Batch:
         return Held(body, stored(id_.kind, body, endpoints))
 
     async def _endpoints(self, item: Create | Update, codec: Codec) -> Mapping[str, str]:
-        """The endpoint that a rule is to refer to, which has to be there and of its kind."""
+        """The kind of the endpoint of a rule by its id; stop if it does not exist with that kind."""
         if codec.collection != RULES:
             return {}
         wanted = endpoint_of(item.references)
         if wanted is None:
-            raise Stopped(Rejected(RejectionReason.NOT_FOUND, "a rule needs an endpoint, and refers to none"))
+            raise Stopped(Rejected(RejectionReason.NOT_FOUND, "a rule needs a reference to an endpoint, and has none"))
         found = await self._reader.endpoint_kinds(self._org_id, [wanted.id])
         if found.get(wanted.id) != wanted.kind:
             raise Stopped(Rejected(RejectionReason.NOT_FOUND, f"there is no {ResourceId(wanted.kind, wanted.id)}"))
@@ -206,9 +206,9 @@ class Batch:
 
     async def _written_check(self, item: Update, held: Held, body: Body) -> Body:
         """
-        Update a check. The server stores one before it makes its script, so a refused one has to be put back.
+        Update a check. The server stores a check before it makes its script, so a refused update has to be undone.
 
-        One that reads as it was to be is not done either: what runs is the script of before.
+        The update failed even if the check reads as wanted: the script before the update still runs.
         """
         try:
             return await self._written(Request("PUT", "checks"), _path(item.id), body)
@@ -218,7 +218,7 @@ class Batch:
                 raise
             message = f"the server answered {answer}"
         codec = CODECS[item.id.kind]
-        unsure = Stopped(Ambiguous(f"{message}, and what it made of the check cannot be known"))
+        unsure = Stopped(Ambiguous(f"{message}, and the state of the check is unknown"))
         try:
             now = await self._reader.found(self._org_id, "checks", item.id.id)
         except CannotRead:
@@ -230,8 +230,8 @@ class Batch:
         raise Stopped(Rejected(RejectionReason.CONTENT_REFUSED, message))
 
     async def _restored(self, codec: Codec, held: Held, request: Request) -> None:
-        """Write back what was *held*; where that cannot be told to have worked, nobody knows what is there."""
-        unsure = Stopped(Ambiguous("a write was refused after it had an effect, and could not be taken back"))
+        """Write *held* back; if that may have failed, the state of the resource is unknown."""
+        unsure = Stopped(Ambiguous("a write was refused after it had an effect, and could not be undone"))
         before = codec.read(held.body)
         body = self._body(codec, codec.write(before, held.resource.references, held.body))
         path = _path(held.resource.id)
@@ -244,8 +244,8 @@ class Batch:
             raise unsure
 
     async def _written_endpoint(self, item: Update, body: Body) -> Body:
-        """Update an endpoint that its rules have in their scripts, and then these."""
-        self._scripts.note(self._org_id, item.id.id)
+        """Update an endpoint with fields that its rules have in their scripts, and then the scripts."""
+        self._scripts.record(self._org_id, item.id.id)
         try:
             written = await self._written(Request("PUT", ENDPOINTS), _path(item.id), body)
         except Stopped as stopped:
@@ -256,15 +256,15 @@ class Batch:
         return written
 
     async def _scripts_written(self, endpoint: ResourceId) -> None:
-        """Let the rules that use a changed endpoint follow it; what fails here is made up for when it is read."""
+        """Update the scripts of the rules with a changed endpoint; after a failure here, its next read does it."""
         try:
             await self._scripts.catch_up(self._org_id, [endpoint.id])
         except CannotRead as error:
-            told = f"{endpoint} is written, but the scripts of its rules are not: {error}"
-            raise Stopped(Ambiguous(told)) from None
+            problem = f"{endpoint} is written, but the scripts of its rules are not: {error}"
+            raise Stopped(Ambiguous(problem)) from None
 
     async def _secrets(self, batch: Sequence[PutSecret | DeleteSecret]) -> list[Result]:
-        """Neighbours of one verb are one request; a value stands in no result."""
+        """Write secrets; consecutive items of one type are one request. No result contains a value."""
         results: list[Result] = []
         path = f"/api/v2/orgs/{self._org_id}/secrets"
         for verb, group in groupby(batch, key=type):
@@ -273,7 +273,7 @@ class Batch:
                 values = {item.key: item.value for item in items if isinstance(item, PutSecret)}
                 result = await self._secrets_written(Request("PATCH", "secrets"), path, values)
             else:
-                # The form with the key in the path does nothing for a key with a slash.
+                # The form with the key in the path has no effect for a key with a slash.
                 keys = {"secrets": [item.key for item in items]}
                 result = await self._secrets_written(Request("POST", "secrets"), f"{path}/delete", keys)
             results += [result] * len(items)
@@ -287,10 +287,10 @@ class Batch:
         return await _result_of(written)
 
     def _body(self, codec: Codec, body: dict[str, Any]) -> dict[str, Any]:
-        """The body of an update, as its kind wants it."""
+        """The body of an update, with the further fields that its kind requires."""
         if not codec.replaces:
             return body
-        # Another organisation would move an endpoint there, and show a variable in both.
+        # The id of another organisation would move an endpoint there, and show a variable in both.
         further = {"orgID": self._org_id}
         if codec.collection == "variables":
             further["updatedAt"] = _rfc3339(self._clock())
@@ -309,15 +309,15 @@ class Batch:
         """
         Send a write.
 
-        *unsure*: another write has had an effect before, so whatever ends this one leaves it open what is there.
+        *unsure*: an earlier write of the same mutation had an effect, so a failure of this one is ambiguous.
 
         Raises:
-            Stopped: It is not, or not certainly, done.
+            Stopped: The write had no effect, or may have had none.
         """
         try:
             answer = await self._client.send(request.method, path, body)
         except NotSent as error:
-            ended: Rejected | Ambiguous = Rejected(None, f"nothing was sent: {error}")
+            ended: Rejected | Ambiguous = Rejected(None, f"the request was not sent: {error}")
             cause: Exception = error
         except Unanswered as error:
             ended, cause = Ambiguous(str(error)), error
@@ -330,10 +330,10 @@ class Batch:
 
 
 class _Answered(Exception):
-    """The answer that stopped a mutation."""
+    """The answer that ended a mutation."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(answer.told)
+        super().__init__(answer.description)
         self.status = answer.status
 
 
@@ -345,12 +345,12 @@ async def _result_of(work: Callable[[], Awaitable[Result]]) -> Result:
     except Refused as refused:
         return Rejected(RejectionReason.CONTENT_REFUSED, str(refused))
     except CannotRead as error:
-        # What was to be written was not sent.
+        # The write was not sent.
         return Rejected(error.reason, str(error))
 
 
 def _views_lost() -> Rejected:
-    return Rejected(RejectionReason.CONTENT_REFUSED, "the server could not keep a chart, and would have shown none")
+    return Rejected(RejectionReason.CONTENT_REFUSED, "the server cannot store a chart, and would show an empty one")
 
 
 def _path(id_: ResourceId) -> str:

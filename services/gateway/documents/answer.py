@@ -1,36 +1,67 @@
 """The answer to a dry run or an apply."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import orjson
 from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.gateway.answers import Code
-from services.gateway.documents.diff import diff_document, empty_diff
+from services.gateway.documents.diff import Diff, empty_diff
+from services.gateway.documents.fragments import json_fragment
 from services.gateway.documents.ids import number_id
-from services.gateway.documents.summary import Ids, empty_summary, summary_document
+from services.gateway.documents.secret_keys import hide_keys
+from services.gateway.documents.summary import EMBEDDED, ENDPOINTS, LISTS, Ids, Summary, empty_summary, plain_task
 from services.gateway.documents.violations import violation_document
 from services.rpc.plan_parts import JoinedPlan
 
 
-def answer_document(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool) -> dict[str, Any]:
+def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:
     """
-    What a plan would do, or has done.
+    What a plan would do, or has done, as JSON text.
+
+    Each object is read, completed and written before the next one, so that a large plan takes no more memory than its
+    text, and other threads run in between.
 
     Args:
         made: The plan, with its diffs and its summary.
         stack_id: The stack; empty for none.
         org_id: The organisation, in 16 hex digits.
         is_applied: Whether the plan ran.
+        hidden: Keys of secrets that are not shown.
     """
-    summary = summary_document(made.summary, _ids(made.diffs), org_id, is_applied)
-    return {
-        "sources": list(made.header.sources),
-        "stackID": stack_id,
-        "diff": diff_document(made.diffs, summary, org_id),
-        "summary": summary,
-        "planDigest": made.header.digest,
-    }
+    diff = Diff(made.diffs, org_id, hidden)
+    summary = _completed(Summary(made.summary, _ids(made.diffs), org_id, is_applied), diff, hidden)
+    return orjson.dumps(
+        {
+            "sources": list(made.header.sources),
+            "stackID": stack_id,
+            "diff": diff.document(),
+            "summary": summary,
+            "planDigest": made.header.digest,
+        }
+    )
+
+
+def _completed(summary: Summary, diff: Diff, hidden: Collection[str]) -> dict[str, orjson.Fragment]:
+    """The summary, list by list; each of its entries is added to the diff, too."""
+    written: dict[str, orjson.Fragment] = {}
+    for name in LISTS:
+        entries, plain_tasks = [], []
+        for entry in summary.entries(name):
+            diff.add(entry)
+            if name == ENDPOINTS:
+                hide_keys(entry, hidden)
+                hide_keys(entry[EMBEDDED[name]], hidden)
+            entries.append(json_fragment(entry))
+            if name == "summaryTask":
+                plain_tasks.append(json_fragment(plain_task(entry)))
+        written[name] = json_fragment(entries)
+        if name == "summaryTask":
+            written["tasks"] = json_fragment(plain_tasks)
+    for name, values in summary.further():
+        written[name] = json_fragment(list(values))
+    return written
 
 
 def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The diff document of a plan (packages.md 11)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -8,14 +8,14 @@ import orjson
 from pkger.model.v1 import plan_pb2
 
 from services.gateway.documents.contents import CONTENTS, Content
+from services.gateway.documents.fragments import json_fragment
 from services.gateway.documents.ids import number_id
-from services.gateway.documents.summary import LISTS, Summary
+from services.gateway.documents.secret_keys import hide_keys
+from services.gateway.documents.summary import ENDPOINTS, Entry
 from services.kinds.registry import KINDS
 
 _Key = tuple[str, str]
 """Kind and metadata.name of an object."""
-
-Diff = dict[str, list[dict[str, Any]]]
 
 STATUSES = {
     plan_pb2.DIFF_STATUS_NEW: "new",
@@ -40,50 +40,62 @@ _ENDPOINT_POINTER = f"/{_ENDPOINT}"
 _ENDPOINT_FAMILIES = frozenset(kind.uses[_ENDPOINT] for kind in KINDS.values() if _ENDPOINT in kind.uses)
 
 
-def diff_document(diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> Diff:
-    """
-    What happens to each object and to each association.
+class Diff:
+    """What happens to each object and to each association; made while the entries of the summary go by."""
 
-    Args:
-        diffs: The differences that the plan is made of.
-        summary: The completed summary of the plan, whose entries are what the package wants.
-        org_id: Id of the organisation, 16 hex digits.
-    """
-    document = empty_diff()
-    sides = _Sides(diffs, summary, org_id)
-    names: dict[_Key, str] = {}
-    ids: dict[_Key, int] = {}
-    for diff in diffs.resources:
-        kind, name = key = (diff.key.kind, diff.key.name)
-        if kind not in KINDS:
-            continue
-        new, old = sides.both(diff)
-        number = number_id(diff.resource_id)
-        entry = {
-            "kind": kind,
-            "id": number,
-            "stateStatus": STATUSES[diff.status],
-            "templateMetaName": name,
-            "new": new,
+    def __init__(self, diffs: plan_pb2.PlanDiffs, org_id: str, hidden: Collection[str] = ()) -> None:
+        """
+        Args:
+            diffs: The differences that the plan is made of.
+            org_id: Id of the organisation, 16 hex digits.
+            hidden: Keys of secrets that no new side shows.
+        """
+        # By key, with their places: each is taken out when its row is added.
+        self._left = {(diff.key.kind, diff.key.name): (place, diff) for place, diff in enumerate(diffs.resources)}
+        self._mappings = diffs.label_mappings
+        self._sides = _Sides(diffs, org_id)
+        self._hidden = hidden
+        self._rows: dict[str, list[tuple[str, int, bytes]]] = {_list_of(kind): [] for kind in KINDS}
+        self._names: dict[_Key, str] = {}
+        self._ids: dict[_Key, int] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Add the row of the object that has this entry in the completed summary; none if the plan leaves it out."""
+        if found := self._left.pop((entry["kind"], entry["templateMetaName"]), None):
+            self._add(*found, entry)
+
+    def document(self) -> dict[str, orjson.Fragment]:
+        """All lists; objects without an entry, whose rows were not added, are those that the package no longer has."""
+        for (kind, _), (place, diff) in self._left.items():
+            if kind in KINDS:
+                self._add(place, diff, None)
+        self._left = {}
+        lists = {
+            name: json_fragment([orjson.Fragment(text) for *_, text in sorted(self._rows.pop(name))])
+            for name in tuple(self._rows)
         }
-        list_name = _list_of(kind)
-        if old is not None or list_name != _WITHOUT_NULL:
-            entry["old"] = old
-        document[list_name].append(entry)
-        names[key] = (new or old or {}).get("name", name)
+        mappings = [_mapping(each, self._names, self._ids) for each in self._mappings if each.resource.kind in KINDS]
+        mappings.sort(key=itemgetter("resourceType", "resourceTemplateMetaName", "labelName", "labelTemplateMetaName"))
+        return {**lists, "labelMappings": json_fragment(mappings)}
+
+    def _add(self, place: int, diff: plan_pb2.ResourceDiff, entry: Entry | None) -> None:
+        kind, name = key = (diff.key.kind, diff.key.name)
+        new, old = self._sides.both(diff, entry)
+        self._names[key] = (new or old or {}).get("name", name)
         # Also that of a resource which is gone: the stack knows it.
-        ids[key] = number
-    for entries in document.values():
-        entries.sort(key=itemgetter("templateMetaName"))
-    mappings = [_mapping(each, names, ids) for each in diffs.label_mappings if each.resource.kind in KINDS]
-    mappings.sort(key=itemgetter("resourceType", "resourceTemplateMetaName", "labelName", "labelTemplateMetaName"))
-    document["labelMappings"] = mappings
-    return document
+        self._ids[key] = number = number_id(diff.resource_id)
+        list_name = _list_of(kind)
+        row = {"kind": kind, "id": number, "stateStatus": STATUSES[diff.status], "templateMetaName": name, "new": new}
+        if old is not None or list_name != _WITHOUT_NULL:
+            row["old"] = old
+        if new and list_name == ENDPOINTS:
+            hide_keys(new, self._hidden)
+        self._rows[list_name].append((name, place, orjson.dumps(row)))
 
 
-def empty_diff() -> Diff:
+def empty_diff() -> dict[str, list[Any]]:
     """The diff of a plan without objects."""
-    return {name: [] for name in sorted((*(_NAMES.get(name, name) for name in LISTS), "labelMappings"))}
+    return {name: [] for name in sorted((*map(_list_of, KINDS), "labelMappings"))}
 
 
 def _list_of(kind: str) -> str:
@@ -94,33 +106,38 @@ def _list_of(kind: str) -> str:
 class _Sides:
     """Makes the sides of the entries of one plan."""
 
-    def __init__(self, diffs: plan_pb2.PlanDiffs, summary: Summary, org_id: str) -> None:
+    def __init__(self, diffs: plan_pb2.PlanDiffs, org_id: str) -> None:
         self._org_id = org_id
-        # What is created is in the summary already, and need not be made of specs again: of a large package, that takes
-        # most of the time.
-        self._wanted = {(entry["kind"], entry["templateMetaName"]): entry for name in LISTS for entry in summary[name]}
         endpoints = [diff for diff in diffs.resources if _is_endpoint(diff.key.kind)]
         self._endpoints = {diff.key.name: diff for diff in endpoints}
         self._endpoints_by_id = {diff.resource_id: diff for diff in endpoints if diff.resource_id}
 
-    def both(self, diff: plan_pb2.ResourceDiff) -> tuple[Content | None, Content | None]:
-        """What is wanted, and what the platform has; None for what goes away, or is not there."""
-        new = self._new(diff)
+    def both(self, diff: plan_pb2.ResourceDiff, entry: Entry | None) -> tuple[Content | None, Content | None]:
+        """
+        What is wanted, and what the platform has; None for what goes away, or is not there.
+
+        Args:
+            diff: The differences of an object.
+            entry: Its entry in the summary; None: the package has no such object.
+        """
+        new = self._new(diff, entry)
         if new is not None and diff.old_spec_json == diff.new_spec_json and not diff.old_kind:
             old: Content | None = dict(new)
         else:
             old = self._side(diff, diff.old_kind or diff.key.kind, diff.old_spec_json)
         if _ENDPOINT in KINDS[diff.key.kind].uses:
             if new is not None:
-                new |= self._new_endpoint(diff)
+                new |= _new_endpoint(entry)
             if old is not None:
-                old |= self._old_endpoint(diff)
+                old |= self._old_endpoint(diff, entry)
         return new, old
 
-    def _new(self, diff: plan_pb2.ResourceDiff) -> Content | None:
+    def _new(self, diff: plan_pb2.ResourceDiff, entry: Entry | None) -> Content | None:
         if diff.status == plan_pb2.DIFF_STATUS_REMOVE:
             return None
-        if not diff.old_spec_json and (entry := self._wanted.get((diff.key.kind, diff.key.name))):
+        if entry and not diff.old_spec_json:
+            # What is created is in the summary already, and need not be made of specs again: of a large package, that
+            # takes most of the time.
             return self._content(diff.key.kind, entry)
         # What is there already may keep some of its fields, whatever the package says of them.
         return self._side(diff, diff.key.kind, diff.new_spec_json)
@@ -139,14 +156,7 @@ class _Sides:
             content.pop("orgID", None)
         return content
 
-    def _new_endpoint(self, diff: plan_pb2.ResourceDiff) -> Content:
-        """The endpoint that a rule is to have."""
-        rule = self._wanted.get((diff.key.kind, diff.key.name), {})
-        return _endpoint_members(
-            rule.get("endpointID", 0), rule.get("endpointTemplateMetaName", ""), rule.get("endpointType", "")
-        )
-
-    def _old_endpoint(self, diff: plan_pb2.ResourceDiff) -> Content:
+    def _old_endpoint(self, diff: plan_pb2.ResourceDiff, rule: Entry | None) -> Content:
         """The endpoint that a rule has on the platform."""
         if reference := next((each for each in diff.old_references if each.pointer == _ENDPOINT_POINTER), None):
             return self._live_endpoint(reference.resource_id, reference.key.kind)
@@ -154,7 +164,7 @@ class _Sides:
         before = orjson.loads(change.old_json) if change and change.old_json else None
         if isinstance(before, dict):
             return self._live_endpoint(before.get("id", ""), before["kind"])
-        if change is None and (rule := self._wanted.get((diff.key.kind, diff.key.name))):
+        if change is None and rule:
             # It leads where it is to lead, whatever word the platform has for that.
             known = self._endpoints.get(rule["endpointTemplateMetaName"])
             name = _live_name(known) if known else rule["endpointTemplateMetaName"]
@@ -184,6 +194,14 @@ def _type(endpoint_kind: str) -> str:
     """The type of an endpoint: what its kind adds to the word for the whole family."""
     family_kind = KINDS[endpoint_kind].family_kind if endpoint_kind in KINDS else ""
     return endpoint_kind.removeprefix(family_kind).lower()
+
+
+def _new_endpoint(rule: Entry | None) -> Content:
+    """The endpoint that a rule is to have."""
+    told = rule or {}
+    return _endpoint_members(
+        told.get("endpointID", 0), told.get("endpointTemplateMetaName", ""), told.get("endpointType", "")
+    )
 
 
 def _endpoint_members(number: int, name: str, type_: str) -> Content:

@@ -15,4 +15,4 @@ def hex_id(resource_id: str) -> str:
 
 def number_id(resource_id: str) -> int:
     """The id as an unsigned number of 64 bits; 0 for none."""
-    return int(hex_id(resource_id) or "0", 16)
+    return int(hex_id(resource_id), 16) if resource_id else 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.ids import id_of, is_id
+from services.gateway.ids import id_of, is_id, resource_id_of
 from services.gateway.requests.members import Members
 from services.gateway.requests.yaml_bodies import decoded_as
 from services.kinds.kind_words import unknown_kind
@@ -105,7 +105,7 @@ def _named(entry: Members, twins: set[tuple[str, str]]) -> Iterator[NamedResourc
         is_either = (kind, name) in twins and is_id(name)
         yield NamedResource(kind, id=name.lower() if is_either else "", name=name)
     elif (kind, entry.text("id")) not in twins:
-        yield NamedResource(kind, id=id_of(entry.text("id"), entry.place("id")), new_name=name)
+        yield NamedResource(kind, id=resource_id_of(entry.text("id"), entry.place("id")), new_name=name)
 
 
 def _whole(org: Members, org_id: str) -> WholeOrg:

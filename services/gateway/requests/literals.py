@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from pkger.model.v1 import object_pb2
 
 from services.core.model import Key
 from services.gateway.requests.templates import Template
@@ -62,6 +63,40 @@ def with_references(
     return Replaced(tuple(map(without, templates)), secrets)
 
 
+def objects_with_references(
+    objects: Iterable[object_pb2.Object], places: Iterable[tuple[Key, str]], scope: str
+) -> tuple[list[object_pb2.Object], dict[str, str]]:
+    """
+    The same with objects as the parser gives them, whatever their sources were written in.
+
+    Args:
+        objects: The objects; those that hold credentials are changed in place.
+        places: As for ``with_references``.
+        scope: As for ``with_references``.
+
+    Returns:
+        The objects, and the credentials by the keys of the references.
+    """
+    pointers: dict[Key, list[str]] = {}
+    for key, pointer in places:
+        pointers.setdefault(key, []).append(pointer)
+    secrets: dict[str, str] = {}
+    changed = []
+    for item in objects:
+        key = Key(item.key.kind, item.key.name)
+        if key in pointers:
+            spec = orjson.loads(item.spec_json)
+            for pointer in pointers[key]:
+                spec = _with_reference(spec, pointer.split("/")[1:], {}, secrets, secret_key(scope, key, pointer))
+            item.spec_json = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode()
+            # A credential that came from an environment value comes from the secret now.
+            written = [each for each in item.written if each.pointer.removeprefix("/spec") not in pointers[key]]
+            del item.written[:]
+            item.written.extend(written)
+        changed.append(item)
+    return changed, secrets
+
+
 def secret_key(scope: str, key: Key, pointer: str) -> str:
     """The key for a credential: the same whenever the same object of the same stack is applied."""
     digest = hashlib.sha256(f"{scope}/{key.kind}/{key.name}".encode()).hexdigest()[:16]
@@ -97,20 +132,3 @@ def _resolved(value: Any, env: Mapping[str, Any]) -> Any:
         return value
     key = str(reference.get("key"))
     return env.get(key, reference.get("default", f"env-{key}"))
-
-
-def without_keys(document: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
-    """
-    The answer to a dry run without the keys that an apply would make, as InfluxDB shows none before there are any.
-
-    Args:
-        document: The answer; its endpoints are changed in place.
-        keys: The keys.
-    """
-    made = {f"secret: {key}" for key in keys}
-    summaries = document["summary"]["notificationEndpoints"]
-    shown = [each["notificationEndpoint"] for each in summaries] + [*summaries]
-    shown += [each["new"] for each in document["diff"]["notificationEndpoints"] if each["new"]]
-    for endpoint in shown:
-        endpoint.update({name: "" for name, value in endpoint.items() if isinstance(value, str) and value in made})
-    return document

@@ -7,7 +7,7 @@ from multidict import MultiMapping
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.ids import id_of
+from services.gateway.ids import id_of, resource_id_of
 from services.gateway.requests.members import Members, decoded
 from services.gateway.requests.urls import refuse_bad_escapes
 from services.kinds.kind_words import unknown_kind
@@ -142,5 +142,5 @@ def _urls(members: Members, name: str) -> tuple[str, ...]:
 
 
 def _addition(entry: Members) -> Addition:
-    resource_id = id_of(entry.text("resourceID"), entry.place("resourceID"))
+    resource_id = resource_id_of(entry.text("resourceID"), entry.place("resourceID"))
     return Addition(entry.text("kind"), resource_id, entry.text("templateMetaName"))

@@ -76,6 +76,12 @@ class Binding:
         return f"{name}_{self.number + 1}" if self.number else name
 
 
+def follows(rpc: MethodDescriptor) -> bool:
+    """Whether an RPC tells what happens as it happens: a stream that another one can carry on."""
+    fields = rpc.input_type.fields_by_name
+    return bool(rpc.server_streaming) and ("after_seq" in fields or "position" in fields)
+
+
 def bindings(services: Iterable[ServiceDescriptor] = PUBLIC_SERVICES) -> list[Binding]:
     """
     All ways to call the RPCs of *services*, in the order of the contracts.

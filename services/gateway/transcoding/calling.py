@@ -19,7 +19,7 @@ from services.core.errors import RequestInvalid
 from services.gateway.answers import Answer, Code
 from services.gateway.errors import SECONDS_UNTIL_RETRY, Problem, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
-from services.gateway.transcoding.bindings import Binding
+from services.gateway.transcoding.bindings import Binding, follows
 from services.gateway.transcoding.caching import (
     EVENTS,
     TOLD_BY_THE_FIRST,
@@ -66,6 +66,7 @@ class Caller:
         self._binding, self._peer, self._limits = binding, peer, limits
         rpc = binding.rpc
         self._is_safe = rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+        self._follows = follows(rpc)
         self._call = _callable(peer, rpc)
 
     async def answer(self, request: HttpRequest) -> Answer | web.StreamResponse:
@@ -121,7 +122,8 @@ class Caller:
                 return Answer(204)
             headers = {**request.common_headers(), "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
             response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
-            request.is_streaming()
+            if self._follows:
+                request.is_following()
             await response.prepare(request.http)
             if request.http.method != hdrs.METH_HEAD:
                 writing = asyncio.create_task(self._write(response, form, first, feed, request))

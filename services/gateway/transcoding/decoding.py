@@ -91,17 +91,18 @@ def _read_body(body: bytes) -> dict[str, Any]:
 def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """A query as a document: dots lead into messages, and what may repeat is a list."""
     document: dict[str, Any] = {}
+    wholes: set[str] = set()
     for name, text in pairs:
         *outer, last = name.split(".")
-        inner: Any = document
-        descriptor = message
+        inner, descriptor, path = document, message, ""
         for step in outer:
             field = field_of(descriptor, step)
             if field is None or field.message_type is None or field.is_repeated or _is_one_value(field):
                 raise _unknown_parameter(name)
+            path += f"{field.name}."
+            if path in wholes:
+                raise RequestInvalid(name[:200], f"{field.name} is there as a whole, too: say it in one way")
             inner, descriptor = inner.setdefault(field.name, {}), field.message_type
-            if not isinstance(inner, dict):
-                raise RequestInvalid(name, f"{field.name} is there as a whole, too: say it in one way")
         field = field_of(descriptor, last)
         if field is None or is_map(field):
             raise _unknown_parameter(name)
@@ -112,6 +113,8 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
             raise RequestInvalid(name, "is there twice")
         else:
             inner[field.name] = value
+            if value != {}:
+                wholes.add(f"{path}{field.name}.")
     return document
 
 

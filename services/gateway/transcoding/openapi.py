@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
-from services.gateway.transcoding.bindings import Binding
+from services.gateway.transcoding.bindings import Binding, follows
 from services.gateway.transcoding.decoding import ANY_JSON, is_map
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of, example_of_field
@@ -166,7 +166,7 @@ def _headers(binding: Binding) -> Iterator[dict[str, Any]]:
         }
     if _is_safe(binding):
         yield _TAG
-    if binding.rpc.server_streaming and ("after_seq" in fields or "position" in fields):
+    if follows(binding.rpc):
         yield _RESUMED
 
 

@@ -1,1 +1,1 @@
-"""Values of the core as protobuf messages and back; the only place that knows both."""
+"""Values of the core as proto messages and back; the only module that knows both."""

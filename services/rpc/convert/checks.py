@@ -1,4 +1,4 @@
-"""What a look at a platform finds, as a message and back."""
+"""Platform checks as messages and back."""
 
 from pkger.model.v1 import check_pb2
 
@@ -12,7 +12,7 @@ _VERDICT = Numbers(CheckVerdict, check_pb2.CheckVerdict, "CHECK_VERDICT")
 
 
 def check_to_pb(check: PlatformCheck) -> check_pb2.PlatformCheck:
-    """Translate what was found."""
+    """Translate a check."""
     return check_pb2.PlatformCheck(
         platform=check.platform,
         version=check.version,
@@ -22,7 +22,7 @@ def check_to_pb(check: PlatformCheck) -> check_pb2.PlatformCheck:
 
 
 def check_from_pb(message: check_pb2.PlatformCheck) -> PlatformCheck:
-    """Translate what a driver found; what a newer driver says in words that are not known here, nobody can tell."""
+    """Translate the check of a driver; unknown aspects and verdicts of a newer driver are PLATFORM and UNKNOWN."""
     return PlatformCheck(
         tuple(map(_finding_from_pb, message.findings)),
         message.platform,

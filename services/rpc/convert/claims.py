@@ -1,4 +1,4 @@
-"""What operations claim, and who is in the way."""
+"""Claims of operations, and the operations that hold them."""
 
 from pkger.journal.v1 import journal_pb2
 
@@ -49,17 +49,17 @@ def claim_from_pb(message: journal_pb2.Claim, field: str) -> Claim:
     Translate a claim.
 
     Raises:
-        RequestInvalid: It says nothing, or nothing that this version knows; the error names *field*.
+        RequestInvalid: It names no claim that this version knows; the error names *field*.
     """
     mode = _MODES_OF_NUMBERS.get(message.mode)
     if mode is None:
-        raise RequestInvalid(field, f"{message.mode} is no way to claim something that this version knows")
+        raise RequestInvalid(field, f"{message.mode} is not a claim mode that this version knows")
     key = message.key
     return Claim(message.step, Key(key.kind, key.name), _claimed(message, field), mode)
 
 
 def refusal_from_pb(message: journal_pb2.RefusedClaim) -> Refusal:
-    """Translate a claim that somebody is in the way of."""
+    """Translate a claim that is refused because of its holder."""
     since = message.since.ToMicroseconds()
     holder = Holder(message.stack_id, message.stack_name, message.operation, since)
     return Refusal(claim_from_pb(message.claim, "refused"), holder, message.in_use)

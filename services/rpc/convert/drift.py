@@ -1,4 +1,4 @@
-"""Drift: statuses, classes and counts."""
+"""Drift as messages: statuses, classes and counts."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ ORIGINS = Numbers(Origin, object_pb2.Origin, "ORIGIN")
 
 
 def counts_fields(counts: DriftCounts) -> Any:
-    """Numbers of resources as part of another message."""
+    """Counts of resources as part of another message."""
     return counts._asdict()
 
 
 def counts_from_pb(message: drift_pb2.DriftCounts) -> DriftCounts:
-    """Translate numbers of resources."""
+    """Translate counts of resources."""
     return DriftCounts(*(getattr(message, field) for field in DriftCounts._fields))

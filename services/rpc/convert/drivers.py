@@ -1,4 +1,4 @@
-"""What drivers say of their platforms, and what is asked of them."""
+"""Messages of the driver contract: traits, mutations, outcomes and prepared specs."""
 
 from typing import Any, assert_never
 
@@ -18,7 +18,7 @@ from services.rpc.convert.operations import rejection_from_pb
 from services.rpc.convert.plans import text_of
 
 LONGEST_MESSAGE = 900
-"""Characters that are kept of a driver's words: in UTF-8, an event with one of them stays below 4 KiB."""
+"""Most characters of a driver's message that are kept: an event with one of them in UTF-8 is smaller than 4 KiB."""
 
 _UNDO = Numbers(model.Undo, plan_pb2.Undo, "UNDO")
 _PRECONDITION = Numbers(model.Precondition, driver_pb2.Precondition, "PRECONDITION")
@@ -27,7 +27,7 @@ _NAME_UNIQUENESS = Numbers(model.NameUniqueness, driver_pb2.NameUniqueness, "NAM
 
 
 def platform_to_pb(traits: model.PlatformTraits) -> driver_pb2.DescribeResponse:
-    """Translate what a driver says of its platform."""
+    """Translate the traits of a platform."""
     return driver_pb2.DescribeResponse(
         platform=traits.platform,
         version=traits.version,
@@ -41,7 +41,7 @@ def platform_to_pb(traits: model.PlatformTraits) -> driver_pb2.DescribeResponse:
 
 
 def platform_from_pb(message: driver_pb2.DescribeResponse) -> model.PlatformTraits:
-    """Translate what a driver says of its platform."""
+    """Translate the traits of a platform."""
     return model.PlatformTraits(
         platform=message.platform,
         version=message.version,
@@ -88,13 +88,13 @@ def _traits_from_pb(message: driver_pb2.KindTraits) -> model.KindTraits:
 
 def mutation_to_pb(effect: AnyEffect, sending: Sending, idempotency_key: str, secret: str = "") -> driver_pb2.Mutation:
     """
-    The mutation that carries out *effect*.
+    The mutation that performs *effect*.
 
     Args:
-        effect: What it does; the ids of its step are not looked at, as they may be found only at run time.
-        sending: Those ids.
+        effect: The effect; the ids in its step are ignored, as some are known only at run time.
+        sending: The ids to use.
         idempotency_key: For a creation.
-        secret: The value of the secret that it writes.
+        secret: The value of the secret to write.
     """
     kind, text = effect.step.key.kind, text_of(effect.step.new_spec)
     resource_id, references = sending.resource_id, references_to_pb(sending.references)
@@ -127,13 +127,13 @@ def mutation_to_pb(effect: AnyEffect, sending: Sending, idempotency_key: str, se
 
 
 def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.MutationResult) -> Outcome:
-    """How *effect* ended, as a driver tells it."""
+    """The outcome of *effect* by the result of a driver."""
     match result.WhichOneof("result"):
         case "done" if effect.makes:
             if result.done.id:
-                # What an earlier sending made may have been edited since: its undo has to see that (engine.md 11.2).
+                # The resource of an earlier attempt may be edited since; its undo has to detect that (engine.md 11.2).
                 return Done(result.done.id, "" if result.done.replayed else _observed(result.done))
-            return Unknown("the driver did not say what it created")
+            return Unknown("the driver returned no id of the created resource")
         case "done":
             return Done(sending.resource_id, _observed(result.done))
         case "rejected":
@@ -143,8 +143,8 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
         case "ambiguous":
             return Unknown(_shortened(result.ambiguous.message), retry_after=_seconds(result.ambiguous))
         case _:
-            # Anything unlisted is ambiguous (engine.md 4).
-            return Unknown("the driver gave no result")
+            # Any other result is ambiguous (engine.md 4).
+            return Unknown("the driver returned no result")
 
 
 def _expectation_to_pb(expected: Expectation | None) -> driver_pb2.Expectation | None:
@@ -155,7 +155,7 @@ def _expectation_to_pb(expected: Expectation | None) -> driver_pb2.Expectation |
 
 
 def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
-    """What was found and what was expected; empty where the driver does not say what it found."""
+    """The differences of the found resource from the expectation; empty if the driver does not return it."""
     if sending.expected is None or not rejected.HasField("found"):
         return ""
     try:
@@ -165,7 +165,7 @@ def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
 
 
 def wanted_spec_fields(wanted: model.WantedSpec) -> Any:
-    """A spec that is to be written as part of another message."""
+    """A wanted spec as part of another message."""
     return {
         "kind": wanted.kind,
         "id": wanted.resource_id,
@@ -176,15 +176,15 @@ def wanted_spec_fields(wanted: model.WantedSpec) -> Any:
 
 def prepared_from_pb(wanted: model.WantedSpec, answer: driver_pb2.PreparedSpec) -> model.Spec | Failed | None:
     """
-    What would become of *wanted*, as a driver tells it: the spec, or why there would be none; None: it does not tell.
+    The prepared spec of *wanted*, or why the platform refuses it; None: the driver returned neither.
 
     Raises:
-        ValueError: What it would hold is no spec.
-        TypeError: It is nested deeper than canonical text can be written.
+        ValueError: The prepared spec is invalid.
+        TypeError: It is nested more deeply than canonical text can be written.
     """
     match answer.WhichOneof("result"):
         case "held" if answer.held.kind == wanted.kind:
-            # What is held as it was sent was read before; anything else may be written in any way.
+            # An empty text stands for the sent spec, which is already parsed; any other text may not be canonical.
             return spec_from_text(answer.held.spec_json) if answer.held.spec_json else wanted.spec
         case "rejected" if not answer.rejected.HasField("retry_after"):
             return Failed(_shortened(answer.rejected.message), rejection_from_pb(answer.rejected.reason))
@@ -193,7 +193,7 @@ def prepared_from_pb(wanted: model.WantedSpec, answer: driver_pb2.PreparedSpec) 
 
 
 def _observed(done: driver_pb2.Done) -> str:
-    """What the platform holds, as canonical text; empty for what was sent, and for what is no spec."""
+    """The live spec as canonical text; empty if it is the sent one, or invalid."""
     try:
         return spec_from_text(done.observed_spec_json).text if done.observed_spec_json else ""
     except (ValueError, TypeError):
@@ -201,11 +201,11 @@ def _observed(done: driver_pb2.Done) -> str:
 
 
 def _shortened(message: str) -> str:
-    """What a driver says, in one line that can be printed, at a length that fits into an event (operation.proto)."""
+    """A message of a driver as one printable line, short enough for an event (operation.proto)."""
     line = message if message.isprintable() else "".join(c if c.isprintable() else " " for c in message)
     return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"
 
 
 def _seconds(message: driver_pb2.Rejected | driver_pb2.Ambiguous) -> float | None:
-    """For how long the platform asks to wait; None when it does not ask."""
+    """Seconds that the platform asks to wait; None if it does not."""
     return message.retry_after.ToMicroseconds() / 1e6 if message.HasField("retry_after") else None

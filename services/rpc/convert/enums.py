@@ -1,4 +1,4 @@
-"""Members of enums of the core as numbers of protobuf enums and back."""
+"""Members of core enums as numbers of proto enums and back."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -10,7 +10,7 @@ E = TypeVar("E", bound=Enum)
 
 
 class Numbers(Generic[E]):
-    """The members of an enum of the core beside the numbers of its protobuf twin, which has one more: UNSPECIFIED."""
+    """Maps the members of a core enum to the numbers of its proto enum, which also has UNSPECIFIED."""
 
     def __init__(self, enum: Iterable[E], twin: Any, prefix: str) -> None:
         self._prefix = prefix
@@ -22,15 +22,15 @@ class Numbers(Generic[E]):
         return self._numbers[member]
 
     def find(self, number: int) -> E | None:
-        """The member behind a number; None for UNSPECIFIED, and for one that this version does not know."""
+        """The member of a number; None for UNSPECIFIED, and for a number that this version does not know."""
         return self._members.get(number)
 
     def member(self, number: int, field: str = "") -> E:
         """
-        The member behind a number, which stands in *field* of a request.
+        The member of a number, which is the value of *field* in a request.
 
         Raises:
-            RequestInvalid: The value is UNSPECIFIED, which nobody sends, or one that this version does not know.
+            RequestInvalid: The value is UNSPECIFIED, or unknown to this version.
         """
         try:
             return self._members[number]

@@ -1,4 +1,4 @@
-"""Objects, packages, resources, inventories and stacks."""
+"""Objects, packages, resources, inventories and stacks as messages and back."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,7 +18,7 @@ from services.rpc.parts import text_bytes
 
 _SEVERITY = Numbers(model.Severity, object_pb2.Severity, "SEVERITY")
 _FRAME = 100
-"""Bytes of an object, or of a part of one, beside its texts."""
+"""Bytes of an object, or of a part of one, without its texts."""
 
 _ORIGIN = Numbers(model.Origin, object_pb2.Origin, "ORIGIN")
 
@@ -29,21 +29,21 @@ def target_to_pb(target: model.Target) -> object_pb2.Target:
 
 
 def target_from_pb(message: object_pb2.Target) -> model.Target:
-    """Translate a target; empty parts mean the default ones."""
+    """Translate a target; an empty field means the default."""
     return model.Target(message.platform or model.DEFAULT_PLATFORM, message.org or model.DEFAULT_ORG)
 
 
 def new_target_from_pb(message: object_pb2.Target) -> model.Target:
     """
-    Translate a target that somebody wants to write to or to read, as opposed to one that is recorded.
+    Translate the target of a request, which is checked, in contrast to a recorded one.
 
     Raises:
-        RequestInvalid: A name in it is none.
+        RequestInvalid: A name in it is invalid.
     """
     target = target_from_pb(message)
     for field, name in (("target.platform", target.platform), ("target.org", target.org)):
         if not name.isprintable() or name != name.strip():
-            raise RequestInvalid(field, f"{name!r} has blanks at an end, or characters that cannot be printed")
+            raise RequestInvalid(field, f"{name!r} has white space at an end, or characters that cannot be printed")
     return target
 
 
@@ -66,7 +66,7 @@ def key_fields(key: model.Key) -> Any:
     """
     A key as part of another message.
 
-    What ends in ``_fields`` makes the fields of a part, as making a message of its own to copy takes twice as long.
+    The functions ``*_fields`` return fields of a message, as copying a submessage takes twice as long.
     """
     return {"kind": key.kind, "name": key.name}
 
@@ -78,17 +78,17 @@ def key_from_pb(message: object_pb2.ObjectKey) -> model.Key:
 
 def trusted_spec(text: str, display_name: str, field: str = "spec_json") -> model.Spec:
     """
-    A spec that has passed a check: that of a service, or that of a driver. It is read only where its name is missing.
+    A spec that a service or a driver has already checked. It is parsed only if its display name is missing.
 
     Raises:
-        RequestInvalid: *text* is no spec, and has to be read; the error names *field*.
+        RequestInvalid: *text* had to be parsed and is no spec; the error names *field*.
     """
     return model.Spec(text, display_name) if display_name and text[:1] == "{" else spec_from_json(text, field)
 
 
 def spec_from_json(text: str, field: str = "spec_json") -> model.Spec:
     """
-    Read a spec that anybody may have sent.
+    Parse a spec from an unchecked request.
 
     Raises:
         RequestInvalid: *text* is no spec; the error names *field*.
@@ -129,7 +129,7 @@ def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model
     Translate an object.
 
     Raises:
-        RequestInvalid: Its spec is not checked yet, and is none.
+        RequestInvalid: Its spec is not checked yet, and is invalid.
     """
     spec = trusted_spec(message.spec_json, message.display_name) if is_checked else spec_from_json(message.spec_json)
     return model.Object(
@@ -155,7 +155,7 @@ def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model
 
 
 def object_bytes(item: model.Object) -> int:
-    """About how many bytes an object takes in a message, for ``services.rpc.parts``."""
+    """Estimate the size of an object in a message, for ``services.rpc.parts``."""
     taken = _FRAME + text_bytes(item.spec.text) + text_bytes(item.spec.display_name) + text_bytes(item.key.name)
     for label in item.associations:
         taken += 20 + text_bytes(label.name)
@@ -179,10 +179,10 @@ def package_to_pb(package: model.Package) -> object_pb2.Package:
 
 def package_from_pb(message: object_pb2.Package) -> model.Package:
     """
-    Translate a package that anybody may have sent.
+    Translate a package from an unchecked request.
 
     Raises:
-        RequestInvalid: A spec is none.
+        RequestInvalid: A spec or a value is invalid.
     """
     objects = []
     for position, item in enumerate(message.objects):
@@ -191,7 +191,7 @@ def package_from_pb(message: object_pb2.Package) -> model.Package:
                 orjson.loads(value)
             objects.append(object_from_pb(item, is_checked=False))
         except orjson.JSONDecodeError as error:
-            raise RequestInvalid(f"package.objects[{position}]", f"{value[:80]!r} is no JSON: {error}") from None
+            raise RequestInvalid(f"package.objects[{position}]", f"{value[:80]!r} is not JSON: {error}") from None
         except RequestInvalid as error:
             field = f"package.objects[{position}].{error.metadata['field']}"
             raise RequestInvalid(field, error.metadata["problem"]) from None
@@ -233,19 +233,19 @@ def violation_from_pb(message: object_pb2.Violation) -> model.Violation:
 
 
 def credential_to_pb(credential: model.Credential) -> parser_pb2.Credential:
-    """Translate a place where a package holds a credential."""
+    """Translate the position of a credential in a package."""
     return parser_pb2.Credential(
         key=key_fields(credential.key), pointer=credential.pointer, location=location_fields(credential.location)
     )
 
 
 def credential_from_pb(message: parser_pb2.Credential) -> model.Credential:
-    """Translate a place where a package holds a credential."""
+    """Translate the position of a credential in a package."""
     return model.Credential(key_from_pb(message.key), message.pointer, _location_from_pb(message.location))
 
 
 def location_fields(location: model.Location) -> Any:
-    """A place in a source as part of another message."""
+    """A position in a source as part of another message."""
     return {"source": location.source, "line": location.line, "column": location.column}
 
 
@@ -301,7 +301,7 @@ def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
 
 
 def unreadable_from_pb(message: object_pb2.Resource) -> model.Resource:
-    """Translate a resource whose spec is none, which is an error for who reads it; without a name, its id stands in."""
+    """Translate a resource with an invalid spec, an error only if it is used; without a name, it gets its id."""
     spec = model.Spec(message.spec_json, message.display_name or message.id)
     labels, references = tuple(message.label_ids), references_from_pb(message.references)
     return model.Resource(message.kind, message.id, spec, labels, references)
@@ -318,7 +318,7 @@ def references_from_pb(messages: Iterable[object_pb2.Reference]) -> tuple[model.
 
 
 def baseline_to_pb(baseline: model.Baseline) -> journal_pb2.Baseline:
-    """Translate what the platform holds of a resource."""
+    """Translate a baseline."""
     return journal_pb2.Baseline(
         key=key_to_pb(baseline.key),
         spec_json=baseline.spec,
@@ -328,7 +328,7 @@ def baseline_to_pb(baseline: model.Baseline) -> journal_pb2.Baseline:
 
 
 def baseline_from_pb(message: journal_pb2.Baseline) -> model.Baseline:
-    """Translate what the platform holds of a resource."""
+    """Translate a baseline."""
     return model.Baseline(
         key_from_pb(message.key),
         message.spec_json,
@@ -367,7 +367,7 @@ def entries_from_pb(messages: Iterable[object_pb2.InventoryEntry]) -> tuple[mode
 
 
 def stack_from_pb(message: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry] = ()) -> model.StackRecord:
-    """What the planner and the applier need of a stack, with the *resources* that it owns."""
+    """The stack as planner and applier need it, with the *resources* that it owns."""
     entries = list(resources)
     return model.StackRecord(
         id=message.id,

@@ -1,4 +1,4 @@
-"""Operations: what is known of their steps, what blocks them, how they go and end."""
+"""Operations as messages and back: records and outcomes of steps, events, blocked steps and decisions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -27,17 +27,17 @@ _STEP_STATES = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
 _DIRECTIONS = Numbers(Direction, operation_pb2.Direction, "DIRECTION")
 _BLOCKED_REASONS = Numbers(BlockedReason, operation_pb2.BlockedReason, "BLOCKED_REASON")
 EVENT_BYTES = 3900
-"""Of what an event tells, but for ids of resources: with its frame it stays below 4 KiB (issue 12)."""
+"""Bytes of an event without its resource ids: with its frame it is smaller than 4 KiB (issue 12)."""
 
 _FRAME_BYTES = 4
 _NUMBER_BYTES = 3
-"""Of a step in a list of numbers, up to the two millionth."""
+"""Bytes of a step in a list of numbers, up to two million steps."""
 
 _DECISIONS = Numbers(Decision, operation_pb2.Decision, "DECISION")
 
 
 def rejection_from_pb(number: int) -> RejectionReason | None:
-    """Why a platform refused a mutation; None where it gave no reason that this version knows."""
+    """Why a platform rejected a mutation; None if this version does not know the reason."""
     return REJECTIONS.find(number)
 
 
@@ -47,7 +47,7 @@ def rejection_number(reason: RejectionReason | None) -> Any:
 
 
 def step_record_fields(record: StepRecord) -> Any:
-    """What is known of a step, as part of another message."""
+    """The journal record of a step, as part of another message."""
     return {
         "step": record.step,
         "state": _STEP_STATES.number(record.state),
@@ -62,7 +62,7 @@ def step_record_fields(record: StepRecord) -> Any:
 
 def step_record_from_pb(message: journal_pb2.StepRecord) -> StepRecord:
     """
-    Translate what is known of a step.
+    Translate the journal record of a step.
 
     Raises:
         RequestInvalid: It has no state.
@@ -80,7 +80,7 @@ def step_record_from_pb(message: journal_pb2.StepRecord) -> StepRecord:
 
 
 def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
-    """The outcome of step number *step* as it stands in an event."""
+    """The outcome of step number *step*, as part of an event."""
     message = operation_pb2.StepOutcome(step=step)
     match outcome:
         case Done(resource_id):
@@ -97,26 +97,26 @@ def outcome_to_pb(step: int, outcome: Outcome) -> operation_pb2.StepOutcome:
 
 def direction_from_pb(number: int, field: str) -> Direction:
     """
-    Translate whether steps or their inverses are sent.
+    Translate the direction in which steps run: forward, or undo.
 
     Raises:
-        RequestInvalid: It says neither; the error names *field*.
+        RequestInvalid: It is invalid; the error names *field*.
     """
     return _DIRECTIONS.member(number, field)
 
 
 def entry_from_pb(records: journal_pb2.StoredRecords, events: journal_pb2.StoredEvents) -> Entry:
     """
-    Translate what one write of a journal says of steps.
+    Translate one entry of a journal: its events and step records.
 
     Raises:
         RequestInvalid: A record has no state, or an event no direction.
     """
-    happenings = map(_happening_from_pb, events.events)
-    return Entry([each for each in happenings if each], list(map(step_record_from_pb, records.steps)))
+    found = map(_event_from_pb, events.events)
+    return Entry([each for each in found if each], list(map(step_record_from_pb, records.steps)))
 
 
-def _happening_from_pb(event: operation_pb2.OperationEvent) -> Sent | Ended | None:
+def _event_from_pb(event: operation_pb2.OperationEvent) -> Sent | Ended | None:
     match event.WhichOneof("event"):
         case "steps_sent":
             return Sent(_DIRECTIONS.member(event.steps_sent.direction), list(event.steps_sent.steps))
@@ -129,7 +129,7 @@ def _happening_from_pb(event: operation_pb2.OperationEvent) -> Sent | Ended | No
 
 
 def _outcome_from_pb(message: operation_pb2.StepOutcome) -> tuple[int, Outcome]:
-    """The number of a step, and how it ended as far as an event tells."""
+    """The number of a step, and its outcome as far as the event has it."""
     match message.WhichOneof("outcome"):
         case "done":
             return message.step, Done(message.done.resource_id)
@@ -142,13 +142,13 @@ def _outcome_from_pb(message: operation_pb2.StepOutcome) -> tuple[int, Outcome]:
 
 
 def steps_sent_to_pb(steps: Iterable[int], direction: Direction) -> list[operation_pb2.StepsSent]:
-    """The events that steps, or their inverses, are about to be sent."""
+    """The events that journal the intents of steps, or of their inverses."""
     cut = parts(sorted(steps), lambda _: _NUMBER_BYTES, EVENT_BYTES)
     return [operation_pb2.StepsSent(direction=_DIRECTIONS.number(direction), steps=part) for part in cut]
 
 
 def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: Holder) -> operation_pb2.StepsWaiting:
-    """That *steps* wait for what *holder* has."""
+    """The event that *steps* wait for claims of *holder*."""
     return operation_pb2.StepsWaiting(
         direction=_DIRECTIONS.number(direction),
         steps=steps,
@@ -161,36 +161,36 @@ def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: Hold
 def outcomes_to_pb(
     outcomes: Mapping[int, Outcome], direction: Direction
 ) -> list[operation_pb2.StepsEnded] | list[operation_pb2.StepsUndone]:
-    """The events that steps ended, or that they were taken back: those in reverse order."""
+    """The events with the outcomes of steps; those of undos are in reverse order."""
     is_undo = direction is Direction.UNDO
-    told = [outcome_to_pb(step, outcomes[step]) for step in sorted(outcomes, reverse=is_undo)]
-    cut = parts(told, lambda each: each.ByteSize() - len(each.done.resource_id) + _FRAME_BYTES, EVENT_BYTES)
+    messages = [outcome_to_pb(step, outcomes[step]) for step in sorted(outcomes, reverse=is_undo)]
+    cut = parts(messages, lambda each: each.ByteSize() - len(each.done.resource_id) + _FRAME_BYTES, EVENT_BYTES)
     if is_undo:
         return [operation_pb2.StepsUndone(outcomes=part) for part in cut]
     return [operation_pb2.StepsEnded(outcomes=part) for part in cut]
 
 
 def late_writes_to_pb(found: Iterable[LateWrite], problem: str) -> list[operation_pb2.LateEffects]:
-    """What took effect late, and why nobody could look; *problem* is empty where somebody did."""
+    """The late effects, and why the platform could not be read; *problem* is empty if it was read."""
     effects = [
         operation_pb2.LateEffect(key=key_fields(each.key), resource_id=each.resource_id, message=each.message)
         for each in found
     ]
-    told = [
+    messages = [
         operation_pb2.LateEffects(effects=part)
         for part in parts(effects, lambda each: each.ByteSize() + _FRAME_BYTES, EVENT_BYTES)
     ]
-    return [*told, operation_pb2.LateEffects(problem=problem)] if problem else told
+    return [*messages, operation_pb2.LateEffects(problem=problem)] if problem else messages
 
 
 def blocked_reason_to_pb(reason: BlockedReason) -> operation_pb2.BlockedReason.ValueType:
-    """Translate what an operation is blocked by."""
+    """Translate the reason why an operation is blocked."""
     number: operation_pb2.BlockedReason.ValueType = _BLOCKED_REASONS.number(reason)
     return number
 
 
 def blocked_step_to_pb(blocked: BlockedStep) -> operation_pb2.BlockedStep:
-    """Translate a step that keeps an operation from its end; of the step itself, what it does to what."""
+    """Translate a step that blocks its operation; of the step itself, verb and ids without content."""
     step = blocked.step._replace(old_spec=None, new_spec=None, references=(), old_references=())
     return operation_pb2.BlockedStep(
         step=step_fields(step),
@@ -203,7 +203,7 @@ def blocked_step_to_pb(blocked: BlockedStep) -> operation_pb2.BlockedStep:
 
 
 def blocked_step_from_pb(message: operation_pb2.BlockedStep) -> BlockedStep:
-    """Translate a step that keeps an operation from its end."""
+    """Translate a step that blocks its operation."""
     return BlockedStep(
         bare_step_from_pb(message.step),
         _DIRECTIONS.member(message.direction),
@@ -214,12 +214,12 @@ def blocked_step_from_pb(message: operation_pb2.BlockedStep) -> BlockedStep:
 
 
 def decision_from_pb(message: applier_pb2.StepDecision) -> StepDecision:
-    """Translate what somebody decided; a decision that this version does not know is None."""
+    """Translate the decision about a step; a decision that this version does not know is None."""
     return StepDecision(message.step, _DECISIONS.find(message.decision), message.resource_id)
 
 
 def record_to_pb(write: Write) -> journal_pb2.Record:
-    """Translate what changes in the record of a stack."""
+    """Translate the changes of the record of a stack."""
     return journal_pb2.Record(
         changes=record_changes_to_pb(write.changes),
         sources=write.sources,
@@ -231,7 +231,7 @@ def record_to_pb(write: Write) -> journal_pb2.Record:
 
 
 def finished_to_pb(conclusion: Conclusion, has_stack: bool) -> operation_pb2.Finished:
-    """The last event of an operation, after which there is a stack or not; the store fills in its generation."""
+    """The last event of an operation; *has_stack*: whether the stack remains. The store adds its generation."""
     return operation_pb2.Finished(
         state=STATES.number(conclusion.end.state),
         cause=conclusion.cause,

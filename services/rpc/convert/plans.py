@@ -1,4 +1,4 @@
-"""Plans: their headers, remarks, steps and differences."""
+"""Plans as messages and back: headers, remarks, steps and diffs."""
 
 from collections.abc import Iterable
 from typing import Any, assert_never
@@ -36,12 +36,12 @@ def text_of(spec: model.Spec | None) -> str:
 
 
 def counts_fields(counts: StepCounts) -> Any:
-    """Numbers of steps as part of another message."""
+    """Counts of steps as part of another message."""
     return counts._asdict()
 
 
 def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
-    """The header of a plan, under the *name* that it is kept by; empty: it is kept nowhere."""
+    """The header of a plan with its *name* in the store; empty: it is not stored."""
     is_uninstall = plan.kind is model.OperationKind.UNINSTALL
     return plan_pb2.Plan(
         name=name,
@@ -66,10 +66,10 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
 
 def after_uninstall_from_pb(number: int, field: str) -> model.AfterUninstall:
     """
-    What becomes of a stack, as *field* of a request says.
+    What happens to a stack after its uninstall, by *field* of a request.
 
     Raises:
-        RequestInvalid: It is no such value.
+        RequestInvalid: The value is unknown.
     """
     return _AFTER_UNINSTALL.member(number, field) if number else model.AfterUninstall.KEEP
 
@@ -86,7 +86,7 @@ def remarks_to_pb(remarks: model.PlanRemarks) -> plan_pb2.PlanRemarks:
 
 
 def remarks_from_pb(message: plan_pb2.PlanRemarks) -> model.PlanRemarks:
-    """Translate remarks, but for conflicts: those are for people."""
+    """Translate remarks without conflicts, which are only shown to users."""
     return model.PlanRemarks(
         missing_env_refs=tuple(message.missing_env_refs),
         unresolved_env_refs=tuple(message.unresolved_env_refs),
@@ -113,10 +113,10 @@ def step_fields(step: model.Step) -> Any:
 
 def bare_step_from_pb(message: plan_pb2.Step) -> model.Step:
     """
-    Translate a step without its content and references: what it does, to what, and whether that can be undone.
+    Translate a step without content and references: its verb, object, ids and undo.
 
     Raises:
-        RequestInvalid: It does nothing.
+        RequestInvalid: It has no verb.
     """
     change = message.WhichOneof("change")
     common: dict[str, Any] = {
@@ -156,7 +156,7 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
     Translate a step.
 
     Raises:
-        RequestInvalid: It does nothing.
+        RequestInvalid: It has no verb.
     """
     step = bare_step_from_pb(message)
     match message.WhichOneof("change"):
@@ -185,7 +185,7 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
 
 
 def diff_fields(diff: model.ResourceDiff, has_specs: bool = True) -> Any:
-    """What the package wants of one object as part of another message, with or without its specs."""
+    """The diff of one object as part of another message, with or without its specs."""
     return {
         "key": key_fields(diff.key),
         "resource_id": diff.resource_id,
@@ -200,7 +200,7 @@ def diff_fields(diff: model.ResourceDiff, has_specs: bool = True) -> Any:
 
 
 def mapping_fields(diff: model.LabelMappingDiff) -> Any:
-    """What happens to one association as part of another message."""
+    """The diff of one association as part of another message."""
     return {
         "status": _DIFF_STATUS.number(diff.status),
         "resource": key_fields(diff.resource),
@@ -211,7 +211,7 @@ def mapping_fields(diff: model.LabelMappingDiff) -> Any:
 
 
 def record_changes_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
-    """Translate what changes in a record."""
+    """Translate the changes of a record."""
     return plan_pb2.PlanRecord(
         entries=map(entry_fields, changes.entries),
         removed=map(key_fields, changes.removed),
@@ -221,7 +221,7 @@ def record_changes_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
 
 
 def plan_record_to_pb(plan: model.Plan) -> plan_pb2.PlanRecord:
-    """Translate what a plan changes in the record, and what it adopts and uses."""
+    """Translate the changes of the record by a plan, its adoptions and its uses."""
     message = record_changes_to_pb(plan.record)
     for key, kind, resource_id, display_name in plan.adoptions:
         adoption = message.adoptions.add(display_name=display_name)
@@ -240,25 +240,25 @@ def _adoption_from_pb(message: plan_pb2.Adoption) -> model.Adoption:
 
 
 def use_to_pb(use: model.Use) -> plan_pb2.Use:
-    """Translate a resource that another stack has, or a label on a resource."""
+    """Translate the use of a resource of another stack, or of a label on a resource."""
     resource = object_pb2.ResourceId(kind=use.kind, id=use.resource_id)
     return plan_pb2.Use(key=key_to_pb(use.key), resource=resource, label_id=use.label_id)
 
 
 def use_from_pb(message: plan_pb2.Use) -> model.Use:
-    """Translate a resource that another stack has, or a label on a resource."""
+    """Translate the use of a resource of another stack, or of a label on a resource."""
     return model.Use(key_from_pb(message.key), message.resource.kind, message.resource.id, message.label_id)
 
 
 def record_changes_from_pb(message: plan_pb2.PlanRecord) -> model.RecordChanges:
-    """Translate what changes in a record."""
+    """Translate the changes of a record."""
     removed, staying = (tuple(map(key_from_pb, keys)) for keys in (message.removed, message.staying))
     labels = tuple(map(use_from_pb, message.staying_labels))
     return model.RecordChanges(entries_from_pb(message.entries), removed, staying, labels)
 
 
 def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Plan:
-    """What an apply needs of a plan."""
+    """The plan as the applier needs it."""
     return model.Plan(
         target=target_from_pb(header.target),
         stack_id=header.stack_id,
@@ -284,7 +284,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
 
 
 def _change_fields(step: model.Step) -> tuple[str, Any]:
-    """What a step does: the field of the message that says it, and its content."""
+    """The field of the message that has the change of a step, and its content."""
     key = key_fields(step.key)
     if step.key.kind == model.SECRET:
         return "put_secret", {"key": step.key.name, "overwrites": step.verb is model.Verb.UPDATE}

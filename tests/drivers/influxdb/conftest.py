@@ -19,7 +19,7 @@ async def server() -> AsyncIterator[Influx]:
 
 @pytest.fixture
 async def client(server: Influx, tmp_path: Path) -> AsyncIterator[DriverClient]:
-    """The driver of the stand-in, in which there is the organisation of the suite."""
+    """The driver of the stand-in, which has the organisation of the suite."""
     await organisation(server.url, server.token, ORG)
     async with influxdb_client(server.url, server.token, {}, tmp_path) as driver:
         server.records.clear()

@@ -1,4 +1,4 @@
-"""Stacks with every kind on the stand-in: packages, services between which a test puts faults, and what is left."""
+"""Stacks with every kind on the stand-in: packages, services with injected faults, and the resulting state."""
 
 import json
 import re
@@ -64,10 +64,10 @@ CHANGED = text(
     _rule("to_hook", "hook"),
     _rule("to_pager", "chat"),
 )
-"""After FULL: updates of every kind but one, which goes; a rule gets another endpoint; labels come and go."""
+"""After FULL: updates of all kinds but one, which is removed; a rule gets another endpoint; labels change."""
 
 LIVES = {"apply": ("", FULL), "update": (FULL, CHANGED), "uninstall": (FULL, "")}
-"""What a stack has, and what it is to have; nothing: it is uninstalled."""
+"""The package of a stack before and after; an empty one afterwards is an uninstall."""
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Life:
     _count: int = 0
 
     async def case_with(self, package: str) -> Case:
-        """A stack that has *package*, in an organisation of its own; the requests are counted anew."""
+        """A stack of *package*, in an organisation of its own; the count of requests starts again."""
         self._count += 1
         org = f"org-{self._count}"
         add_org(self.server.state, org)
@@ -96,13 +96,13 @@ class Life:
         return case
 
     def content(self, case: Case) -> list[str]:
-        """All that the server has in the organisation of *case*, scripts that it made itself, too."""
+        """All that the server holds in the organisation of *case*, including the scripts that it made itself."""
         return contents(self.server.state, case.org)
 
 
 @asynccontextmanager
 async def life(folder: Path, timeouts: Timeouts) -> AsyncIterator[Life]:
-    """All services, with a driver before the stand-in."""
+    """All services, with a driver of the stand-in."""
     async with influx() as server:
         (folder / "token").write_text(server.token)
         platform = Platform("embedded", "influxdb", "", {"url": server.url, "token_file": "token"})
@@ -119,7 +119,7 @@ _ID = re.compile("[0-9a-f]{16}")
 
 
 def contents(state: State, org_name: str) -> list[str]:
-    """What there is in an organisation as texts, sorted: ids are names in them, and times are left out."""
+    """The content of an organisation as sorted texts, with names in place of ids, and without times."""
     found = state.org_by_name(org_name)
     assert found
     org = str(found["id"])

@@ -1,4 +1,4 @@
-"""A connection to a server that loses a write on its way, or the answer to one that has arrived."""
+"""A proxy before a server that loses writes, or the answers to them."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 
 
 class Loss(Enum):
-    """What gets lost."""
+    """The message that is lost."""
 
     NOTHING = auto()
     REQUEST = auto()
@@ -21,12 +21,12 @@ class Loss(Enum):
 
 class Losses:
     """
-    Passes requests on, byte by byte.
+    Forwards requests, byte by byte.
 
     Attributes:
-        url: Where it listens.
-        loss: What happens to the writes from now on.
-        writes: How many writes it was sent.
+        url: The address where it listens.
+        loss: The loss of all further writes.
+        writes: The number of writes that arrived.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -39,13 +39,13 @@ class Losses:
         self._serving: set[asyncio.Task[None] | None] = set()
 
     async def answered(self) -> None:
-        """Return once the server has answered a write whose answer got lost, so that it has its effect."""
+        """Return when the server has answered a write whose answer is lost, so the write had its effect."""
         await self._answered.wait()
         self._answered.clear()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
-        # Nothing else holds the task once its client is gone.
+        # Without this reference the task could be collected when its client disconnects.
         task = asyncio.current_task()
         self._serving.add(task)
         try:
@@ -95,7 +95,7 @@ class Losses:
 
 @asynccontextmanager
 async def losses(upstream: str) -> AsyncIterator[Losses]:
-    """What stands before the server at *upstream*, on a port that the kernel picks; at first it loses nothing."""
+    """A proxy before the server at *upstream*, on a port that the kernel picks; at first it loses nothing."""
     between = Losses(upstream)
     server = await asyncio.start_server(between.serve, "127.0.0.1", 0)
     between.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""The driver of an InfluxDB server for the conformance suite: of the stand-in, or of a real one that is named."""
+"""The driver of an InfluxDB server for the conformance suite: the stand-in, or a real server from the environment."""
 
 import os
 import secrets
@@ -26,7 +26,7 @@ ORGS = ("acme", "ours", "theirs", "elsewhere")
 """The organisations that the suite uses."""
 
 VARIABLES = ("PKGER_TEST_INFLUX_URL", "PKGER_TEST_INFLUX_TOKEN", "PKGER_TEST_INFLUX_ORG")
-"""Name a real server, a token that may make organisations, and what the names of these begin with."""
+"""Address of a real server, a token that may create organisations, and a prefix of their names."""
 
 REAL = all(os.environ.get(name) for name in VARIABLES)
 
@@ -41,7 +41,7 @@ _KEYS = {"telegrafs": "configurations"}
 async def influxdb_client(
     url: str, token: str, orgs: Mapping[str, str], folder: Path, **options: Any
 ) -> AsyncIterator[DriverClient]:
-    """A client of the driver of the server at *url*, opened with further *options*."""
+    """A client of the driver of the server at *url*, with further *options*."""
     (folder / "token").write_text(f"{token}\n")
     platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token", **options})
     async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
@@ -58,9 +58,9 @@ class Server:
     A server with the organisations of the suite, empty.
 
     Attributes:
-        url: Where it is.
-        token: It may do everything.
-        orgs: What it calls the organisations, by their names in the suite.
+        url: Its address.
+        token: A token with all rights.
+        orgs: Its names of the organisations, by their names in the suite.
     """
 
     url: str
@@ -80,7 +80,7 @@ async def stand_in() -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def real_server() -> AsyncIterator[Server]:
-    """The real server, with new organisations that are removed afterwards with all they hold."""
+    """The real server, with new organisations that are removed afterwards with their resources."""
     url, token, prefix = (os.environ[name] for name in VARIABLES)
     url = url.rstrip("/")
     unique = f"{prefix}-{secrets.token_hex(4)}-"
@@ -97,7 +97,7 @@ async def driver_of(serving: Serving, folder: Path) -> AsyncIterator[DriverClien
 
 @asynccontextmanager
 async def driver_and_reader(serving: Serving, folder: Path) -> AsyncIterator[tuple[DriverClient, DriverClient]]:
-    """The driver of an empty server, and one whose token may read everything and write nothing."""
+    """The driver of an empty server, and one whose token may read everything but not write."""
     folders = [folder / "all", folder / "read"]
     for each in folders:
         each.mkdir()
@@ -112,10 +112,10 @@ async def driver_and_reader(serving: Serving, folder: Path) -> AsyncIterator[tup
 
 @asynccontextmanager
 async def driver_behind_losses(serving: Serving, folder: Path) -> AsyncIterator[tuple[DriverClient, Losses]]:
-    """The driver of an empty server, and what loses its requests and their answers when told so."""
+    """The driver of an empty server, and a proxy that loses its requests or their answers."""
     async with serving() as server:
         if not server.url.startswith("http://"):
-            pytest.skip("requests over TLS cannot be told apart on their way")
+            pytest.skip("a proxy cannot distinguish requests over TLS")
         async with (
             losses(server.url) as between,
             influxdb_client(between.url, server.token, server.orgs, folder) as client,
@@ -125,7 +125,7 @@ async def driver_behind_losses(serving: Serving, folder: Path) -> AsyncIterator[
 
 @asynccontextmanager
 async def _reading_token(server: Server) -> AsyncIterator[str]:
-    """A token with the right to read all in the organisation of most tests; it is removed afterwards."""
+    """A token that may read everything in the organisation of most tests; it is removed afterwards."""
     async with _session(server.token) as session:
         [org] = (await _asked(session, "GET", f"{server.url}/api/v2/orgs?org={server.orgs[ORG]}"))["orgs"]
         permissions = [{"action": "read", "resource": {"type": "orgs", "id": org["id"]}}]
@@ -146,7 +146,7 @@ def _session(token: str) -> aiohttp.ClientSession:
 
 @asynccontextmanager
 async def organisations(url: str, token: str, prefix: str) -> AsyncIterator[dict[str, str]]:
-    """New organisations; their names by those of the suite."""
+    """New organisations: their names, by the names in the suite."""
     async with _session(token) as session:
         ids: list[str] = []
         try:
@@ -160,7 +160,7 @@ async def organisations(url: str, token: str, prefix: str) -> AsyncIterator[dict
 
 
 async def _remove(session: aiohttp.ClientSession, url: str, org_id: str) -> None:
-    """Remove an organisation; what it holds would stay behind as orphans."""
+    """Remove an organisation and its resources, which the server would keep as orphans."""
     for collection in _COLLECTIONS:
         path = f"{url}/api/v2/{collection}"
         while held := [
@@ -186,7 +186,7 @@ async def _asked(session: aiohttp.ClientSession, method: str, url: str, body: An
 
 @asynccontextmanager
 async def services_on(server: Influx, token: str, folder: Path) -> AsyncIterator[Cluster]:
-    """All services with their databases in *folder*; their platform is the stand-in, which they ask with *token*."""
+    """All services with their databases in *folder*; their platform is the stand-in, accessed with *token*."""
     (folder / "token").write_text(token)
     options = {"url": server.url, "token_file": "token"}
     running = partial(platform_process.opened, platform=Platform("embedded", "influxdb", "", options))
@@ -195,6 +195,6 @@ async def services_on(server: Influx, token: str, folder: Path) -> AsyncIterator
 
 
 async def organisation(url: str, token: str, name: str) -> str:
-    """Make an organisation; its id."""
+    """Create an organisation; return its id."""
     async with _session(token) as session:
         return str((await _asked(session, "POST", f"{url}/api/v2/orgs", {"name": name}))["id"])

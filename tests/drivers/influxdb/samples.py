@@ -1,4 +1,4 @@
-"""Normalised specs of each kind that an InfluxDB server holds as they are."""
+"""Normalised specs of each kind that an InfluxDB server holds unchanged."""
 
 from typing import Any
 
@@ -85,5 +85,5 @@ _CONTENT: dict[str, dict[str, Any]] = {
 
 
 def influxdb_sample(kind: str, name: str, description: str) -> dict[str, Any]:
-    """A spec of each kind; a rule is for Slack or PagerDuty."""
+    """A spec of each kind; rules are for Slack or PagerDuty."""
     return {"name": name, "description": description, **_CONTENT[kind]}

@@ -1,4 +1,4 @@
-"""What an InfluxDB server makes of a body before it answers: as much of it as the laws of the codecs need."""
+"""Models how an InfluxDB server changes a body, as far as the laws of the codecs need it."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from services.kinds.influxdb.flux.script import first_options, read_statements
 
 
 def held(kind: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The resource as a server would answer it, for a *body* that created it."""
+    """The resource that a server would return for a *body* that created it."""
     answer: dict[str, Any] = json.loads(json.dumps(body))
     if kind == "Dashboard":
         answer["cells"] = [{**cell, "id": "1", **cell.pop("properties")} for cell in answer["cells"]]
@@ -22,7 +22,7 @@ def held(kind: str, body: dict[str, Any]) -> dict[str, Any]:
                 del threshold[key]
     for rule in answer.get("retentionRules", ()):
         rule["shardGroupDurationSeconds"] = 3600
-    # Most texts and lists are left out where they are empty.
+    # The server leaves out most empty texts and lists.
     kept = {"name", "arguments", "url"}
     return {key: value for key, value in answer.items() if key in kept or value not in ("", [], None)}
 

@@ -1,4 +1,4 @@
-"""What a check tells of a server and a token; it never writes, and never shows the token."""
+"""Checks of a server and a token; they never write, and never show the token."""
 
 import socket
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.drivers.influxdb.test_rights import with_token
 from tests.influx.server import Influx
 
 
-def told(check: check_pb2.PlatformCheck) -> dict[str, str]:
-    """The verdict on each aspect and subject."""
+def verdicts(check: check_pb2.PlatformCheck) -> dict[str, str]:
+    """The verdict by aspect and subject."""
     return {
         " ".join(
             filter(None, (check_pb2.CheckAspect.Name(each.aspect).removeprefix("CHECK_ASPECT_"), each.subject))
@@ -26,11 +26,11 @@ def messages(check: check_pb2.PlatformCheck) -> str:
     return "\n".join(each.message for each in check.findings)
 
 
-async def test_what_is_shown_can_be_read_and_the_rest_is_unknown(client: DriverClient, server: Influx) -> None:
+async def test_listed_collections_are_readable_and_others_are_unknown(client: DriverClient, server: Influx) -> None:
     await client.made(create("Label", sample("Label", "red", "")), create("Bucket", sample("Bucket", "b", "")))
     server.records.clear()
     found = await client.check(ORG)
-    assert told(found) == {
+    assert verdicts(found) == {
         "PLATFORM": "OK",
         "CREDENTIAL": "OK",
         "ORG": "OK",
@@ -53,51 +53,53 @@ async def test_what_is_shown_can_be_read_and_the_rest_is_unknown(client: DriverC
     assert server.token not in str(found)
 
 
-async def test_an_organisation_that_is_not_there_is_wrong(client: DriverClient) -> None:
+async def test_a_missing_organisation_is_wrong(client: DriverClient) -> None:
     found = await client.check("nowhere")
-    assert told(found)["ORG nowhere"] == "WRONG"
-    assert "READ labels" not in told(found)
+    assert verdicts(found)["ORG nowhere"] == "WRONG"
+    assert "READ labels" not in verdicts(found)
 
 
-async def test_a_wrong_token_is_told(server: Influx, tmp_path: Path) -> None:
+async def test_a_wrong_token_is_a_finding(server: Influx, tmp_path: Path) -> None:
     async with influxdb_client(server.url, "canary-8a1f", {}, tmp_path) as wrong:
         found = await wrong.check(server.org_name)
-    assert told(found) == {"PLATFORM": "OK", "CREDENTIAL": "WRONG"}
+    assert verdicts(found) == {"PLATFORM": "OK", "CREDENTIAL": "WRONG"}
     assert "unauthorized access" in messages(found)
     assert "canary" not in str(found)
 
 
-async def test_an_inactive_token_is_told(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+async def test_an_inactive_token_is_a_finding(client: DriverClient, server: Influx, tmp_path: Path) -> None:
     async with with_token(server, tmp_path / "inactive", [("read", "labels")], status="inactive") as inactive:
         found = await inactive.check(ORG)
-    assert told(found) == {"PLATFORM": "OK", "CREDENTIAL": "WRONG"}
+    assert verdicts(found) == {"PLATFORM": "OK", "CREDENTIAL": "WRONG"}
     assert "token is inactive" in messages(found)
 
 
-async def test_a_token_without_rights_is_told_as_far_as_it_can_be(
+async def test_missing_rights_are_findings_where_they_can_be_checked(
     client: DriverClient, server: Influx, tmp_path: Path
 ) -> None:
     await client.made(create("Label", sample("Label", "red", "")))
     async with with_token(server, tmp_path / "blind", []) as blind:
         found = await blind.check(ORG)
-    assert told(found)["READ labels"] == told(found)["READ buckets"] == "UNKNOWN"
-    assert told(found)["READ secrets"] == "WRONG"
+    assert verdicts(found)["READ labels"] == verdicts(found)["READ buckets"] == "UNKNOWN"
+    assert verdicts(found)["READ secrets"] == "WRONG"
 
 
-async def test_a_token_of_another_organisation_is_told(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+async def test_a_token_of_another_organisation_is_a_finding(
+    client: DriverClient, server: Influx, tmp_path: Path
+) -> None:
     async with with_token(server, tmp_path / "other", [], org=server.org_name) as other:
         found = await other.check(ORG)
-    assert told(found) == {"PLATFORM": "OK", "CREDENTIAL": "OK", "ORG": "OK", f"ORG {ORG}": "WRONG"}
+    assert verdicts(found) == {"PLATFORM": "OK", "CREDENTIAL": "OK", "ORG": "OK", f"ORG {ORG}": "WRONG"}
     assert [org.name for org in found.orgs] == [server.org_name]
 
 
-async def test_a_server_that_is_away_is_told(tmp_path: Path) -> None:
-    # A port that is taken and where nobody listens refuses connections.
+async def test_an_unreachable_server_is_a_finding(tmp_path: Path) -> None:
+    # A bound port on which no server listens refuses connections.
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         async with influxdb_client(url, "token", {}, tmp_path) as away:
             found = await away.check()
-    assert told(found) == {"PLATFORM": "WRONG"}
+    assert verdicts(found) == {"PLATFORM": "WRONG"}
     assert url in messages(found)
     assert found.version == ""

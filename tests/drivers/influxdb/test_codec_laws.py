@@ -1,4 +1,4 @@
-"""The laws of the codecs: what is prepared stays so, and what is written is read."""
+"""The laws of the codecs: a prepared spec is prepared to itself, and is read as it was written."""
 
 import json
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def references(kind: str, endpoint: str = "NotificationEndpointSlack") -> list[R
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-def test_what_is_written_is_read_as_it_was_prepared(kind: str, data: st.DataObject) -> None:
+def test_a_written_spec_is_read_as_it_was_prepared(kind: str, data: st.DataObject) -> None:
     spec = data.draw(normal_specs(kind))
     refers = references(kind, data.draw(st.sampled_from(sorted(TYPES))))
     codec = CODECS[kind]
@@ -87,18 +87,18 @@ def test_what_is_written_is_read_as_it_was_prepared(kind: str, data: st.DataObje
     answer = held(kind, body)
     assert canonical_text(codec.read(answer)) == canonical_text(prepared)
     assert kind_of(codec.collection, answer) == kind
-    # So it is once it is written again.
+    # The same holds when it is written again.
     again = held(kind, codec.write(prepared, refers, answer))
     assert canonical_text(codec.read(again)) == canonical_text(prepared)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"NotificationRule", "Bucket", "Variable", "Label"}))
 @given(data=st.data())
-def test_what_is_not_refused_is_prepared_to_itself(kind: str, data: st.DataObject) -> None:
+def test_a_prepared_spec_is_prepared_to_itself(kind: str, data: st.DataObject) -> None:
     """
-    Otherwise a plan would tell of changes that nobody wants.
+    Otherwise every plan would contain unwanted changes.
 
-    A duration that a list gives the script of a task keeps its units (packages.md 7.4), until it is read from there.
+    A duration in the script of a task keeps its units (packages.md 7.4) until it is read from there.
     """
     spec = normalised(kind, data.draw(normal_specs(kind)))
     try:
@@ -109,7 +109,7 @@ def test_what_is_not_refused_is_prepared_to_itself(kind: str, data: st.DataObjec
 
 
 @given(QUERIES | st.text(st.sampled_from('ox(){}=" \n\r/\\$:"') | st.characters(codec="utf-8")), NAMES)
-def test_a_query_comes_back_from_its_script_letter_by_letter(query: str, name: str) -> None:
+def test_a_query_is_read_unchanged_from_its_script(query: str, name: str) -> None:
     spec = {"name": name, "query": query, "cron": "", "every": "1h0m0s", "offset": "", "status": "active"}
     try:
         prepared = CODECS["Task"].prepare(spec, [])
@@ -148,10 +148,10 @@ LINE_ENDS = st.sampled_from(["\n", "\n\n", "\r\n", "\n// between\n", "\n  \n", "
 
 
 @given(HEADS, STATEMENTS, st.data(), NAMES)
-def test_no_script_that_flux_can_parse_is_refused_or_changed(
+def test_no_valid_flux_script_is_refused_or_changed(
     heads: list[str], statements: list[str], data: st.DataObject, name: str
 ) -> None:
-    """Whatever comments, imports and options it has; formatted, as the parser does it, where it has parameters."""
+    """With any comments, imports and options; with parameters, as the parser formats it."""
     query = "".join(f"{line}{data.draw(LINE_ENDS)}" for line in (*heads, *statements))
     spec = normalised("Task", {"name": name, "query": query, "every": "1h"})
     prepared = CODECS["Task"].prepare(spec, [])
@@ -162,7 +162,7 @@ def test_no_script_that_flux_can_parse_is_refused_or_changed(
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared packages are not beside this checkout")
 def test_no_object_of_the_shared_packages_is_refused_or_changed() -> None:
-    """All of them were written to a real server and read back equal."""
+    """All of them were written to a real server and read back unchanged."""
     changed, count = [], 0
     for path in sorted(FOLDER.glob("*.yml")):
         package = parse_text(path.read_text()).package

@@ -1,4 +1,4 @@
-"""A fault at every single request between driver and server: an apply happens as a whole, or not at all."""
+"""A fault at every single request between driver and server: an apply takes effect as a whole, or not at all."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -12,17 +12,17 @@ from tests.drivers.influxdb.lives import LIVES, Life, life
 from tests.influx import faults
 from tests.influx.faults import Fault
 
-# The server may ask for a second of patience.
+# The server may ask to wait for a second.
 BROKEN = replace(QUICK, busy=10.0)
 LATE = replace(BROKEN, settle=0.5)
-"""What arrives late arrives before ``settle`` is over."""
-IMPATIENT = replace(BROKEN, mutate=0.5, settle=1.0)
-"""A batch has half a second, and so has each of its requests."""
+"""Late effects occur before ``settle`` is over."""
+SHORT = replace(BROKEN, mutate=0.5, settle=1.0)
+"""A batch, and each of its requests, has half a second."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What happens to one request, and how long the applier waits for what."""
+    """A fault of one request, and the timeouts of the applier."""
 
     fault: Fault
     timeouts: Timeouts = BROKEN
@@ -39,8 +39,8 @@ SCENES = {
     "unavailable for a second": Scene(faults.refused(503, retry_after="1")),
     "too many requests": Scene(faults.refused(429, retry_after="1")),
     "late effect": Scene(faults.late(0.1), LATE),
-    "late answer": Scene(faults.slow(60.0), IMPATIENT),
-    "late effect and answer": Scene(faults.stuck(0.7), IMPATIENT),
+    "late answer": Scene(faults.slow(60.0), SHORT),
+    "late effect and answer": Scene(faults.stuck(0.7), SHORT),
 }
 
 QUICK_SCENES = [name for name, scene in SCENES.items() if scene.timeouts is BROKEN]
@@ -61,7 +61,7 @@ SAMPLE = [
     ("GET", "update", "failed with effect", 0.7),
     ("GET", "uninstall", "answer cut", 0.3),
 ]
-"""Method of the request, life of the stack, scene, and where in the life it happens, from 0 to 1."""
+"""Method of the request, life of the stack, scene, and the position of the request in the life, from 0 to 1."""
 
 ALL = [("write", name, scene, None) for name in LIVES for scene in SCENES] + [
     ("GET", name, scene, None) for name in LIVES for scene in READS
@@ -77,13 +77,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 async def lived(case: Case, after: str) -> Events:
-    """The events of the last part of a life."""
+    """Run the last part of a life; return its events."""
     return await (case.apply(after) if after else case.uninstall())
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a life leads to without faults: on the server, as the driver tells it, and by how many requests."""
+    """The result of a life without faults: on the server, as the driver reads it, and the number of requests."""
 
     held: list[str]
     content: Content
@@ -99,7 +99,7 @@ async def without_fault(world: Life, name: str, method: str) -> Wanted:
 
 
 @pytest.mark.timeout(900)
-async def test_one_fault_changes_nothing_or_nothing_happens(
+async def test_after_one_fault_an_apply_is_complete_or_had_no_effect(
     tmp_path: Path, method: str, name: str, scene: str, place: float | None
 ) -> None:
     async with life(tmp_path, SCENES[scene].timeouts) as world:
@@ -111,7 +111,7 @@ async def test_one_fault_changes_nothing_or_nothing_happens(
 
 
 async def one_fault(world: Life, name: str, wanted: Wanted, method: str, fault: Fault, nth: int) -> None:
-    """Meet *fault* at the *nth* request, and hold what is left to what was and to what is *wanted*."""
+    """Inject *fault* at the *nth* request, and compare the result with the state before and the *wanted* one."""
     before, after = LIVES[name]
     case = await world.case_with(before)
     at_first, held = await case.look(), world.content(case)
@@ -147,6 +147,6 @@ def _requests(world: Life) -> str:
 
 
 def _differences(held: list[str], wanted: list[str]) -> list[str]:
-    """What there is too much (+) or too little (-)."""
+    """Items that are superfluous (+) or missing (-)."""
     more, less = Counter(held), Counter(wanted)
     return [f"+ {each}" for each in (more - less).elements()] + [f"- {each}" for each in (less - more).elements()]

@@ -1,4 +1,4 @@
-"""What the driver makes of a server that is busy, away, slow or wrong: nothing is guessed, no write is sent twice."""
+"""The driver with a server that is busy, unreachable, slow or wrong: it guesses nothing, and sends no write twice."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ async def ended(client: DriverClient, mutation: driver_pb2.Mutation) -> driver_p
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_a_read_is_repeated_until_the_server_is_back(client: DriverClient, server: Influx, status: int) -> None:
+async def test_a_read_is_retried_until_the_server_is_back(client: DriverClient, server: Influx, status: int) -> None:
     await client.made(a_label())
     server.faults.add(faults.refused(status), "GET", LABELS, times=2)
     assert len(await client.listing("Label")) == 1
@@ -48,7 +48,7 @@ async def test_a_read_is_repeated_until_the_server_is_back(client: DriverClient,
 
 
 @pytest.mark.parametrize("fault", [faults.lost(), faults.unanswered(), faults.cut()])
-async def test_a_read_without_an_answer_is_repeated(client: DriverClient, server: Influx, fault: faults.Fault) -> None:
+async def test_a_read_without_an_answer_is_retried(client: DriverClient, server: Influx, fault: faults.Fault) -> None:
     await client.made(a_label())
     server.faults.add(fault, "GET", LABELS)
     assert len(await client.listing("Label")) == 1
@@ -60,7 +60,7 @@ async def test_a_list_that_is_refused_is_an_error_and_never_empty(client: Driver
         await client.listing("Label")
 
 
-async def test_a_busy_server_is_asked_for_once_and_its_wait_is_told(client: DriverClient, server: Influx) -> None:
+async def test_a_throttled_write_is_sent_once_and_returns_the_wait(client: DriverClient, server: Influx) -> None:
     server.faults.add(faults.refused(429, retry_after="7"), "POST", LABELS)
     result = await ended(client, a_label())
     assert (result.WhichOneof("result"), result.rejected.reason) == ("rejected", 0)
@@ -74,10 +74,10 @@ async def test_a_busy_server_is_asked_for_once_and_its_wait_is_told(client: Driv
 
 @pytest.mark.parametrize("fault", [faults.lost(), faults.unanswered(), faults.cut(), faults.failed(500)])
 @pytest.mark.parametrize("verb", ["create", "update", "delete"])
-async def test_a_write_without_an_answer_is_sent_once_and_nobody_knows(
+async def test_a_write_without_an_answer_is_sent_once_and_ambiguous(
     client: DriverClient, server: Influx, fault: faults.Fault, verb: str
 ) -> None:
-    """Variables are replaced by PUT, which HTTP libraries like to send again."""
+    """Variables are replaced by PUT, which some HTTP libraries retry."""
     [made] = await client.made(create("Variable", sample("Variable", "made", "")))
     mutation = {
         "create": create("Variable", sample("Variable", "new", "")),
@@ -87,12 +87,12 @@ async def test_a_write_without_an_answer_is_sent_once_and_nobody_knows(
     server.records.clear()
     server.faults.add(fault, "write")
     result = await ended(client, mutation)
-    # A deletion has no body that could be cut.
+    # A deletion has no body, so its answer cannot be cut.
     assert result.WhichOneof("result") == ("done" if verb == "delete" and fault == faults.cut() else "ambiguous")
     assert server.records.count("write") == 1
 
 
-async def test_a_late_create_is_found_by_a_look_after_a_wait(client: DriverClient, server: Influx) -> None:
+async def test_a_late_create_is_found_by_a_later_read(client: DriverClient, server: Influx) -> None:
     until = asyncio.Event()
     server.faults.add(faults.late(until), "POST", LABELS)
     assert ends([await ended(client, a_label())]) == ["ambiguous"]
@@ -103,7 +103,7 @@ async def test_a_late_create_is_found_by_a_look_after_a_wait(client: DriverClien
     assert await client.refusal(a_label()) == NAME_TAKEN
 
 
-async def test_an_answer_that_comes_too_late_is_none(server: Influx) -> None:
+async def test_an_answer_after_the_timeout_is_ignored(server: Influx) -> None:
     client = Client(server.url, server.token, True, MachineIds(), machine_clock, timeout=0.2)
     until = asyncio.Event()
     server.faults.add(faults.slow(until), "POST", LABELS)
@@ -134,23 +134,23 @@ async def test_secrets_of_a_batch_are_one_request(client: DriverClient, server: 
     assert server.records.count("write") == 1
 
 
-async def test_labels_of_a_batch_are_attached_with_one_look_at_each_list(client: DriverClient, server: Influx) -> None:
+async def test_labels_of_a_batch_are_attached_with_one_read_of_each_list(client: DriverClient, server: Influx) -> None:
     labels = await client.made(*(a_label(str(n)) for n in range(10)))
     [task] = await client.made(create("Task", sample("Task", "t", "")))
     server.records.clear()
     assert set(ends(await client.mutate(*(attach("Task", task.id, label.id) for label in labels)))) == {"done"}
-    # A page of tasks and the empty one behind it, and all labels.
+    # A page of tasks, the empty page after it, and all labels.
     assert (server.records.count("GET", "/api/v2/tasks"), server.records.count("GET", LABELS)) == (2, 1)
 
 
-async def test_an_organisation_that_is_not_there_is_named(client: DriverClient, server: Influx) -> None:
+async def test_a_missing_organisation_is_named(client: DriverClient, server: Influx) -> None:
     with pytest.raises(OrgUnknown, match="nowhere"):
         await client.listing("Label", org="nowhere")
     assert await client.refusal(a_label(), org="nowhere") == NOT_FOUND
     assert server.records.count("write") == 0
 
 
-async def test_an_unknown_token_is_an_error_and_stands_in_no_message(
+async def test_an_unknown_token_is_an_error_whose_message_does_not_show_it(
     client: DriverClient, server: Influx, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -165,7 +165,7 @@ async def test_an_unknown_token_is_an_error_and_stands_in_no_message(
     assert "canary-token" not in f"{caught.value} {caught.value.metadata} {result} {caplog.text}"
 
 
-async def test_what_a_list_lacks_is_read_before_it_is_gone(client: DriverClient, server: Influx) -> None:
+async def test_a_resource_missing_in_a_list_is_read_before_it_is_gone(client: DriverClient, server: Influx) -> None:
     made = await client.made(*(a_label(str(n)) for n in range(3)))
     gone = ("Label", "00000000deadbeef")
     server.records.clear()

@@ -1,4 +1,4 @@
-"""What the driver leaves as it is: what no spec knows, scripts that would fall behind, system buckets, secrets."""
+"""The driver keeps fields unknown to specs, scripts of rules up to date, system buckets, and secrets."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.influx.server import Influx
 
 
 async def asked(server: Influx, method: str, path: str, body: Any = None) -> Any:
-    """What people do to the server by themselves."""
+    """Change the server as a user does, without the driver."""
     headers = {"Authorization": f"Token {server.token}", "Accept": "application/json"}
     async with (
         aiohttp.ClientSession(headers=headers) as session,
@@ -34,7 +34,7 @@ async def asked(server: Influx, method: str, path: str, body: Any = None) -> Any
         return None if answer.status == 204 else await answer.json()
 
 
-async def test_cells_keep_their_ids_and_what_their_views_say_besides(client: DriverClient, server: Influx) -> None:
+async def test_cells_keep_their_ids_and_the_further_fields_of_their_views(client: DriverClient, server: Influx) -> None:
     [made] = await client.made(create("Dashboard", sample("Dashboard", "d", "")))
     path = f"dashboards/{made.id}"
     [cell] = (await asked(server, "GET", f"{path}?include=properties"))["cells"]
@@ -57,7 +57,7 @@ async def test_cells_keep_their_ids_and_what_their_views_say_besides(client: Dri
     assert [each["id"] for each in cells] == [cell["id"], log["id"]]
 
 
-async def test_what_endpoints_checks_rules_and_variables_have_besides_stays(
+async def test_endpoints_checks_rules_and_variables_keep_fields_unknown_to_specs(
     client: DriverClient, server: Influx
 ) -> None:
     endpoint, check, variable = await client.made(
@@ -84,7 +84,7 @@ async def test_what_endpoints_checks_rules_and_variables_have_besides_stays(
     assert (await asked(server, "GET", f"variables/{variable.id}"))["createdAt"] == created
 
 
-async def test_a_changed_endpoint_takes_the_scripts_of_its_rules_along(client: DriverClient, server: Influx) -> None:
+async def test_a_changed_endpoint_updates_the_scripts_of_its_rules(client: DriverClient, server: Influx) -> None:
     kind = "NotificationEndpointSlack"
     [endpoint] = await client.made(create(kind, sample(kind, "e", "")))
     refers = [reference("/endpointName", kind, endpoint.id)]
@@ -93,7 +93,7 @@ async def test_a_changed_endpoint_takes_the_scripts_of_its_rules_along(client: D
     await client.made(update(kind, endpoint.id, {**sample(kind, "e", ""), "url": "https://moved.example.com"}))
     assert "moved.example.com" in (await asked(server, "GET", f"tasks/{task}"))["flux"]
     server.records.clear()
-    await client.made(update(kind, endpoint.id, {**sample(kind, "e", "told"), "url": "https://moved.example.com"}))
+    await client.made(update(kind, endpoint.id, {**sample(kind, "e", "changed"), "url": "https://moved.example.com"}))
     assert server.records.count("PATCH") == 0
 
 
@@ -105,10 +105,10 @@ async def test_a_changed_endpoint_takes_the_scripts_of_its_rules_along(client: D
         (faults.refused(429), "PATCH", "/api/v2/notificationRules/*"),
     ],
 )
-async def test_scripts_that_stayed_behind_their_endpoint_follow_when_it_is_read(
+async def test_outdated_scripts_are_updated_when_their_endpoint_is_read(
     client: DriverClient, server: Influx, fault: faults.Fault, method: str, path: str
 ) -> None:
-    """The engine looks for a write without an answer by reading, and is content with an endpoint that is as wanted."""
+    """The engine looks up a write without an answer by reading, and accepts an endpoint that is as wanted."""
     kind = "NotificationEndpointSlack"
     [endpoint] = await client.made(create(kind, sample(kind, "e", "")))
     refers = [reference("/endpointName", kind, endpoint.id)]
@@ -126,8 +126,8 @@ async def test_scripts_that_stayed_behind_their_endpoint_follow_when_it_is_read(
     assert server.records.count("write") == 0
 
 
-async def test_a_refused_check_is_put_back(client: DriverClient, server: Influx) -> None:
-    """The server has stored it by then, and its script is the one of before."""
+async def test_a_refused_update_of_a_check_is_undone(client: DriverClient, server: Influx) -> None:
+    """The server stores the refused check, and keeps running the script before the update."""
     [made] = await client.made(create("CheckThreshold", sample("CheckThreshold", "c", "")))
     server.faults.add(faults.failed(500), "PUT", f"/api/v2/checks/{made.id}")
     server.records.clear()
@@ -143,7 +143,7 @@ async def test_a_refused_check_is_put_back(client: DriverClient, server: Influx)
     assert ends(await client.mutate(wanted)) == ["ambiguous"]
 
 
-async def test_system_buckets_are_not_there(client: DriverClient, server: Influx) -> None:
+async def test_system_buckets_are_hidden(client: DriverClient, server: Influx) -> None:
     assert await client.listing("Bucket") == []
     [org] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == ORG]
     for bucket in (await asked(server, "GET", f"buckets?orgID={org['id']}"))["buckets"]:
@@ -155,7 +155,7 @@ async def test_system_buckets_are_not_there(client: DriverClient, server: Influx
     assert not server.state.erased
 
 
-async def test_retention_brings_its_shards_along_and_back(client: DriverClient, server: Influx) -> None:
+async def test_a_change_of_retention_and_its_undo_change_the_shards(client: DriverClient, server: Influx) -> None:
     kept = sample("Bucket", "b", "")
     [made] = await client.made(create("Bucket", kept))
     for rules in ([], [{"type": "expire", "everySeconds": 200_000}], kept["retentionRules"]):
@@ -165,7 +165,9 @@ async def test_retention_brings_its_shards_along_and_back(client: DriverClient, 
     assert rule["shardGroupDurationSeconds"] == 3600
 
 
-async def test_keys_that_the_server_keeps_for_endpoints_are_not_told(client: DriverClient, server: Influx) -> None:
+async def test_keys_that_the_server_generates_for_endpoints_are_not_listed(
+    client: DriverClient, server: Influx
+) -> None:
     [org] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == ORG]
     body = {"type": "slack", "name": "s", "url": "http://x", "status": "active", "token": "abc", "orgID": org["id"]}
     await asked(server, "POST", "notificationEndpoints", body)
@@ -175,7 +177,7 @@ async def test_keys_that_the_server_keeps_for_endpoints_are_not_told(client: Dri
     assert "abc" not in endpoint.spec_json
 
 
-async def test_what_is_of_no_kind_is_not_told_but_keeps_its_name(client: DriverClient, server: Influx) -> None:
+async def test_a_resource_without_a_kind_is_not_listed_but_keeps_its_name(client: DriverClient, server: Influx) -> None:
     kind = "NotificationEndpointHTTP"
     [org] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == ORG]
     telegram = {"type": "telegram", "name": "t", "token": "x", "channel": "c", "status": "active", "orgID": org["id"]}

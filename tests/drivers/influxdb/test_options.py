@@ -1,4 +1,4 @@
-"""The options of an InfluxDB platform: the token is named, and stands in no message."""
+"""The options of an InfluxDB platform: they name the token, which no message shows."""
 
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,12 @@ def row(**options: Any) -> Platform:
         ({"url": "http://[", "token_file": "a"}, "is no URL"),
         ({"url": "http://influx:99999", "token_file": "a"}, "is no URL"),
         ({"url": "http://user:canary@influx", "token_file": "a"}, "holds a credential"),
-        ({"url": f"{URL}?token=canary", "token_file": "a"}, "ends before"),
+        ({"url": f"{URL}?token=canary", "token_file": "a"}, "has a query or fragment"),
         ({"url": URL, "token_file": "a", "verify": False, "ca_file": "b"}, "has no effect"),
         ({"url": URL, "token_file": "a", "verify": "no"}, "'verify'"),
     ],
 )
-def test_mistakes_are_told_without_values(options: dict[str, Any], problem: str) -> None:
+def test_problems_are_reported_without_values(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(OptionsInvalid, match=problem) as caught:
         options_of(row(**options))
     assert "canary" not in str(caught.value)
@@ -55,7 +55,7 @@ def test_one_server_is_one_place(url: str, same: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "two words", "line\nbreak-canary", "ü"])
-def test_what_is_no_token_is_refused_and_not_shown(tmp_path: Path, text: str) -> None:
+def test_an_invalid_token_is_refused_and_not_shown(tmp_path: Path, text: str) -> None:
     (tmp_path / "token").write_text(text)
     for options in (Options(URL, token_file="token"), Options(URL, token_variable="TOKEN")):
         with pytest.raises(OptionsInvalid) as caught:

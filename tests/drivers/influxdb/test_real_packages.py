@@ -1,4 +1,4 @@
-"""Real packages on the stand-in: applied, applied again and exported without a write, removed again."""
+"""Real packages on the stand-in: applied, applied again and exported without a write, uninstalled."""
 
 from pathlib import Path
 
@@ -19,11 +19,11 @@ SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
 THEIRS = 4
-"""Resources that are there before."""
+"""Number of resources that exist before."""
 
 
-async def somebody_elses(server: Influx) -> None:
-    """Resources in the organisation that belong to no stack."""
+async def make_unowned(server: Influx) -> None:
+    """Create resources in the organisation that no stack owns."""
     org = server.state.org_by_name("default")
     assert org
     in_org = {"orgID": org["id"]}
@@ -40,7 +40,7 @@ async def somebody_elses(server: Influx) -> None:
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yml")), ids=lambda path: path.stem)
 async def test_a_real_package_lives_its_whole_life(path: Path, server: Influx, on_influxdb: Cluster) -> None:
     package = path.read_text()
-    await somebody_elses(server)
+    await make_unowned(server)
     before = contents(server.state, "default")
     applied = await on_influxdb.apply(package, stack="s")
     assert applied.state == SUCCEEDED, applied.cause

@@ -1,4 +1,4 @@
-"""What must not be applied, through all services: the right answer, and not one write to the server."""
+"""Invalid applies, through all services: each is refused with the right error, and writes nothing to the server."""
 
 from collections.abc import Awaitable
 from pathlib import Path
@@ -20,7 +20,7 @@ RAW = text(RED, an_object("Bucket", "raw", "raw"))
 
 
 async def refused(server: Influx, work: Awaitable[object], error: type[PkgerError]) -> str:
-    """What *work* is refused with; it writes nothing."""
+    """The error with which *work* is refused; it writes nothing."""
     server.records.clear()
     with pytest.raises(error) as caught:
         await work
@@ -29,7 +29,7 @@ async def refused(server: Influx, work: Awaitable[object], error: type[PkgerErro
 
 
 async def token_with(server: Influx, org_id: str, *types: str, status: str = "active") -> str:
-    """A token that may read an organisation, and write what is of some types."""
+    """A token that may read an organisation, and write resources of some types."""
     permissions: list[dict[str, Any]] = [{"action": "read", "resource": {"type": "orgs", "id": org_id}}]
     permissions += [{"action": "write", "resource": {"type": type_, "orgID": org_id}} for type_ in types]
     made = await asked(
@@ -39,32 +39,30 @@ async def token_with(server: Influx, org_id: str, *types: str, status: str = "ac
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "expected"),
     [
         ([an_object("Bucket", "b", "_x")], "underscore"),
-        ([an_object("Variable", "v", "import", type="constant", values=["a"])], "'import' is a word of Flux"),
+        ([an_object("Variable", "v", "import", type="constant", values=["a"])], "'import' is a keyword of Flux"),
         ([an_object("Task", "t", "t", cron="@daily", every="1h", query="x()")], "either cron or every"),
         ([a_check("Threshold", "c", "c", query="buckets()")], 'r._field == "NAME" once'),
     ],
 )
-async def test_what_the_server_would_refuse_is_told_before_anything_is_written(
-    server: Influx, on_influxdb: Cluster, objects: list[dict[str, Any]], told: str
+async def test_content_that_the_server_would_refuse_is_refused_before_any_write(
+    server: Influx, on_influxdb: Cluster, objects: list[dict[str, Any]], expected: str
 ) -> None:
     package = text(RED, *objects)
     for work in (on_influxdb.plan(package, stack="s"), on_influxdb.apply(package, stack="s")):
-        assert told in await refused(server, work, ContentRefused)
+        assert expected in await refused(server, work, ContentRefused)
 
 
-async def test_a_check_that_is_there_is_not_changed_to_one_without_a_field(
-    server: Influx, on_influxdb: Cluster
-) -> None:
-    """The server would store it, refuse it, and run the script of before."""
+async def test_an_existing_check_is_not_changed_to_one_without_a_field(server: Influx, on_influxdb: Cluster) -> None:
+    """The server would store it, answer with an error, and run the script before the update."""
     await on_influxdb.apply(text(a_check("Threshold", "c", "c", query=FIELD)), stack="s")
     changed = text(a_check("Threshold", "c", "c", query="buckets()"))
     assert "r._field" in await refused(server, on_influxdb.apply(changed, stack="s"), ContentRefused)
 
 
-async def test_a_rule_whose_endpoint_somebody_deleted_gets_it_back(server: Influx, on_influxdb: Cluster) -> None:
+async def test_a_rule_whose_endpoint_was_deleted_outside_gets_it_back(server: Influx, on_influxdb: Cluster) -> None:
     rule = a_rule("r", "chat", "r", messageTemplate="m")
     package = text(an_endpoint("Slack", "chat", "chat"), rule)
     await on_influxdb.apply(package, stack="s")
@@ -83,9 +81,7 @@ async def test_a_rule_whose_endpoint_somebody_deleted_gets_it_back(server: Influ
 @pytest.mark.parametrize(
     "wanted", [text(RED, an_object("Bucket", "raw", "raw", ["red"])), text(RED)], ids=["attached", "deleted"]
 )
-async def test_a_label_that_somebody_attached_meanwhile_makes_a_plan_stale(
-    server: Influx, on_influxdb: Cluster, wanted: str
-) -> None:
+async def test_a_label_attached_outside_makes_a_plan_stale(server: Influx, on_influxdb: Cluster, wanted: str) -> None:
     await on_influxdb.apply(RAW, stack="s")
     plan = await on_influxdb.plan(wanted, stack="s", store=True)
     [label] = server.state.labels
@@ -99,19 +95,19 @@ async def test_a_label_that_somebody_attached_meanwhile_makes_a_plan_stale(
     assert "Bucket 'raw' got Label" in await refused(server, applied(), PlanStale)
 
 
-async def test_an_organisation_that_is_not_there_is_told(server: Influx, on_influxdb: Cluster) -> None:
+async def test_a_missing_organisation_is_an_error(server: Influx, on_influxdb: Cluster) -> None:
     for work in (on_influxdb.plan(RAW, stack="s", org="nowhere"), on_influxdb.apply(RAW, stack="s", org="nowhere")):
         assert "nowhere" in await refused(server, work, OrgUnknown)
 
 
-async def test_tokens_that_are_wrong_write_nothing(server: Influx, tmp_path: Path) -> None:
+async def test_wrong_tokens_write_nothing(server: Influx, tmp_path: Path) -> None:
     org = await organisation(server.url, server.token, "default")
     tokens: dict[str, tuple[str, type[PkgerError], str]] = {
         "wrong": ("canary-8a1f", ServiceUnavailable, "unknown or inactive"),
         "inactive": (await token_with(server, org, status="inactive"), ServiceUnavailable, "token is inactive"),
         "of another organisation": (await token_with(server, server.org, "labels", "buckets"), OrgUnknown, "default"),
     }
-    for name, (token, error, told) in tokens.items():
+    for name, (token, error, expected) in tokens.items():
         folder = tmp_path / name
         folder.mkdir()
         async with services_on(server, token, folder) as services:
@@ -121,12 +117,12 @@ async def test_tokens_that_are_wrong_write_nothing(server: Influx, tmp_path: Pat
                 services.export(everything=planner_pb2.ExportFilter()),
             ):
                 message = await refused(server, work, error)
-                assert told in message
+                assert expected in message
                 assert token not in message
 
 
-async def test_a_token_without_rights_to_read_makes_nothing_twice(server: Influx, tmp_path: Path) -> None:
-    """It gets empty lists, and may write: what the stack owns would be made anew."""
+async def test_a_token_without_rights_to_read_creates_nothing_twice(server: Influx, tmp_path: Path) -> None:
+    """Its lists are empty, but it may write, so the resources of the stack would be created again."""
     org = await organisation(server.url, server.token, "default")
     async with services_on(server, server.token, tmp_path) as services:
         await services.apply(FULL, stack="s")

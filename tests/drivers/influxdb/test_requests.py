@@ -1,4 +1,4 @@
-"""How many requests a stack costs: they, and not the driver, are what takes time on a real server."""
+"""The number of requests for a stack, which determines the time on a real server."""
 
 import math
 import re
@@ -16,14 +16,14 @@ MANY = 230
 
 
 def paths(server: Influx) -> Counter[str]:
-    """What was asked for, with how often; ids are left out."""
+    """The number of requests by method and path, without ids."""
     asked = Counter[str]()
     for each in server.records.requests:
         asked[f"{each.method} {_ID.sub('ID', each.path.removeprefix('/api/v2/'))}"] += 1
     return asked
 
 
-async def test_a_stack_with_nothing_to_do_costs_one_request_for_each_kind_and_each_dashboard(
+async def test_a_plan_without_changes_costs_one_request_for_each_kind_and_dashboard(
     server: Influx, on_influxdb: Cluster
 ) -> None:
     await on_influxdb.apply(FULL, stack="s")
@@ -31,10 +31,10 @@ async def test_a_stack_with_nothing_to_do_costs_one_request_for_each_kind_and_ea
     assert (await on_influxdb.apply(FULL, stack="s")).no_change
     asked = paths(server)
     for collection in PAGED:
-        # The page, and the empty one behind it.
+        # The page, and the empty page after it.
         assert asked.pop(f"GET {collection}") == 2
     assert asked == {
-        # Before the lists, before what is read by id, and before the keys of secrets.
+        # Before the lists, before the reads by id, and before the keys of secrets.
         "GET orgs/ID": 3,
         "GET orgs/ID/secrets": 1,
         "GET labels": 1,

@@ -1,4 +1,4 @@
-"""Tokens that may not do everything: what cannot be read is never gone, and what may not be written says so."""
+"""Tokens with few rights: an unreadable resource is never gone, and a forbidden write is rejected with its reason."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ READ_LABELS = ("read", "labels")
 async def with_token(
     server: Influx, folder: Path, rights: Sequence[tuple[str, str]], org: str = ORG, status: str = "active"
 ) -> AsyncIterator[DriverClient]:
-    """A driver whose token can read the organisation *org* and has some *rights* in it."""
+    """A driver whose token can read the organisation *org*, and has some *rights* in it."""
     [found] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == org]
     resources: list[tuple[str, dict[str, Any]]] = [("read", {"type": "orgs", "id": found["id"]})]
     resources += [(action, {"type": type_, "orgID": found["id"]}) for action, type_ in rights]
@@ -39,7 +39,7 @@ async def with_token(
         yield client
 
 
-async def test_what_may_not_be_read_is_an_error_and_never_gone(
+async def test_a_forbidden_read_is_an_error_and_never_gone(
     client: DriverClient, server: Influx, tmp_path: Path
 ) -> None:
     made = await client.made(
@@ -53,7 +53,9 @@ async def test_what_may_not_be_read_is_an_error_and_never_gone(
     assert await client.read(*((each.kind, each.id) for each in made)) == made
 
 
-async def test_what_may_not_be_written_says_so(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+async def test_a_forbidden_write_is_rejected_with_its_reason(
+    client: DriverClient, server: Influx, tmp_path: Path
+) -> None:
     kinds = ("Label", "Task", "Dashboard")
     made = await client.made(*(create(kind, sample(kind, "it", "")) for kind in kinds))
     rights = [("read", "labels"), ("read", "tasks"), ("read", "dashboards")]
@@ -69,7 +71,7 @@ async def test_what_may_not_be_written_says_so(client: DriverClient, server: Inf
     assert await client.read(*((each.kind, each.id) for each in made)) == made
 
 
-async def test_an_inactive_token_reads_no_empty_organisation(
+async def test_for_an_inactive_token_an_organisation_is_not_empty(
     client: DriverClient, server: Influx, tmp_path: Path
 ) -> None:
     server.records.clear()
@@ -86,8 +88,8 @@ async def test_a_token_of_another_organisation_reads_none(client: DriverClient, 
         assert await other.listing("Label", org=server.org_name) == []
 
 
-async def test_organisations_are_told_to_the_last_one(client: DriverClient, server: Influx, tmp_path: Path) -> None:
-    """A page of them lacks those that the token may not read."""
+async def test_organisations_are_listed_completely(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+    """A page leaves out organisations that the token may not read."""
     for number in range(120):
         add_org(server.state, f"org {number:03}")
     assert len(await client.orgs()) == 122

@@ -1,4 +1,4 @@
-"""Servers behind TLS: a certificate is looked at unless it is said otherwise, and nothing is sent to a wrong one."""
+"""Servers with TLS: a certificate is verified unless the options disable it, and untrusted servers get no requests."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.influx.server import influx
 LABEL = create("Label", sample("Label", "red", ""))
 
 
-async def test_a_certificate_is_trusted_by_its_file_or_unseen(tmp_path: Path) -> None:
+async def test_a_certificate_is_trusted_by_ca_file_or_without_verification(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path)
     async with influx(tls=served_with(certificate)) as server:
         for options in ({"ca_file": certificate.name}, {"verify": False}):

@@ -1,5 +1,6 @@
 """Documents of answers, tried without a server: violations, ids, stacks, and what a diff says of each kind."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.model import Key, Object
-from services.gateway.documents.answer import answer_document, refused_document
+from services.gateway.documents.answer import answer_json, refused_document
 from services.gateway.documents.ids import hex_id, number_id
 from services.gateway.documents.stack import stack_document
 from services.gateway.documents.violations import path_steps, violation_document
@@ -194,8 +195,8 @@ RULE = {
 }
 
 
-def made_diff(*diffs: plan_pb2.ResourceDiff, mappings: Any = ()) -> dict[str, Any]:
-    """The diff of an answer to a dry run of what the new sides say."""
+def answer_of(*diffs: plan_pb2.ResourceDiff, mappings: Any = (), hidden: Collection[str] = ()) -> dict[str, Any]:
+    """The answer to a dry run of what the new sides say."""
     ids = {Key(diff.key.kind, diff.key.name): diff.resource_id for diff in diffs}
     wanted = [
         Object(Key(diff.key.kind, diff.key.name), "v", spec_from_text(diff.new_spec_json))
@@ -204,7 +205,13 @@ def made_diff(*diffs: plan_pb2.ResourceDiff, mappings: Any = ()) -> dict[str, An
     ]
     plan = JoinedPlan(summaries=[orjson.dumps(summary_document(wanted, ids)).decode()])
     plan.diffs.CopyFrom(plan_pb2.PlanDiffs(resources=diffs, label_mappings=mappings))
-    found: dict[str, Any] = answer_document(plan, "", ORG, is_applied=False)["diff"]
+    found: dict[str, Any] = orjson.loads(answer_json(plan, "", ORG, is_applied=False, hidden=hidden))
+    return found
+
+
+def made_diff(*diffs: plan_pb2.ResourceDiff, mappings: Any = ()) -> dict[str, Any]:
+    """The diff of that answer."""
+    found: dict[str, Any] = answer_of(*diffs, mappings=mappings)["diff"]
     return found
 
 
@@ -227,6 +234,17 @@ def test_endpoints_show_keys_of_secrets_and_never_credentials() -> None:
     written = {**SLACK, "token": "the-credential"}
     (row,) = made_diff(resource_diff("NotificationEndpointSlack", "e", written, SLACK))["notificationEndpoints"]
     assert (row["old"]["token"], row["new"]["token"]) == ("", "secret: k")
+
+
+def test_a_dry_run_shows_no_keys_that_there_are_not_yet() -> None:
+    spec = {**SLACK, "url": "secret: k"}
+    for hidden, shown in ((["k"], ""), (["other"], "secret: k")):
+        answer = answer_of(resource_diff("NotificationEndpointSlack", "e", SLACK, spec), hidden=hidden)
+        (row,) = answer["diff"]["notificationEndpoints"]
+        (entry,) = answer["summary"]["notificationEndpoints"]
+        for side in (row["new"], entry, entry["notificationEndpoint"]):
+            assert (side["token"], side["url"]) == (shown, shown)
+        assert row["old"]["token"] == "secret: k"
 
 
 def test_the_old_endpoint_of_a_rule_is_the_one_that_it_had() -> None:

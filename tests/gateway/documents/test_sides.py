@@ -7,9 +7,9 @@ import pytest
 from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.gateway.documents.contents import CONTENTS, task_times
-from services.gateway.documents.diff import diff_document
+from services.gateway.documents.diff import Diff
 from services.gateway.documents.ids import number_id
-from services.gateway.documents.summary import Ids, empty_summary, summary_document
+from services.gateway.documents.summary import LISTS, Entry, Ids, Summary, plain_task
 
 ORG = "00000000000000a1"
 LABEL = {"name": "l", "color": "#fff", "description": ""}
@@ -61,6 +61,15 @@ def diff_of(kind: str, name: str, status: Any, old: Any = None, **more: Any) -> 
     )
 
 
+def document_of(diffs: plan_pb2.PlanDiffs, *entries: Entry) -> dict[str, list[Any]]:
+    """The diff document of a plan whose summary has *entries*."""
+    made = Diff(diffs, ORG)
+    for each in entries:
+        made.add(each)
+    found: dict[str, list[Any]] = orjson.loads(orjson.dumps(made.document()))
+    return found
+
+
 SLACK_SPEC = {"name": "e", "description": "", "url": "u", "status": "active", "token": ""}
 
 
@@ -75,7 +84,7 @@ def test_a_resource_of_another_kind_of_the_family_shows_what_it_is() -> None:
         old_kind="NotificationEndpointSlack",
         new_spec_json=orjson.dumps(pager).decode(),
     )
-    (row,) = diff_document(plan_pb2.PlanDiffs(resources=[diff]), empty_summary(), ORG)["notificationEndpoints"]
+    (row,) = document_of(plan_pb2.PlanDiffs(resources=[diff]))["notificationEndpoints"]
     assert (row["kind"], row["old"]["type"]) == ("NotificationEndpointPagerDuty", "slack")
     assert (row["new"]["type"], row["new"]["routingKey"], row["new"]["orgID"]) == ("pagerduty", "secret: k", ORG)
 
@@ -83,11 +92,10 @@ def test_a_resource_of_another_kind_of_the_family_shows_what_it_is() -> None:
 def test_a_field_that_an_update_leaves_alone_is_the_same_on_both_sides_whatever_the_package_says() -> None:
     live = {"name": "l", "color": "#live", "description": "before"}
     wanted = {**live, "description": "after"}
-    summary = empty_summary()
     properties = {"color": "#package", "description": "after"}
-    summary["labels"] = [{"kind": "Label", "templateMetaName": "l", "name": "l", "properties": properties}]
+    label = {"kind": "Label", "templateMetaName": "l", "name": "l", "properties": properties}
     diff = diff_of("Label", "l", plan_pb2.DIFF_STATUS_EXISTS, live, new_spec_json=orjson.dumps(wanted).decode())
-    (row,) = diff_document(plan_pb2.PlanDiffs(resources=[diff]), summary, ORG)["labels"]
+    (row,) = document_of(plan_pb2.PlanDiffs(resources=[diff]), label)["labels"]
     assert (row["old"], row["new"]) == (live, wanted)
 
 
@@ -98,7 +106,7 @@ def test_kinds_that_nobody_knows_are_left_out() -> None:
         resource=object_pb2.ObjectKey(kind="Robot", name="r"),
         label=object_pb2.ObjectKey(kind="Label", name="l"),
     )
-    assert set(map(len, diff_document(diffs, empty_summary(), ORG).values())) == {0}
+    assert set(map(len, document_of(diffs).values())) == {0}
 
 
 def test_ids_that_are_no_numbers_are_the_same_number_everywhere() -> None:
@@ -111,7 +119,7 @@ def test_ids_that_are_no_numbers_are_the_same_number_everywhere() -> None:
         label=object_pb2.ObjectKey(kind="Label", name="l"),
         label_id="label-7",
     )
-    found = diff_document(diffs, empty_summary(), ORG)
+    found = document_of(diffs)
     assert found["labels"][0]["id"] == found["labelMappings"][0]["labelID"] == number_id("label-7") > 0
     assert found["labelMappings"][0]["resourceID"] == number_id("bucket-7") > 0
 
@@ -119,15 +127,14 @@ def test_ids_that_are_no_numbers_are_the_same_number_everywhere() -> None:
 def test_rows_of_several_kinds_are_sorted_by_their_names() -> None:
     rows = [("NotificationEndpointHTTP", "b"), ("NotificationEndpointHTTP", "d"), ("NotificationEndpointSlack", "a")]
     diffs = [diff_of(kind, name, plan_pb2.DIFF_STATUS_REMOVE) for kind, name in rows]
-    found = diff_document(plan_pb2.PlanDiffs(resources=diffs), empty_summary(), ORG)
+    found = document_of(plan_pb2.PlanDiffs(resources=diffs))
     assert [row["templateMetaName"] for row in found["notificationEndpoints"]] == ["a", "b", "d"]
 
 
 def summary_of(ids: Ids, is_applied: bool, **lists: list[dict[str, Any]]) -> dict[str, Any]:
     """A completed summary of entries as the planner makes them."""
-    made = {**empty_summary(), **lists}
-    del made["tasks"]
-    return summary_document(orjson.dumps(made).decode(), ids, ORG, is_applied)
+    summary = Summary(orjson.dumps(lists).decode(), ids, ORG, is_applied)
+    return {name: list(summary.entries(name)) for name in LISTS} | {name: [*each] for name, each in summary.further()}
 
 
 def entry(kind: str, **members: Any) -> dict[str, Any]:
@@ -219,7 +226,6 @@ def test_tasks_stand_in_two_lists_and_only_one_of_them_has_empty_times() -> None
     task = entry("Task", id=0, name="t", cron="", every="1h0m0s", offset="")
     found = summary_of({("Task", "x"): 3}, False, summaryTask=[task])
     assert found["summaryTask"] == [{**task, "id": 3}]
-    assert found["tasks"] == [
-        {key: value for key, value in task.items() if value or key == "labelAssociations"}
-        | {"id": 3, "envReferences": []}
-    ]
+    assert plain_task(found["summaryTask"][0]) == {
+        key: value for key, value in {**task, "id": 3}.items() if value != ""
+    }

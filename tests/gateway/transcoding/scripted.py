@@ -67,7 +67,11 @@ def an_event(seq: int) -> applier_pb2.ApplyResponse:
 
 @asynccontextmanager
 async def scripted(
-    watch: Script = silent, apply: Script = silent, limits: StreamLimits = STREAM_LIMITS, requests: int = 100
+    watch: Script = silent,
+    apply: Script = silent,
+    limits: StreamLimits = STREAM_LIMITS,
+    requests: int = 100,
+    streams: int = 100,
 ) -> AsyncIterator[aiohttp.ClientSession]:
     """A client of a gateway whose WatchStack and Apply are those scripts."""
     stacks, operations = _Stacks(watch), _Operations(apply)  # type: ignore[abstract]
@@ -79,7 +83,7 @@ async def scripted(
     async with AsyncExitStack() as clients, serving(register, NAMES, "127.0.0.1:0", 1) as address:
         addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), address)
         async with connected(addresses) as services:
-            of_http = Limits(BodyLimits(10_000_000, 10), requests=requests)
+            of_http = Limits(BodyLimits(10_000_000, 10), requests=requests, streams=streams)
             site = Site(Routes(api_routes(services, limits)), Tokens(), OriginRules(), of_http, "", "test")
             async with serving_http(site, "127.0.0.1:0", grace=60) as http:
                 yield await clients.enter_async_context(aiohttp.ClientSession(f"http://{http}"))

@@ -138,6 +138,18 @@ WRONG = [
     ("StackService_ListStacks", "target=x", b"", "target: is no JSON, as a parameter for a message has to be"),
     ("StackService_ListStacks", "target=5", b"", "target: is no object"),
     ("StackService_ListStacks", "target=5&target.org=x", b"", "target.org: target is there as a whole, too"),
+    (
+        "PlannerService_ExportPackage",
+        'everything={"kinds":null}&everything.kinds=Label',
+        b"",
+        "everything.kinds: everything is there as a whole, too",
+    ),
+    (
+        "PlannerService_ExportPackage",
+        'everything.kinds=Label&everything={"labels":["a"]}',
+        b"",
+        "everything: is there twice",
+    ),
     ("StackService_ListStacks", "", b"{}", "body: GET takes none here"),
     ("StackService_GetStack", "stack.name=x", b"", "stack.id: the path says it, and the rest of the request"),
     ("PlannerService_ExportPackage", "stack.id=x&stack.name=y", b"", "stack.name: is there beside stack.id"),

@@ -318,6 +318,40 @@ async def test_streams_take_no_place_from_other_requests() -> None:
         second.close()
 
 
+async def test_streams_have_places_of_their_own() -> None:
+    async def watched(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield a_change("p1")
+        await asyncio.Event().wait()
+
+    left = asyncio.Event()
+
+    async def applies(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield an_event(1)
+        await left.wait()
+
+    async with scripted(watch=watched, apply=applies, requests=2, streams=2) as client:
+        streams = [await client.get(WATCH, headers=EVENTS) for _ in range(2)]
+        async with client.get(WATCH, headers=EVENTS) as refused:
+            assert (refused.status, refused.headers["Retry-After"]) == (503, "10")
+            assert "PKGER_HTTP_MAX_STREAMS" in (await refused.json())["message"]
+        # What a client does has no need of such a place, and keeps its own to its end.
+        applying = [await client.post(APPLY, json={}) for _ in range(2)]
+        assert [answer.status for answer in applying] == [200, 200]
+        async with client.post(APPLY, json={}) as refused:
+            assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+            assert "PKGER_HTTP_MAX_REQUESTS" in (await refused.json())["message"]
+        left.set()
+        for answer in applying:
+            await answer.read()
+        # A place is free as soon as its stream is left.
+        streams.pop().close()
+        while (again := await client.get(WATCH, headers=EVENTS)).status == 503:
+            again.close()
+        assert again.status == 200
+        for stream in (*streams, again):
+            stream.close()
+
+
 async def test_a_server_that_goes_away_in_the_middle_is_told() -> None:
     async def aborts(request: Any, context: Any) -> AsyncIterator[Any]:
         yield a_change("p1")

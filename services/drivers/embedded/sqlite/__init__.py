@@ -1,1 +1,1 @@
-"""What the embedded platform keeps in SQLite: its tables, and the SQL that reads and changes them."""
+"""The SQLite storage of the embedded platform: its tables, and the SQL that reads and changes them."""

@@ -9,7 +9,7 @@ from services.kinds.format.canonical import spec_from_text
 from services.machine import machine_clock
 
 MIGRATIONS = Migrations("platform")
-"""Append only: a migration that was released is never changed."""
+"""Append only: a released migration is never changed."""
 
 
 @MIGRATIONS()
@@ -18,7 +18,7 @@ def resources_attachments_creates_fences(db: sqlite_utils.Database) -> None:
     Create the first tables.
 
     ``resources.unique_name`` is the name as the platform compares it; NULL where names may repeat, as NULLs are
-    distinct in an index. ``creates`` outlives the resources: an idempotency key is never good for a second one.
+    distinct in an index. Rows of ``creates`` outlive their resources: a key never creates a second resource.
     """
     resources = db.table("resources").create(
         {"id": str, "org": str, "kind": str, "unique_name": str, "spec": str},
@@ -50,9 +50,9 @@ def resources_attachments_creates_fences(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def name_scopes_and_bindings(db: sqlite_utils.Database) -> None:
     """
-    Let kinds share their unique names, and resources refer to each other.
+    Let kinds share a scope of names, and resources refer to each other.
 
-    Until now every kind had a scope of its own.
+    Until this migration every kind has its own scope.
     """
     resources = db.table("resources")
     resources.add_column("name_scope", str, not_null_default="")
@@ -74,7 +74,7 @@ def name_scopes_and_bindings(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def secrets(db: sqlite_utils.Database) -> None:
-    """Create the table of secrets; ``hash`` is what ``secrets.hashed`` makes of a value."""
+    """Create the table of secrets; ``hash`` is a result of ``secrets.hashed``."""
     db.table("secrets").create(
         {"org": str, "key": str, "hash": str}, pk=("org", "key"), not_null=["org", "key", "hash"], strict=True
     )
@@ -85,8 +85,8 @@ def names_as_influxdb_compares_them(db: sqlite_utils.Database) -> None:
     """
     Compare names of variables without case, and names of labels without the white space around them.
 
-    Two resources of an earlier version may have one name by now. Both stay, so the index is not unique any more:
-    ``batch.carry_out`` refuses a name that is held, in the transaction that writes.
+    Two resources of an earlier version may now have the same name. Both stay, so the index is no longer unique:
+    ``batch.perform`` refuses a taken name, in the transaction that writes.
     """
     connection = db.conn
     rows = connection.execute("SELECT id, kind, spec FROM resources WHERE unique_name IS NOT NULL").fetchall()
@@ -101,9 +101,9 @@ def names_as_influxdb_compares_them(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def display_names(db: sqlite_utils.Database) -> None:
     """
-    Keep the display name beside the spec, so that no spec is read to list it or to compare its name.
+    Store the display name beside the spec, so that listing and comparing names reads no spec.
 
-    The names come from Python: ``json_extract`` of SQLite ends a text at a zero character.
+    The names are computed in Python: ``json_extract`` of SQLite cuts a text at a NUL character.
     """
     db.table("resources").add_column("display_name", str, not_null_default="")
     rows = db.conn.execute("SELECT id, spec FROM resources").fetchall()
@@ -116,9 +116,9 @@ def display_names(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def fences_remember_what_was_before(db: sqlite_utils.Database) -> None:
     """
-    Keep the operation of each token, and the token that was the highest before it; 0: there was none.
+    Store the operation of each token, and the highest token before it; 0: there was none.
 
-    Of the tokens seen until now nobody knows the one before.
+    For existing rows the token before is unknown.
     """
     fences = db.table("fences")
     fences.add_column("operation", str, not_null_default="")
@@ -129,10 +129,10 @@ def fences_remember_what_was_before(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def ages(db: sqlite_utils.Database) -> None:
     """
-    Keep what tells when an idempotency key, and the fence of an operation on behalf of no stack, may be forgotten.
+    Store the age of idempotency keys and of the fences of operations on behalf of no stack, to remove old ones.
 
-    ``time`` is in microseconds since 1970. Keys that are there already are as old as this migration. Of the fences
-    that are there, nobody knows whose they are: they stay.
+    ``time`` is in microseconds since 1970. Existing keys are as old as this migration. For existing fences it is
+    unknown whether they are on behalf of a stack, so they stay.
     """
     creates, fences = db.table("creates"), db.table("fences")
     creates.add_column("operation", str, not_null_default="")

@@ -1,4 +1,4 @@
-"""The resources of the embedded platform in SQLite: few statements a batch. Each function needs a transaction."""
+"""The resources of the embedded platform in SQLite, with few statements per batch; all functions need a transaction."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ import sqlite_utils
 
 from services.core.errors import TokenStale
 from services.core.model import LABEL, Reference
-from services.drivers.embedded.batch import Extract, carry_out
+from services.drivers.embedded.batch import Extract, perform
 from services.drivers.embedded.kinds import name_scope, unique_name
 from services.drivers.embedded.secrets import Item, KeptSecret
 from services.drivers.mutation import (
@@ -26,13 +26,13 @@ from services.drivers.mutation import (
 )
 
 ZERO_ID = "0" * 16
-"""Well formed, but the id of nothing (service.md 0.3)."""
+"""A well-formed id that no resource has (service.md 0.3)."""
 
 _PLACEHOLDERS = 1000
-"""Most values looked up by one statement; SQLite allows 32,766."""
+"""Most values in one statement; SQLite allows 32,766."""
 
 DrawId = Callable[[], str]
-"""Draws an id, which may be taken."""
+"""Draws an id, which may already be taken."""
 
 
 def list_resources(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) -> list[StoredResource]:
@@ -59,14 +59,14 @@ def list_resources(db: sqlite_utils.Database, org: str, kinds: Sequence[str]) ->
 def read_resources(
     db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]
 ) -> dict[ResourceId, StoredResource]:
-    """Those resources of *ids* that exist."""
+    """The existing resources among *ids*."""
     wanted = {resource_id.id for resource_id in ids}
     attached = "SELECT resource_id, label_id FROM attachments WHERE resource_id IN ({}) ORDER BY label_id"
     referring = (
         "SELECT resource_id, pointer, kind, referred_id FROM bindings"
         " JOIN resources ON resources.id = referred_id WHERE resource_id IN ({}) ORDER BY pointer"
     )
-    # With a plain "org = ?" SQLite walks over the whole organisation from ten ids on; "+" keeps it from that index.
+    # With a plain "org = ?" SQLite scans the whole organisation for ten or more ids; "+" prevents that.
     held = "SELECT kind, id, spec, display_name FROM resources WHERE +org = ? AND id IN ({})"
     rows = _rows_for(db, held, [org], wanted)
     labels, references = _rows_for(db, attached, [], wanted), _rows_for(db, referring, [], wanted)
@@ -88,14 +88,14 @@ def mutate(
     db: sqlite_utils.Database, org: str, fence: Fence | None, batch: Sequence[Item], draw_id: DrawId, now: int
 ) -> list[Done | Rejected]:
     """
-    Carry out a batch; results as of ``carry_out``.
+    Perform a batch; results as of ``perform``.
 
     Args:
         db: The database, in a transaction that writes.
         org: The organisation.
         fence: The right to write; None for writes on behalf of no stack.
         batch: The items.
-        draw_id: Draws ids of new resources, until they are free.
+        draw_id: Draws ids for new resources; called until one is free.
         now: The time.
 
     Raises:
@@ -106,7 +106,7 @@ def mutate(
     extract = _extract(db, org, batch)
     before = Extract(dict(extract.resources), dict(extract.holders), dict(extract.created), dict(extract.secrets))
     creates = sum(isinstance(item, Create) for item in batch)
-    results = carry_out(batch, extract, iter(_free_ids(db, creates, draw_id)))
+    results = perform(batch, extract, iter(_free_ids(db, creates, draw_id)))
     _save(db, org, before, extract)
     _remember(db, org, fence.operation if fence else "", before, extract, now)
     return results
@@ -116,10 +116,10 @@ def forget(db: sqlite_utils.Database, before: int, most: int) -> int:
     """
     Remove idempotency keys and fences of operations on behalf of no stack that are from *before* a time.
 
-    The keys of the last operation of a scope stay: it may be BLOCKED for long, and send a creation again then.
+    The keys of the last operation of a scope stay: it may be BLOCKED for long, and then send a creation again.
 
     Returns:
-        How many rows were removed: of each of the two *most* at most.
+        How many rows of one table were removed, the higher of the two numbers; at most *most*.
     """
     fences = db.execute(
         "DELETE FROM fences WHERE rowid IN (SELECT rowid FROM fences WHERE is_transient AND time < ? LIMIT ?)",
@@ -135,10 +135,10 @@ def forget(db: sqlite_utils.Database, before: int, most: int) -> int:
 
 def pass_fence(db: sqlite_utils.Database, fence: Fence, now: int) -> Fence | None:
     """
-    See to it that no token lower than that of *fence* passes from *now* on.
+    Refuse lower tokens than that of *fence* from *now* on.
 
     Returns:
-        The highest lower token that was seen in the scope, with its operation; None: there is none.
+        The highest lower token seen in the scope, with its operation; None: there is none.
 
     Raises:
         TokenStale: A newer token was seen in the scope.
@@ -170,7 +170,7 @@ def _stored(
     labels: Iterable[tuple[str, str]],
     references: Iterable[tuple[str, str, str, str]],
 ) -> Iterator[StoredResource]:
-    """The resources of *rows*, in order, with their sorted *labels* and *references*."""
+    """The resources of *rows*, in order, each with its sorted labels and references."""
     label_ids, referred = defaultdict[str, list[str]](list), defaultdict[str, list[Reference]](list)
     for id_, label_id in labels:
         label_ids[id_].append(label_id)
@@ -182,7 +182,7 @@ def _stored(
 
 
 def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extract:
-    # None, of a kind whose names may repeat, is in no list of SQL.
+    # Kinds whose names may repeat have the unique name None, which no IN list of SQL matches.
     names: dict[str, set[str | None]] = defaultdict(set)
     keys: dict[str, set[str]] = defaultdict(set)
     ids: set[ResourceId] = set()
@@ -234,7 +234,7 @@ def _save(db: sqlite_utils.Database, org: str, before: Extract, after: Extract) 
     ]
     attached, detached = _attachments(after.resources), _attachments(before.resources)
     connection = db.conn
-    # Attachments of what is gone go with it (ON DELETE CASCADE).
+    # Attachments of deleted resources are deleted with them (ON DELETE CASCADE).
     connection.executemany("DELETE FROM resources WHERE id = ?", gone)
     connection.executemany(
         "INSERT INTO resources (id, org, kind, name_scope, unique_name, display_name, spec)"
@@ -294,7 +294,7 @@ def _references(resources: Mapping[ResourceId, StoredResource]) -> set[tuple[str
 
 
 def _rows_for(db: sqlite_utils.Database, sql: str, fixed: Sequence[str], values: Iterable[str | None]) -> Iterator[Any]:
-    """Rows of *sql* for all *values*; ``{}`` in it stands for as many placeholders as fit into one statement."""
+    """Rows of *sql* for all *values*; ``{}`` in it becomes the placeholders of one statement, as many as allowed."""
     remaining = list(values)
     for start in range(0, len(remaining), _PLACEHOLDERS):
         part = remaining[start : start + _PLACEHOLDERS]

@@ -1,1 +1,1 @@
-"""Specs of packages as the HTTP API of InfluxDB has them, and back: pure, one module for each sort of resource."""
+"""Translates specs of packages to bodies of the InfluxDB API and back: pure, one module per type of resource."""

@@ -8,10 +8,10 @@ from services.drivers.influxdb.codecs.normal import named, normalised
 _KIND = "Bucket"
 
 _LONGEST_RETENTION = 9_223_372_036
-"""Seconds, of which the server counts nanoseconds in 64 bits."""
+"""Seconds: the server counts nanoseconds in 64 bits."""
 
 _SHARDS = ((15_552_000, 604_800), (172_800, 86_400), (0, 3_600))
-"""Seconds of retention, and the length of shards that the server chooses from there on."""
+"""Pairs of least retention and the shard length that the server chooses for it, in seconds."""
 
 
 def _prepare(content: Content, _references: References) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
 def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
     seconds = _seconds(spec)
     rule = {"type": "expire", "everySeconds": seconds}
-    # The shards of another retention do not fit; those of an equal one may be somebody's choice.
+    # A new retention needs new shards; for an unchanged one, a user may have chosen the shards.
     if held is not None and _seconds(_read(held)) != seconds:
         rule["shardGroupDurationSeconds"] = _shard(seconds)
     return {"name": spec["name"], "description": spec["description"], "retentionRules": [rule]}
@@ -56,7 +56,7 @@ def _read(held: Body) -> dict[str, Any]:
 
 
 def _seconds(spec: Content) -> int:
-    """How long points are kept; 0: for ever."""
+    """How long points are kept; 0: without end."""
     return next((rule["everySeconds"] for rule in spec["retentionRules"]), 0)
 
 

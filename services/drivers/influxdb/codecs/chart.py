@@ -1,4 +1,4 @@
-"""The charts of dashboards, which the server has as cells with views."""
+"""The charts of dashboards, which the server stores as cells with views."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,26 +20,26 @@ _KINDS = {kind.type: kind for kind in CHART_KINDS.values()}
 _LAYOUT = {"xPos": "x", "yPos": "y", "width": "w", "height": "h"}
 _SHORT = (*_LAYOUT, "decimalPlaces", "binSize")
 _SHORT_IN_LAYERS = ("radius", "blur", "trackWidth", "speed")
-"""Integers that the server keeps in 32 bits; with a larger one it would store an empty view."""
+"""Integers that the server stores in 32 bits; for a larger one it would store an empty view."""
 
-_TOLD = {"noteOnEmpty": "showNoteWhenEmpty", "xCol": "xColumn", "yCol": "yColumn", "shade": "shadeBelow"}
-"""Fields that have another name as property."""
+_PROPERTY_NAMES = {"noteOnEmpty": "showNoteWhenEmpty", "xCol": "xColumn", "yCol": "yColumn", "shade": "shadeBelow"}
+"""Fields of charts whose property of the view has another name."""
 
 
 def normal_chart(chart: Chart) -> dict[str, Any] | None:
-    """*chart* as the parser would normalise it; None: it would refuse it."""
+    """*chart* as the parser would normalise it; None: the parser would refuse it."""
     fields = Fields({"charts": [dict(chart)]}, "spec", ("spec",))
     kept = read_charts(fields, Scope("chart", "chart")).kept
-    # In lists only, so that charts that say the same are equal.
+    # JSON turns tuples into lists, so that equal charts compare equal.
     return orjson.loads(orjson.dumps(kept[0])) if kept else None
 
 
 def refuse_chart(chart: Chart, position: int) -> None:
     """
-    Refuse a chart whose view the server would lose.
+    Refuse a chart that the server would store as an empty view.
 
     Raises:
-        Refused: It would.
+        Refused: The server would.
     """
     short = [(key, chart.get(key)) for key in _SHORT]
     for layer in chart.get("geoLayers", ()):
@@ -57,7 +57,7 @@ def refuse_chart(chart: Chart, position: int) -> None:
 
 
 def written_cell(chart: Chart) -> dict[str, Any]:
-    """The cell of a chart, in the nested form in which the server takes cell and view at once."""
+    """The cell of a chart, in the nested form in which the server takes cell and view in one request."""
     shown = properties(chart)
     if "axes" in shown:
         bounds = {axis["name"]: [_bound(number) for number in axis["domain"]] for axis in chart["axes"]}
@@ -67,7 +67,7 @@ def written_cell(chart: Chart) -> dict[str, Any]:
 
 
 def read_cell(cell: Body) -> dict[str, Any] | None:
-    """The chart of a cell; None for a cell that is no chart that packages know."""
+    """The chart of a cell; None for a cell that packages cannot describe."""
     shown = cell.get("properties") or {}
     kind = _KINDS.get(shown.get("type", ""))
     if kind is None:
@@ -78,7 +78,7 @@ def read_cell(cell: Body) -> dict[str, Any] | None:
 
 def _fields(kind: ChartKind, shown: Mapping[str, Any]) -> dict[str, Any]:
     """The properties of a view as the fields of its chart."""
-    fields = {key: shown.get(_TOLD.get(key, key)) for key in kind.fields.fields}
+    fields = {key: shown.get(_PROPERTY_NAMES.get(key, key)) for key in kind.fields.fields}
     fields["queries"] = [{"query": query.get("text") or ""} for query in shown.get("queries") or ()]
     if "colors" in fields:
         colors = shown.get("colors") or ()
@@ -118,7 +118,7 @@ def _flat_axis(name: str, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(bounds: Iterable[str]) -> list[str]:
-    """The bounds that say numbers: the user interface writes empty texts for none."""
+    """The bounds that are numbers; the web interface writes empty texts for missing ones."""
     return [bound for bound in bounds if parse_float(bound) is not None]
 
 

@@ -18,7 +18,7 @@ from services.drivers.influxdb.codecs.scripts import compared_fields, is_identif
 THRESHOLD, DEADMAN = "CheckThreshold", "CheckDeadman"
 
 KINDS_BY_TYPE = {"threshold": THRESHOLD, "deadman": DEADMAN}
-"""The kinds of checks, by the word of the API; ``custom`` is no kind."""
+"""The kinds of checks by their ``type`` in the API; type ``custom`` has no kind."""
 
 _TYPES = {kind: type_ for type_, kind in KINDS_BY_TYPE.items()}
 
@@ -57,11 +57,11 @@ def _write(spec: Content, _references: References, held: Body | None, kind: str)
         "query": _query(spec["query"], held),
         "tags": spec["tags"],
     }
-    # An empty offset is an error of the server.
+    # The server refuses an empty offset.
     body |= {"offset": spec["offset"]} if spec["offset"] else {}
     if kind == THRESHOLD:
         return {**body, "thresholds": [_threshold(threshold) for threshold in spec["thresholds"]]}
-    # Without them the server breaks down.
+    # The server fails with an internal error if they are missing.
     lengths = {key: spec[key] or "0s" for key in _LENGTHS}
     return {**body, **lengths, "level": spec["level"], "reportZero": spec["reportZero"]}
 
@@ -70,14 +70,14 @@ def _read(held: Body, kind: str) -> dict[str, Any]:
     content = {key: held.get(key) or "" for key in (*_TEXTS, "offset")}
     content |= {"query": (held.get("query") or {}).get("text") or "", "tags": held.get("tags") or []}
     if kind == THRESHOLD:
-        thresholds = [_told_threshold(threshold) for threshold in held.get("thresholds") or ()]
+        thresholds = [_read_threshold(threshold) for threshold in held.get("thresholds") or ()]
         return normalised(kind, {**content, "thresholds": thresholds})
     content |= {key: held.get(key) or "" for key in _LENGTHS}
     return normalised(kind, {**content, "level": held.get("level") or "", "reportZero": bool(held.get("reportZero"))})
 
 
 def _query(text: str, held: Body | None) -> dict[str, Any]:
-    """The query, with what the builder knows of it while its text is the same."""
+    """The query; while its text is unchanged, also the settings of the query builder."""
     live = (held or {}).get("query") or {}
     if live.get("text") == text:
         return {"text": text, **{key: live[key] for key in _QUERY_UNKNOWN_TO_SPECS if key in live}}
@@ -92,10 +92,10 @@ def _threshold(threshold: Mapping[str, Any]) -> dict[str, Any]:
     return {**shown, "type": threshold["type"], "value": threshold["value"]}
 
 
-def _told_threshold(threshold: Mapping[str, Any]) -> dict[str, Any]:
+def _read_threshold(threshold: Mapping[str, Any]) -> dict[str, Any]:
     shown = {"level": threshold.get("level") or "", "allValues": bool(threshold.get("allValues"))}
     if threshold["type"] == "range":
-        # The server leaves out an end that is 0.
+        # The server leaves out a bound that is 0.
         ends = {key: threshold.get(key) or 0 for key in ("min", "max")}
         return {**shown, **ends, "type": _RANGES[bool(threshold.get("within"))]}
     return {**shown, "type": threshold["type"], "value": threshold.get("value") or 0}

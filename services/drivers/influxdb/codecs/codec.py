@@ -1,4 +1,4 @@
-"""What a codec is: the pure translation of one kind."""
+"""The codec of a kind: a pure translation between spec and API."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,37 +10,37 @@ Content = Mapping[str, Any]
 """The normalised content of a spec."""
 
 Body = Mapping[str, Any]
-"""A resource as the API has it."""
+"""A resource in the form of the API."""
 
 References = Sequence[Reference]
 
 
 class Refused(Exception):
-    """The platform cannot hold a content; the message is one sentence that says why."""
+    """The platform cannot hold this content; the message says why in one sentence."""
 
 
 Prepare = Callable[[Content, References], dict[str, Any]]
 """
-Gives a spec as the platform would hold it. What it gives, it gives back unchanged.
+Returns a spec as the platform would hold it. A prepared spec is returned unchanged.
 
 Raises ``Refused``.
 """
 
 Write = Callable[[Content, References, Body | None], dict[str, Any]]
 """
-Makes the body that writes a prepared spec, without the organisation.
+Returns the body that writes a prepared spec, without the organisation.
 
-The last argument is what the platform holds before an update, from which it keeps what no spec knows; None: a creation.
+The last argument is the resource before an update, whose fields unknown to specs are kept; None: a creation.
 """
 
 Read = Callable[[Body], dict[str, Any]]
-"""Makes the spec of what the platform holds, as the parser would normalise it."""
+"""Returns the spec of a resource, as the parser would normalise it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
     """
-    How one kind is written and read; for each spec and its references, what is written and read again is prepared.
+    Writes and reads one kind. For each spec and its references, writing and reading it returns the prepared spec.
 
     Attributes:
         kind: The kind.

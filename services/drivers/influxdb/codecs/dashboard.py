@@ -18,7 +18,7 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     for position, given in enumerate(content.get("charts") or ()):
         chart = normal_chart(given)
         if chart is None:
-            raise Refused(f"charts[{position}] of a {KIND} breaks a rule of its kind of charts")
+            raise Refused(f"charts[{position}] of a {KIND} breaks a rule of its chart type")
         refuse_chart(chart, position)
         charts.append(chart)
     return {"name": name, "description": text_of(content.get("description")) or "", "charts": charts}
@@ -29,10 +29,10 @@ def _write(spec: Content, _references: References, held: Body | None) -> dict[st
     cells = _cells(held)
     if held is None:
         return {**texts, "cells": [written_cell(chart) for chart in spec["charts"]]}
-    told = [(cell, read_cell(cell)) for cell in cells]
-    charts = [(cell, chart) for cell, chart in told if chart is not None]
-    # What is no chart would be deleted with its cell, and no plan would have told.
-    others = [_kept(cell) for cell, chart in told if chart is None]
+    shown = [(cell, read_cell(cell)) for cell in cells]
+    charts = [(cell, chart) for cell, chart in shown if chart is not None]
+    # A cell without a known chart stays: its deletion would be in no plan.
+    others = [_kept(cell) for cell, chart in shown if chart is None]
     return {**texts, "cells": [*_merged(spec["charts"], charts), *others]}
 
 
@@ -42,7 +42,7 @@ def _read(held: Body) -> dict[str, Any]:
 
 
 def shown_charts(held: Body) -> list[dict[str, Any]]:
-    """The charts of a dashboard as the server has them."""
+    """The charts of a dashboard as the server stores them."""
     charts: list[dict[str, Any]] = _read(held)["charts"]
     return charts
 
@@ -52,7 +52,7 @@ def _cells(held: Body | None) -> list[Mapping[str, Any]]:
 
 
 def _merged(wanted: Iterable[Chart], live: list[tuple[Mapping[str, Any], dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The cells of the *wanted* charts: a chart keeps the cell that shows it, else that of its name and kind."""
+    """The cells of the *wanted* charts: of an equal chart if there is one, else of one with the same name and kind."""
     charts, left = list(wanted), list(live)
     cells: list[dict[str, Any] | None] = [None] * len(charts)
     for place, chart in enumerate(charts):
@@ -74,7 +74,7 @@ def _merged(wanted: Iterable[Chart], live: list[tuple[Mapping[str, Any], dict[st
 
 
 def _kept(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell as it was read, in the form in which the server keeps its view."""
+    """A cell as it was read, in the form in which the server stores its view."""
     kept = {key: cell[key] for key in ("id", "x", "y", "w", "h", "name") if key in cell}
     return kept | ({"properties": {"properties": cell["properties"]}} if "properties" in cell else {})
 

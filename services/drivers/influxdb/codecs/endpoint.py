@@ -10,7 +10,7 @@ from services.drivers.influxdb.codecs.normal import named, normalised
 HTTP, SLACK, PAGERDUTY = "NotificationEndpointHTTP", "NotificationEndpointSlack", "NotificationEndpointPagerDuty"
 
 KINDS_BY_TYPE = {"http": HTTP, "slack": SLACK, "pagerduty": PAGERDUTY}
-"""The kinds of endpoints, by the word of the API; it has further types, which are no kinds."""
+"""The kinds of endpoints by their ``type`` in the API; its other types have no kind."""
 
 TYPES = {kind: type_ for type_, kind in KINDS_BY_TYPE.items()}
 
@@ -18,17 +18,17 @@ _CREDENTIALS = {HTTP: ("token", "username", "password"), SLACK: ("token",), PAGE
 _URL = {HTTP: "url", SLACK: "url", PAGERDUTY: "clientURL"}
 _METHODS = ("GET", "POST", "PUT")
 _NEEDED = {"none": (), "basic": ("username", "password"), "bearer": ("token",)}
-"""What the server demands of each type of authentication."""
+"""The credentials that the server requires for each type of authentication."""
 
 _UNKNOWN_TO_SPECS = ("headers", "contentTemplate")
 _IN_SCRIPTS = ("name", "url", "type", "token", "username", "password", "routingKey")
-"""What the server writes into the scripts of the rules that use an endpoint, and does not write anew by itself."""
+"""Fields that the server copies into the scripts of rules with this endpoint, and does not update by itself."""
 
-_SECRET = "secret: "  # noqa: S105 - what stands before the key of a secret
+_SECRET = "secret: "  # noqa: S105 - the prefix of the key of a secret
 
 
 def changes_scripts(before: Content, after: Content) -> bool:
-    """Whether a change of an endpoint concerns the scripts of its rules."""
+    """Whether a change of an endpoint affects the scripts of its rules."""
     return any(before.get(key) != after.get(key) for key in _IN_SCRIPTS)
 
 
@@ -70,7 +70,7 @@ def _read(held: Body, kind: str) -> dict[str, Any]:
         "description": held.get("description") or "",
         "status": held["status"],
         "url": held.get(_URL[kind]) or "",
-        **{key: _told(held.get(key) or "") for key in _CREDENTIALS[kind]},
+        **{key: _credential(held.get(key) or "") for key in _CREDENTIALS[kind]},
     }
     if kind == HTTP:
         content |= {"method": held["method"], "type": held["authMethod"]}
@@ -81,7 +81,7 @@ def _sent(credential: str | Mapping[str, Any]) -> str:
     return _SECRET + credential["secretRef"]["key"] if isinstance(credential, Mapping) else ""
 
 
-def _told(text: str) -> str | dict[str, Any]:
+def _credential(text: str) -> str | dict[str, Any]:
     key = text.removeprefix(_SECRET)
     return {"secretRef": {"key": key}} if key and key != text else ""
 

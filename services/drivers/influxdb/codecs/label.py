@@ -9,7 +9,7 @@ from services.drivers.influxdb.codecs.texts import trimmed
 
 
 def _prepare(content: Content, _references: References) -> dict[str, Any]:
-    # The server trims names: one of blanks only would be stored as an empty one.
+    # The server trims names, so it would store a name of white space as an empty one.
     return named(LABEL, {**content, "name": trimmed(str(content["name"]))})
 
 
@@ -17,7 +17,7 @@ def _write(spec: Content, _references: References, held: Body | None) -> dict[st
     properties = {key: spec[key] for key in ("color", "description")}
     if held is None:
         properties = {key: text for key, text in properties.items() if text}
-    # A PATCH merges, and removes what is empty; other properties stay.
+    # A PATCH merges, and removes properties with an empty value; other properties stay.
     return {"name": spec["name"], "properties": properties}
 
 

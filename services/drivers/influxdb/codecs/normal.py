@@ -1,4 +1,4 @@
-"""The form that the parser gives a spec, given to what was read; and the refusals that several kinds share."""
+"""Normalises the content that was read as the parser does, and has the refusals that several kinds share."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def normalised(kind: str, content: Content) -> dict[str, Any]:
 
 def named(kind: str, content: Content) -> dict[str, Any]:
     """
-    *content*, normalised.
+    *content*, normalised; it must have a name.
 
     Raises:
         Refused: It has no name.
@@ -35,7 +35,7 @@ def refuse_interpolation(kind: str, name: str) -> None:
     Refuse a name that the server would write into a script as an interpolation.
 
     Raises:
-        Refused: It would.
+        Refused: The name has one.
     """
     if "${" in name:
         raise Refused(f"the name of a {kind} cannot have ${{ in it; choose a name other than {name[:80]!r}")
@@ -43,7 +43,7 @@ def refuse_interpolation(kind: str, name: str) -> None:
 
 def refuse_schedule(kind: str, spec: Content) -> None:
     """
-    Refuse lengths of time between the runs of a check or rule that the server does not take.
+    Refuse a schedule of a check or rule that the server does not accept.
 
     Raises:
         Refused: ``every`` is not of whole seconds, or ``offset`` is negative or not below it.
@@ -57,7 +57,7 @@ def refuse_schedule(kind: str, spec: Content) -> None:
 
 def refuse_parts_of_seconds(kind: str, spec: Content, key: str) -> None:
     """
-    Refuse a length of time at *key* that is not of whole seconds.
+    Refuse a duration at *key* that is not in whole seconds.
 
     Raises:
         Refused: It is not.
@@ -68,7 +68,7 @@ def refuse_parts_of_seconds(kind: str, spec: Content, key: str) -> None:
 
 def refuse_negative(kind: str, spec: Content, key: str) -> None:
     """
-    Refuse a negative length of time at *key*.
+    Refuse a negative duration at *key*.
 
     Raises:
         Refused: It is negative.
@@ -79,7 +79,7 @@ def refuse_negative(kind: str, spec: Content, key: str) -> None:
 
 def refuse_open_interpolation(kind: str, key: str, template: str) -> None:
     """
-    Refuse a message with an interpolation that is not closed.
+    Refuse a message template with an unclosed interpolation.
 
     Raises:
         Refused: There is one.
@@ -88,5 +88,5 @@ def refuse_open_interpolation(kind: str, key: str, template: str) -> None:
     while "${" in rest:
         rest = rest.partition("${")[2]
         if "}" not in rest:
-            raise Refused(f"a ${{ in {key} of a {kind} is not closed; write }} behind it")
+            raise Refused(f"a ${{ in {key} of a {kind} is not closed; write }} after it")
         rest = rest.partition("}")[2]

@@ -1,4 +1,4 @@
-"""The codecs by kind, and the kind of what the platform holds."""
+"""The codecs by kind, and the kind of a resource."""
 
 from collections.abc import Mapping
 
@@ -36,7 +36,7 @@ _ONLY = {codec.collection: codec.kind for codec in CODECS.values() if codec.coll
 
 
 def kind_of(collection: str, held: Body) -> str:
-    """The kind of a resource of a *collection*; empty for what is no kind: a check of another type, a system bucket."""
+    """The kind of a resource of a *collection*; empty if it has none: a check of another type, a system bucket."""
     if collection in _BY_TYPE:
         return _BY_TYPE[collection].get(held.get("type", ""), "")
     if collection == "buckets" and held.get("type") == "system":

@@ -16,13 +16,13 @@ from services.drivers.influxdb.codecs.normal import (
 _KIND = "NotificationRule"
 
 ENDPOINT = "/endpointName"
-"""The place of a spec that stands for the endpoint."""
+"""The pointer of the reference to the endpoint."""
 
 _UNKNOWN_TO_SPECS = ("runbookLink", "limit", "limitEvery", "sleepUntil")
 
 
 def endpoint_of(references: References) -> Reference | None:
-    """The endpoint that a rule refers to; its id may be empty in plans."""
+    """The reference of a rule to its endpoint; its id may be empty in plans."""
     return next((reference for reference in references if reference.pointer == ENDPOINT), None)
 
 
@@ -41,7 +41,7 @@ def _prepare(content: Content, references: References) -> dict[str, Any]:
     if endpoint and endpoint.kind != SLACK:
         spec["channel"] = ""
     refuse_open_interpolation(_KIND, "messageTemplate", spec["messageTemplate"])
-    # The word of the package for the endpoint is kept nowhere; the reference is.
+    # The name of the endpoint in the package is not stored; the reference is.
     return {**spec, "endpointName": ""}
 
 
@@ -60,7 +60,7 @@ def _write(spec: Content, references: References, held: Body | None) -> dict[str
         ],
         "tagRules": spec["tagRules"],
     }
-    # An empty offset is an error of the server.
+    # The server refuses an empty offset.
     body |= {"offset": spec["offset"]} if spec["offset"] else {}
     body |= {"messageTemplate": spec["messageTemplate"]} if kind != HTTP else {}
     return body | ({"channel": spec["channel"]} if kind == SLACK else {})

@@ -1,4 +1,4 @@
-"""What can be told of a Flux script without running it."""
+"""Checks a Flux script without running it."""
 
 from services.drivers.influxdb.codecs.codec import Refused
 from services.kinds.influxdb.flux.literals import text_in
@@ -10,7 +10,7 @@ _FAULTY = {
 }
 
 _ATTRIBUTE = "@"
-"""What begins an attribute, such as ``@edition("2022.1")``: none of the parser's business, but good Flux."""
+"""Begins an attribute, such as ``@edition("2022.1")``: unknown to the parser of pkger, but valid Flux."""
 
 _OPENING = (TokenKind.OPEN, TokenKind.TEXT_OPEN)
 _CLOSING = (TokenKind.CLOSE, TokenKind.TEXT_CLOSE)
@@ -26,7 +26,7 @@ def refuse_faulty(kind: str, script: str) -> None:
     Refuse a script that no server can parse.
 
     Raises:
-        Refused: What is wrong with it.
+        Refused: The script is faulty; the message says where.
     """
     depth = 0
     for token in tokens_of(script):
@@ -36,13 +36,13 @@ def refuse_faulty(kind: str, script: str) -> None:
         depth += (token.kind in _OPENING) - (token.kind in _CLOSING)
         if depth < 0:
             line = script.count("\n", 0, token.start) + 1
-            raise Refused(f"the query of a {kind} is faulty in line {line}: {token.text} closes nothing")
+            raise Refused(f"the query of a {kind} is faulty in line {line}: {token.text} has no opening bracket")
     if depth:
         raise Refused(f"the query of a {kind} is faulty: a bracket is not closed")
 
 
 def is_identifier(text: str) -> bool:
-    """Whether *text* names a variable or property as it is."""
+    """Whether *text* is an identifier of Flux."""
     match scan(text):
         case [token]:
             return token.kind is TokenKind.IDENTIFIER and token.text == text
@@ -51,7 +51,7 @@ def is_identifier(text: str) -> bool:
 
 
 def compared_fields(script: str) -> list[str]:
-    """The texts that a script compares ``r._field`` with by ``==``, in order."""
+    """The texts to which a script compares ``r._field`` by ``==``, in order."""
     tokens = tokens_of(script)
     found: list[str] = []
     for position, token in enumerate(tokens):

@@ -19,7 +19,7 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
         raise Refused("a task has either cron or every; write one of them")
     if spec["cron"] and not _CRON.fullmatch(spec["cron"].strip()):
         raise Refused(
-            f"cron must be five fields such as 0 8 * * 1, or a word such as @daily; found {spec['cron'][:60]!r}"
+            f"cron must be five fields such as 0 8 * * 1, or a shorthand such as @daily; found {spec['cron'][:60]!r}"
         )
     refuse_negative(_KIND, spec, "every")
     for key in ("every", "offset"):
@@ -28,12 +28,12 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
         raise Refused("a task needs a query that is not empty")
     refuse_faulty(_KIND, spec["query"])
     if _query(query_in(written(spec)), spec["name"]) != spec["query"]:
-        raise Refused("the query of a task is faulty: where its statements begin and end cannot be told")
+        raise Refused("the query of a task is faulty: its statements cannot be separated")
     return spec
 
 
 def _write(spec: Content, _references: References, _held: Body | None) -> dict[str, Any]:
-    # The name and the schedule stand in the script only: beside it, they make the server write the script anew.
+    # Name and schedule are sent in the script only: as separate fields they make the server rewrite the script.
     return {"flux": written(spec), "status": spec["status"], "description": spec["description"]}
 
 
@@ -44,7 +44,7 @@ def _read(held: Body) -> dict[str, Any]:
 
 
 def _query(text: str, name: str) -> str:
-    """A query as the parser reads it."""
+    """A query as the parser normalises it."""
     query: str = normalised(_KIND, {"name": name, "query": text})["query"]
     return query
 

@@ -1,7 +1,7 @@
 """
-The script of a task: the query of the spec, with the one statement from which the server takes everything else.
+The script of a task: the query of the spec, with an option statement from which the server takes name and schedule.
 
-Whatever the query has, of what ``written`` makes of it ``query_in`` makes it again, letter by letter.
+For every query, ``query_in`` returns exactly the query that ``written`` put into the script.
 """
 
 import json
@@ -14,7 +14,7 @@ from services.kinds.influxdb.flux.scanner import Token, scan
 from services.kinds.influxdb.flux.script import Statement, first_options, read_statements
 
 _KEPT = "// pkger:option "
-"""What begins the comment that keeps the query's own statement, in whose place the driver's stands."""
+"""Begins the comment that stores the option statement of the query, which the one of the driver replaces."""
 
 _HEADS = ("import", "package")
 
@@ -22,7 +22,7 @@ _WHITE_SPACE = re.compile(r"[ \t\n\v\f\r]*")
 
 
 def written(spec: Mapping[str, Any]) -> str:
-    """The script that a task of *spec* runs."""
+    """The script of a task with *spec*."""
     query, statement = spec["query"], _statement(spec)
     statements = read_statements(query)
     own = _option(statements)
@@ -36,7 +36,7 @@ def written(spec: Mapping[str, Any]) -> str:
 
 
 def query_in(script: str) -> str:
-    """The query of a script that the driver has written; of another, the script without its option."""
+    """The query of a script that the driver wrote; for any other script, the script without its option statement."""
     own = _option(read_statements(script))
     if own is None:
         return script
@@ -66,7 +66,7 @@ def _option(statements: Sequence[Statement]) -> Statement | None:
 
 
 def _place(tokens: Sequence[Token], statements: Sequence[Statement], query: str) -> int | None:
-    """Where the statement goes: before the first token in a line below all imports; None: there is none."""
+    """Where the option statement is inserted: before the first token in a line below all imports; None: at the end."""
     head = max((statement.end for statement in statements if statement.keyword in _HEADS), default=0)
     for token in tokens:
         if token.start >= head and (head == 0 or "\n" in query[head : token.start]):
@@ -75,7 +75,7 @@ def _place(tokens: Sequence[Token], statements: Sequence[Statement], query: str)
 
 
 def _kept(text: str) -> str | None:
-    """The statement that a comment keeps; None: it keeps none."""
+    """The statement in a comment; None: it has none."""
     try:
         kept = json.loads(text)
     except ValueError:

@@ -15,7 +15,7 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
 
 def _write(spec: Content, _references: References, _held: Body | None) -> dict[str, Any]:
     texts = {key: spec[key] for key in ("name", "description", "config")}
-    # Told so, the server does not parse the configuration, which it may not be able to.
+    # With explicit buckets the server does not parse the configuration, which may fail.
     return {**texts, "metadata": {"buckets": _buckets(spec["config"])}}
 
 
@@ -24,7 +24,7 @@ def _read(held: Body) -> dict[str, Any]:
 
 
 def _buckets(config: str) -> list[str]:
-    """The buckets that a configuration writes to, as the server would find them; none in one that is no TOML."""
+    """The buckets that a configuration writes to, as the server would find them; none if it is not TOML."""
     try:
         outputs = tomllib.loads(config).get("outputs")
     except (tomllib.TOMLDecodeError, RecursionError):

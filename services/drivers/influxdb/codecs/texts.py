@@ -17,5 +17,5 @@ _BLANKS = "".join(map(chr, _WHITE_SPACE))
 
 
 def trimmed(text: str) -> str:
-    """*text* without white space at its ends, which for the server is what Unicode calls so."""
+    """*text* without white space at its ends, by the definition of Unicode, as the server trims it."""
     return text.strip(_BLANKS)

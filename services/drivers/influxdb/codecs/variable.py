@@ -19,7 +19,7 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     if not _FIRST_LETTER.match(name):
         raise Refused(f"the name of a variable begins with a letter from a to z or with _; found {name[:80]!r}")
     if name in _RESERVED:
-        raise Refused(f"{name!r} is a word of Flux and cannot name a variable; choose another name")
+        raise Refused(f"{name!r} is a keyword of Flux and cannot name a variable; choose another name")
     match spec["type"]:
         case "constant" | "map" if "values" in spec:
             return spec
@@ -38,7 +38,7 @@ def _write(spec: Content, _references: References, held: Body | None) -> dict[st
         "selected": spec["selected"],
         "arguments": {"type": spec["type"], "values": values},
     }
-    # A PUT stores the time that it is sent, and forgets one that it is not.
+    # A PUT stores the creation time that it has, and removes it if it has none.
     return body | ({"createdAt": held["createdAt"]} if held and "createdAt" in held else {})
 
 

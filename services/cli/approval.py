@@ -1,4 +1,4 @@
-"""Plans that somebody has to agree to: made, with values asked for; shown; and deleted if the answer is no."""
+"""Plans that a user has to approve: made, with missing values asked for; shown; deleted if the user refuses."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -14,9 +14,9 @@ from rich.console import Console
 
 from services.cli.errors import Failed, InvalidPackageError
 from services.cli.interrupts import Interrupts
-from services.cli.live import Live
 from services.cli.plan_text import print_plan
 from services.cli.session import Session
+from services.cli.status_line import StatusLine
 from services.cli.terminal import Terminal
 from services.core.errors import PkgerError
 from services.core.model import Target
@@ -24,38 +24,38 @@ from services.rpc.convert.objects import violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_missing_values
 
-_TOLD_ORGS = 10
-"""Organisations that a warning names."""
+_LISTED_ORGS = 10
+"""How many organisations a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class Approval:
     """
-    How somebody is asked.
+    How a user is asked to approve a plan.
 
     Attributes:
-        terminal: Where; None: nobody can be asked.
+        terminal: Where to ask; None: there is no terminal.
         interrupts: Ends a question.
-        live: Shows that something is going on.
+        status: Shows progress while a plan is made.
         out: Where plans are shown; None: nowhere.
-        full: Whether they are shown uncut.
+        full: Whether plans are shown uncut.
         allow_missing: Whether values may be missing.
     """
 
     terminal: Terminal | None
     interrupts: Interrupts
-    live: Live
+    status: StatusLine
     out: Console | None
     full: bool = False
     allow_missing: bool = False
 
-    async def agree(self, made: JoinedPlan) -> None:
+    async def approve(self, made: JoinedPlan) -> None:
         """
-        Show a plan and ask for it, if it does anything; without a terminal, only what deletes nothing is agreed to.
+        Show a plan and, if it has steps, ask whether to apply it; without a terminal, only deletions are refused.
 
         Raises:
-            Failed: The answer is no, or nobody can be asked.
-            ValuesMissing: The answer would not help.
+            Failed: The user refuses, or the plan deletes resources and there is no terminal.
+            ValuesMissing: Values are missing, so the plan cannot be applied.
         """
         if not self.allow_missing:
             refuse_missing_values(made.remarks, made.header.rollback_of)
@@ -75,13 +75,13 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class ApprovedPlan:
     """
-    A plan that somebody agreed to.
+    A plan that is approved.
 
     Attributes:
         made: The plan.
-        secrets: Values of secrets that were typed for it, by key; not shown.
+        secrets: Values of secrets that the user typed for it, by key; not in ``repr``.
     """
 
     made: JoinedPlan
@@ -90,11 +90,11 @@ class Agreed:
 
 async def make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -> JoinedPlan:
     """
-    A plan as *request* says.
+    Ask the planner for the plan of *request*.
 
     Raises:
         InvalidPackageError: The package breaks rules.
-        PkgerError: There is none.
+        PkgerError: The planner makes no plan.
     """
     stub = PlannerServiceStub(services.planner.channel)
     answers = services.planner.stream(stub.CreatePlan, request)
@@ -105,7 +105,7 @@ async def make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -
 
 
 def waited_for(request: planner_pb2.CreatePlanRequest) -> str:
-    """Who may let a plan wait: the platform, and servers that sources are fetched from."""
+    """What a plan may wait for: the platform, and the servers that sources are fetched from."""
     platform = f"platform {request.target.platform or 'embedded'}"
     if request.WhichOneof("desired") not in (None, "package"):
         return platform
@@ -116,21 +116,21 @@ def waited_for(request: planner_pb2.CreatePlanRequest) -> str:
 
 
 async def planned(
-    services: Session, request: planner_pb2.CreatePlanRequest, interrupts: Interrupts, live: Live
+    services: Session, request: planner_pb2.CreatePlanRequest, interrupts: Interrupts, status: StatusLine
 ) -> JoinedPlan:
-    """As ``make_plan``, with a sign of life; an interrupt ends it."""
+    """As ``make_plan``, with a status line; an interrupt ends it."""
     platform, org = request.target.platform or "embedded", request.target.org or "default"
-    live.show(lambda: f"planning for {platform}/{org}", waited_for(request))
+    status.show(lambda: f"planning for {platform}/{org}", waited_for(request))
     try:
         made = await interrupts.or_stop(make_plan(services, request))
-        made.body.remarks.warnings.extend(await interrupts.or_stop(_strange_org(services, made.header)))
+        made.body.remarks.warnings.extend(await interrupts.or_stop(_unused_org(services, made.header)))
         return made
     finally:
-        live.hide()
+        status.hide()
 
 
-async def _strange_org(services: Session, header: plan_pb2.Plan) -> list[str]:
-    """A warning of an organisation that holds nothing, while others of the platform do: it may be mistyped."""
+async def _unused_org(services: Session, header: plan_pb2.Plan) -> list[str]:
+    """A warning if the organisation holds nothing while others of the platform do: its name may be mistyped."""
     target, counts = header.target, header.counts
     if target.org == Target().org or not counts.creates or counts.updates or counts.deletes or header.base_generation:
         return []
@@ -140,59 +140,61 @@ async def _strange_org(services: Session, header: plan_pb2.Plan) -> list[str]:
     orgs = [org for platform in answer.platforms for org in platform.orgs]
     if not orgs or any(target.org in (org.id, org.name) for org in orgs):
         return []
-    others = ", ".join(org.name for org in orgs[:_TOLD_ORGS]) + (", …" if len(orgs) > _TOLD_ORGS else "")
+    others = ", ".join(org.name for org in orgs[:_LISTED_ORGS]) + (", …" if len(orgs) > _LISTED_ORGS else "")
     return [f"organisation {target.org!r} of platform {target.platform!r} holds nothing, and others do: {others}"]
 
 
 @asynccontextmanager
-async def agreed(services: Session, request: planner_pb2.CreatePlanRequest, asking: Asking) -> AsyncIterator[Agreed]:
+async def approved_plan(
+    services: Session, request: planner_pb2.CreatePlanRequest, approval: Approval
+) -> AsyncIterator[ApprovedPlan]:
     """
-    Make a plan to be applied in the block; values that are missing are asked for, and then it is made anew.
+    Make a plan to be applied in the block; missing values are asked for, and the plan is then made again.
 
-    A plan that nobody agrees to is deleted: nobody else knows it.
+    A plan that is not approved is deleted: no other client has its name.
 
     Raises:
-        Failed: Nobody agreed.
-        ValuesMissing: Values are missing, and nobody can be asked.
+        Failed: The plan is not approved.
+        ValuesMissing: Values are missing, and there is no terminal to ask for them.
     """
     typed: dict[str, str] = {}
     while True:
-        made = await planned(services, request, asking.interrupts, asking.live)
+        made = await planned(services, request, approval.interrupts, approval.status)
         try:
-            if await _is_completed(request, made.remarks, asking, typed):
+            if await _is_completed(request, made.remarks, approval, typed):
                 await _delete(services, made)
                 continue
-            await asking.agree(made)
+            await approval.approve(made)
         except BaseException:
             await _delete(services, made)
             raise
         break
-    yield Agreed(made, typed)
+    yield ApprovedPlan(made, typed)
 
 
 async def _is_completed(
-    request: planner_pb2.CreatePlanRequest, remarks: plan_pb2.PlanRemarks, asking: Asking, typed: dict[str, str]
+    request: planner_pb2.CreatePlanRequest, remarks: plan_pb2.PlanRemarks, approval: Approval, typed: dict[str, str]
 ) -> bool:
     """
-    Ask for the values that are missing, and put them into *request*, and secrets into *typed*.
+    Ask for missing values; environment values go into *request*, secrets into *typed*.
 
     Returns:
-        Whether the request has more values now.
+        Whether a value was added.
 
     Raises:
-        Failed: No value is given.
+        Failed: The user gives no value.
     """
     env = [key for key in remarks.unresolved_env_refs if key not in request.package.env]
     secrets = [key for key in remarks.missing_secrets if key not in typed]
-    # A rollback takes no values: the platform has them, or they are written with an apply.
-    if not asking.terminal or asking.allow_missing or request.revision or not (env or secrets):
+    # A rollback takes no values: the platform has the secrets, or an apply writes them.
+    if not approval.terminal or approval.allow_missing or request.revision or not (env or secrets):
         return False
     for key in env:
         request.package.env[key].string_value = _given(
-            key, await asking.terminal.ask(f"Value for environment reference {key}: ", asking.interrupts)
+            key, await approval.terminal.ask(f"Value for environment reference {key}: ", approval.interrupts)
         )
     for key in secrets:
-        typed[key] = _given(key, await asking.terminal.ask(f"Secret {key}: ", asking.interrupts, hidden=True))
+        typed[key] = _given(key, await approval.terminal.ask(f"Secret {key}: ", approval.interrupts, hidden=True))
     request.secret_keys[:] = sorted({*request.secret_keys, *typed})
     return True
 
@@ -201,12 +203,12 @@ def _given(key: str, value: str) -> str:
     if not value:
         raise Failed(f"no value for {key}; nothing was written")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise Failed(f"the value for {key} is no UTF-8 text; nothing was written")
+        raise Failed(f"the value for {key} is not UTF-8 text; nothing was written")
     return value
 
 
 async def _delete(services: Session, made: JoinedPlan) -> None:
-    """Delete a plan, as far as that works: it expires within a day."""
+    """Try to delete a plan; one that stays expires within a day."""
     if made.header.name:
         stub = StackServiceStub(services.stack.channel)
         with contextlib.suppress(PkgerError):

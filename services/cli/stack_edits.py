@@ -1,4 +1,4 @@
-"""What people change of the record of a stack: its policy, and which resources it has for which objects."""
+"""Changes of the record of a stack without an apply: policy, import, forget, rename."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from rich.text import Text
 from services.cli import values
 from services.cli.consoles import console
 from services.cli.documents import print_document, print_records
-from services.cli.errors import told_plainly
+from services.cli.errors import plain_errors
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
@@ -31,33 +31,33 @@ async def policy(
     name: str, target: object_pb2.Target, file: str, changes: Sequence[str], environ: Mapping[str, str], output: str
 ) -> None:
     """
-    Print the policy of a stack, once it is what a file says, or has *changes*.
+    Print the policy of a stack, after replacing it by a file or making *changes*.
 
     Args:
         name: The stack, by name or id.
         target: Where a name is looked up.
         file: A YAML or JSON file with the whole policy; empty: the policy stays.
-        changes: Fields to set, as ``FIELD=VALUE`` with the value as YAML, or to leave to the default, as ``FIELD=``.
-        environ: Where the services are.
+        changes: ``FIELD=VALUE``, with the value as YAML, to set a field; ``FIELD=`` to reset it to its default.
+        environ: The environment.
         output: How to print.
 
     Raises:
-        Failed: A file cannot be read, or the policy is none.
+        Failed: A file cannot be read, or the policy is not valid.
     """
-    # An empty file says nothing: to leave all to the defaults, it holds {}.
+    # An empty file is refused: a policy with all defaults is written as {}.
     wanted = values.mapping("--file", file) if file else None
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
             stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
-    said = data_of(stack.policy)
+    shown = data_of(stack.policy)
     if output != "text":
-        print_document(said, output)
+        print_document(shown, output)
     else:
-        text = yaml.safe_dump(said, sort_keys=True, allow_unicode=True) if said else "# all defaults\n"
+        text = yaml.safe_dump(shown, sort_keys=True, allow_unicode=True) if shown else "# all defaults\n"
         console().print(Text(text.rstrip()))
 
 
-async def take_in(
+async def add_resource(
     name: str,
     target: object_pb2.Target,
     resource: tuple[str, str],
@@ -66,13 +66,21 @@ async def take_in(
     output: str,
 ) -> None:
     """
-    Take a resource into a stack; *resource*: its kind and id, *object_name*: of its object, empty: one is made.
+    Import a resource into a stack.
+
+    Args:
+        name: The stack, by name or id.
+        target: Where a name is looked up.
+        resource: Kind and id of the resource.
+        object_name: ``metadata.name`` of its object; empty: the service makes one.
+        environ: The environment.
+        output: How to print.
 
     Raises:
-        Failed: It is not there, or belongs to a stack.
+        Failed: There is no such resource, or a stack owns it.
     """
     kind, resource_id = resource
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(IMPORTING, environ, target.platform) as services:
 
             async def run() -> applier_pb2.ImportResourceResponse:
@@ -88,20 +96,20 @@ async def take_in(
         print_document(message_document(answer), output)
         return
     key = answer.entry.key
-    words = f"{key.kind} {key.name} is resource {answer.entry.resource_id}; put it into the package, or it is removed"
-    console().print(Text(one_line(words)))
+    imported = f"{key.kind} {key.name} is resource {answer.entry.resource_id}"
+    console().print(Text(one_line(f"{imported}; add it to the package, or the next apply removes it")))
 
 
 async def forget(
     name: str, target: object_pb2.Target, keys: Sequence[tuple[str, str]], environ: Mapping[str, str], output: str
 ) -> None:
     """
-    Let go of the resources of objects, by kind and name; as data, print an answer for each.
+    Forget the resources of objects, given by kind and name; as data, print a response for each.
 
     Raises:
-        Failed: The stack has no such object; those before it are let go.
+        Failed: The stack has no such object; objects before it are forgotten.
     """
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
             ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
             stub = StackServiceStub(services.stack.channel)
@@ -112,20 +120,22 @@ async def forget(
                 if output != "text":
                     print_records([message_document(answer)], output)
                 else:
-                    console().print(Text(one_line(f"{kind} {object_name} is forgotten; its resource stays")))
+                    console().print(
+                        Text(one_line(f"{kind} {object_name} is forgotten; its resource stays on the platform"))
+                    )
 
 
 async def rename(
     name: str, target: object_pb2.Target, key: tuple[str, str], new_name: str, environ: Mapping[str, str], output: str
 ) -> None:
     """
-    Give an object of a stack another metadata.name in the record.
+    Change ``metadata.name`` of an object in the record of a stack.
 
     Raises:
-        Failed: The stack has no such object, or another one has the name.
+        Failed: The stack has no such object, or another object has the name.
     """
     kind, object_name = key
-    with Interrupts() as interrupts, told_plainly():
+    with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
             ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
             request = stack_pb2.RenameResourceRequest(
@@ -139,7 +149,7 @@ async def rename(
     if output != "text":
         print_document(message_document(answer), output)
         return
-    console().print(Text(one_line(f"{kind} {object_name} is {new_name} now; write that name into the package")))
+    console().print(Text(one_line(f"{kind} {object_name} is now {new_name}; use that name in the package")))
 
 
 async def _policy(
@@ -150,11 +160,11 @@ async def _policy(
     stack = (await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
     if wanted is None and not changes:
         return stack
-    said = dict(data_of(stack.policy) if wanted is None else wanted)
+    changed = dict(data_of(stack.policy) if wanted is None else wanted)
     for change in changes:
         field, _, text = change.partition("=")
-        said.pop(field, None)
+        changed.pop(field, None)
         if text:
-            said[field] = values.yaml_value(f"--set {change}", text)
-    request = stack_pb2.UpdateStackRequest(stack=ref, target=target, policy=policy_message(said), etag=stack.etag)
+            changed[field] = values.yaml_value(f"--set {change}", text)
+    request = stack_pb2.UpdateStackRequest(stack=ref, target=target, policy=policy_message(changed), etag=stack.etag)
     return (await services.stack.call(stub.UpdateStack, request)).stack

@@ -1,4 +1,4 @@
-"""Who is asked, and where: at the terminal, whatever standard input is; without one, nothing is deleted unasked."""
+"""Questions are asked at the terminal, even if standard input is a pipe; without a terminal, deletions are refused."""
 
 import json
 import shlex
@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pkger.planner.v1 import planner_pb2
 
-from services.cli.agreeing import waited_for
+from services.cli.approval import waited_for
 from tests.apply.packages import STEPS, an_endpoint, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, pkger
 from tests.cluster import Cluster
 
 SHELL = Path("/bin/sh")
-AGREE = b"Apply this plan? [y/N] "
+QUESTION = b"Apply this plan? [y/N] "
 CANARY = "canary-8a1f"
 STAGED = an_object("Label", "l", "x") | {"spec": {"name": {"envRef": {"key": "stage"}}}}
 
@@ -41,20 +41,20 @@ async def test_a_package_on_standard_input_is_asked_for_at_the_terminal(
     services: Cluster, env: Mapping[str, str], file: Path
 ) -> None:
     script = f"cat {shlex.quote(str(file))} | {shlex.quote(str(PKGER))} apply -f - --stack s"
-    code, shown = await at_terminal("-c", script, answers=[(AGREE, b"n\n")], env=env, program=SHELL)
+    code, shown = await at_terminal("-c", script, answers=[(QUESTION, b"n\n")], env=env, program=SHELL)
     assert (code, await services.resources()) == (1, []), shown
     assert await plans(env) == []
-    code, shown = await at_terminal("-c", script, answers=[(AGREE, b"y\n")], env=env, program=SHELL)
+    code, shown = await at_terminal("-c", script, answers=[(QUESTION, b"y\n")], env=env, program=SHELL)
     assert (code, len(await services.resources())) == (0, 3), shown
     script = f"{shlex.quote(str(PKGER))} stacks uninstall s </dev/null"
-    code, shown = await at_terminal("-c", script, answers=[(AGREE, b"n\n")], env=env, program=SHELL)
+    code, shown = await at_terminal("-c", script, answers=[(QUESTION, b"n\n")], env=env, program=SHELL)
     assert (code, len(await services.resources())) == (1, 3), shown
 
 
 async def test_without_a_terminal_nothing_is_deleted_unasked(
     services: Cluster, env: Mapping[str, str], file: Path
 ) -> None:
-    """What only creates and updates runs, as scripts expect."""
+    """A plan that only creates and updates runs, as scripts expect."""
     applied = await pkger("apply", "-f", str(file), "--stack", "s", env=env)
     assert applied.code == 0
     file.write_text(text(an_object("Label", "lucid_einstein", "label_1")))
@@ -69,10 +69,10 @@ async def test_without_a_terminal_nothing_is_deleted_unasked(
     assert len(await services.resources()) == 1
 
 
-async def test_a_saved_plan_outlives_a_no(services: Cluster, env: Mapping[str, str], file: Path) -> None:
-    """Somebody else saved it, for somebody else to look at."""
+async def test_a_saved_plan_stays_when_it_is_refused(services: Cluster, env: Mapping[str, str], file: Path) -> None:
+    """Another user saved it, and others may still apply it."""
     saved = json.loads((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)
-    code, _ = await at_terminal("apply", "--plan", saved["name"], answers=[(AGREE, b"\n")], env=env)
+    code, _ = await at_terminal("apply", "--plan", saved["name"], answers=[(QUESTION, b"\n")], env=env)
     assert (code, await services.resources(), await plans(env)) == (1, [], ["PLAN_STATE_PENDING"])
     assert (await pkger("plans", "delete", saved["name"], env=env)).code == 0
     assert await plans(env) == []
@@ -84,18 +84,18 @@ async def test_missing_values_are_asked_for(services: Cluster, env: Mapping[str,
         (b"Value for environment reference stage: ", b"prod\n"),
         (b"Secret slack-token: ", f"{CANARY}\n".encode()),
         (b'Label l "prod"', b""),
-        (AGREE, b"y\n"),
+        (QUESTION, b"y\n"),
     ]
     code, shown = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=answers, env=env)
     assert code == 0, shown
     assert CANARY.encode() not in shown
     assert await services.secret_keys() == ["slack-token"]
     assert [each.display_name for each in await services.resources(kinds=["Label"])] == ["prod"]
-    # The plan with the places for the values was deleted.
+    # The plan without the values was deleted.
     assert await plans(env) == ["PLAN_STATE_APPLIED"]
 
 
-async def test_no_value_is_no_apply(services: Cluster, env: Mapping[str, str], file: Path) -> None:
+async def test_without_a_value_nothing_is_applied(services: Cluster, env: Mapping[str, str], file: Path) -> None:
     file.write_text(text(STAGED))
     for typed in (b"\n", b"\x03"):
         answers = [(b"Value for environment reference stage: ", typed)]
@@ -121,22 +121,22 @@ async def test_values_come_from_files_and_have_types(services: Cluster, env: Map
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
-        (["--env-ref", "seconds:=abc"], "no JSON value"),
-        (["--env-ref", "seconds:=NaN"], "no JSON value"),
+        (["--env-ref", "seconds:=abc"], "not a JSON value"),
+        (["--env-ref", "seconds:=NaN"], "not a JSON value"),
         (["--env-ref", "=x"], "write KEY=VALUE"),
         (["--env-file", "list.yml"], "must hold one mapping"),
         (["--env-file", "nothing.yml"], "No such file"),
         (["--env-file", "broken.yml"], "--env-file broken.yml:2"),
     ],
 )
-async def test_values_that_are_none_are_refused(tmp_path: Path, typed: list[str], told: str) -> None:
+async def test_malformed_values_are_refused(tmp_path: Path, typed: list[str], message: str) -> None:
     (tmp_path / "list.yml").write_text("[a]\n")
     (tmp_path / "broken.yml").write_text("a: 1\na: 2\n")
     script = f"cd {shlex.quote(str(tmp_path))} && {shlex.join([str(PKGER), 'plan', '-f', 'x.yml', *typed])}"
     code, shown = await at_terminal("-c", script, answers=[], env=environment(tmp_path), program=SHELL)
-    assert (code != 0, told in shown.decode()) == (True, True), shown
+    assert (code != 0, message in shown.decode()) == (True, True), shown
 
 
 async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:
@@ -145,11 +145,11 @@ async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:
         "apply", "-f", "x.yml", "--secret-file", str(tmp_path / "secrets.yml"), env=environment(tmp_path)
     )
     assert (ended.code, CANARY in ended.out + ended.err) == (1, False)
-    assert "is no YAML or JSON" in ended.err
+    assert "is not YAML or JSON" in ended.err
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         ({"package": {"sources": [{"text": "x"}]}}, "platform eu"),
         ({"package": {"sources": [{"url": "http://a/b.yml"}]}}, "platform eu or http://a/b.yml"),
@@ -158,6 +158,6 @@ async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:
         ({"revision": 3}, "platform eu"),
     ],
 )
-def test_who_lets_a_plan_wait_is_named(wanted: dict[str, Any], told: str) -> None:
+def test_a_wait_for_a_plan_names_platform_and_sources(wanted: dict[str, Any], message: str) -> None:
     asked: dict[str, Any] = {"target": {"platform": "eu"}, **wanted}
-    assert waited_for(planner_pb2.CreatePlanRequest(**asked)) == told
+    assert waited_for(planner_pb2.CreatePlanRequest(**asked)) == message

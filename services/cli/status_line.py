@@ -1,4 +1,4 @@
-"""The line at the end of a terminal that tells what is going on, written anew every second."""
+"""The status line: the last line of a terminal, which shows the progress and is rewritten every second."""
 
 import asyncio
 import shutil
@@ -12,17 +12,17 @@ from services.rpc.call import loop_time
 
 SECOND = 1.0
 SILENT_SECONDS = 10.0
-"""How often a sign of life goes to what is no terminal, such as a log."""
+"""How often a status line is written to a stream that is not a terminal, such as a log."""
 
 HANGING_SECONDS = 5.0
-"""After so long without news, it is said for whom the command waits."""
+"""After so long without an event, the status line says what the command waits for."""
 
 
-class Live:
+class StatusLine:
     """
-    A sign of life while something takes its time.
+    Shows the progress of a command while it waits.
 
-    At a terminal it is one line of standard error that is written anew; elsewhere a line every ten seconds.
+    At a terminal, one line of standard error is rewritten; elsewhere, a line is written every ten seconds.
     """
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False) -> None:
@@ -31,12 +31,12 @@ class Live:
         self._quiet = quiet
         self._doing: Callable[[], str] | None = None
         self._waits_for = ""
-        self._began = self._news = self._told = 0.0
+        self._began = self._last_change = self._printed = 0.0
         self._is_shown = False
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._began = self._news = self._told = loop_time()
+        self._began = self._last_change = self._printed = loop_time()
         self._task = asyncio.create_task(self._run())
         return self
 
@@ -47,32 +47,32 @@ class Live:
         self.clear()
 
     def show(self, doing: Callable[[], str], waits_for: str) -> None:
-        """Tell from now on what *doing* says, and for whom the command waits when there is no news."""
+        """Show the text of *doing* from now on, and *waits_for* once there are no events."""
         self._doing, self._waits_for = doing, waits_for
-        self._began = self._news = self._told = loop_time()
+        self._began = self._last_change = self._printed = loop_time()
         self._draw()
 
-    def wait_for(self, whom: str) -> None:
-        """Say from now on that the command waits for *whom* when there is no news."""
-        self._waits_for = whom
+    def wait_for(self, service: str) -> None:
+        """Name *service* from now on as what the command waits for."""
+        self._waits_for = service
 
     def hide(self) -> None:
-        """Nothing is going on."""
+        """Show nothing from now on."""
         self._doing = None
         self.clear()
 
     @contextmanager
     def printing(self) -> Iterator[None]:
-        """There is news, which other lines tell: make room for them."""
+        """Clear the line while the block prints other lines, and count that as an event."""
         self.clear()
         try:
             yield
         finally:
-            self._news = loop_time()
+            self._last_change = loop_time()
             self._draw()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
@@ -88,8 +88,8 @@ class Live:
             return
         now = loop_time()
         if not self._is_terminal:
-            if now - self._told >= SILENT_SECONDS:
-                self._told = now
+            if now - self._printed >= SILENT_SECONDS:
+                self._printed = now
                 self._stream.write(f"{one_line(self._line(now))}\n")
                 self._stream.flush()
             return
@@ -99,8 +99,9 @@ class Live:
         self._is_shown = True
 
     def _line(self, now: float) -> str:
-        assert self._doing is not None  # noqa: S101 - looked at before
-        told = f"{self._doing()}, {now - self._began:.0f} s"
-        silent = now - self._news
-        # What does not fit into the line is cut at its end.
-        return told if silent < HANGING_SECONDS else f"waiting for {self._waits_for} since {silent:.0f} s; {told}"
+        assert self._doing is not None  # noqa: S101 - _draw has checked it
+        progress = f"{self._doing()}, {now - self._began:.0f} s"
+        silent = now - self._last_change
+        # A long line is cut at its end, so the cause of a wait comes first.
+        waiting = f"waiting for {self._waits_for} since {silent:.0f} s; "
+        return progress if silent < HANGING_SECONDS else waiting + progress
