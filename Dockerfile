@@ -1,7 +1,7 @@
 # The image of all five services and of the pkger command: one wheel, started by name.
 FROM python:3.11-slim-bookworm AS build
 WORKDIR /src
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY protos protos
 COPY services services
 COPY parser_svc parser_svc
@@ -21,5 +21,7 @@ COPY --from=build /opt/pkger /opt/pkger
 ENV PATH=/opt/pkger/bin:$PATH PKGER_DATA=/data
 USER 10001:10001
 WORKDIR /data
+# Asks the server at PKGER_LISTEN. The gateway needs --http, as docker-compose.yml has it.
+HEALTHCHECK --interval=5s --timeout=10s --start-period=30s --retries=3 CMD ["python", "-m", "services.healthcheck"]
 ENTRYPOINT ["pkger"]
 CMD ["--help"]

@@ -10,10 +10,10 @@ setup: .venv/.stamp services/gen/.stamp  ## Virtual environment with all depende
 
 gen: services/gen/.stamp  ## Generate Python from protos/
 
-lint: setup lint-protos  ## Format, types, import layers, protos
+lint: setup lint-protos docs  ## Format, types, import layers, protos, documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy services parser_svc planner_svc applier_svc stack_svc tests bench protos
+	$(BIN)/mypy services parser_svc planner_svc applier_svc stack_svc tests bench protos docgen
 	$(BIN)/lint-imports
 
 # A checkout may be without history, so the contracts are compared with an image that is committed beside them. The second
@@ -51,6 +51,15 @@ simulate-mutations: setup  ## Put one known defect at a time into a copy of the 
 	@$(BIN)/python -m tests.simulation.mutation_search $(MUTATION) $(if $(REDUCE),--reduce) \
 		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)')
 
+reference: setup  ## Write the generated parts of docs/reference again
+	$(BIN)/python -m docgen
+
+docs: setup  ## Build the documents as a site, in dist/site; a dead link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2>&1 | { ! grep -v '^INFO'; } && test -f dist/site/index.html
+
+pictures: setup  ## Make the terminal pictures of the documents again, from real runs
+	$(BIN)/python -m docgen.pictures
+
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
@@ -62,11 +71,11 @@ bench: setup  ## Print benchmark figures; ARGS go to it, such as --parsing
 
 .venv/.stamp: pyproject.toml protos/generate.py
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	@touch $@
 
 services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint lint-protos contracts test test-faults simulate simulate-mutations quickstart demo-crash bench
+.PHONY: help setup gen lint lint-protos contracts reference docs pictures test test-faults simulate simulate-mutations quickstart demo-crash bench

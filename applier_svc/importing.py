@@ -1,4 +1,4 @@
-"""Takes a resource that is there into a stack (service.md 4.5, lifecycle.md 2)."""
+"""Takes a resource that is there into a stack (docs/reference/engine.md, "Matching" and "Policies")."""
 
 from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import journal_pb2

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
 
 CONNECT_SECONDS = 60
-"""How long a connection may take to come about (packages.md 1.7); the bound on seconds is mostly shorter."""
+"""
+How long a connection may take to come about (docs/reference/package-format.md, "Sources"); the bound on seconds is
+mostly shorter.
+"""
 
 MAX_REDIRECTS = 10
 

@@ -114,7 +114,7 @@ def _name(source: Wanted) -> str:
 
 def _encoding(source: Wanted) -> Encoding | None:
     by_address, by_name = encoding_of(source.url), encoding_of(source.name)
-    # An address that ends like a program is one, whatever is said of it (packages.md 1.5).
+    # An address that ends like a program is one, whatever is said of it (docs/reference/package-format.md, "Jsonnet").
     if by_address is Encoding.JSONNET:
         return Encoding.JSONNET
     return source.encoding or by_address or by_name

@@ -1,4 +1,4 @@
-"""Reads one JSON array into plain trees, as packages.md 1.3 wants it."""
+"""Reads one JSON array into plain trees, as docs/reference/package-format.md, "JSON" wants it."""
 
 import json
 import math
@@ -123,7 +123,8 @@ def _number(text: str) -> float:
 
 def _integer(text: str) -> float:
     value = _number(text)
-    # A float would silently change the last digits; YAML sources keep them as well (packages.md 1.4).
+    # A float would silently change the last digits; YAML sources keep them as well (docs/reference/package-format.md,
+    # "Equal sources").
     return int(text) if LARGEST_EXACT <= abs(value) <= 2**63 and fits(int(text)) else value
 
 

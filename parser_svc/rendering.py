@@ -1,4 +1,4 @@
-"""Writes packages back as text (packages.md 1.11)."""
+"""Writes packages back as text (docs/reference/package-format.md, "Text of a package")."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ from services.core.model import Conflict, Desired, PlatformTraits, Undo
 
 
 def conflicts_of(matching: Matching, found: Differences, platform: PlatformTraits) -> tuple[Conflict, ...]:
-    """What belongs to no stack and is overwritten or replaced (service.md 1.5)."""
+    """What belongs to no stack and is overwritten or replaced (docs/reference/engine.md, "Matching")."""
     return tuple(
         Conflict(
             match.key,

@@ -14,7 +14,7 @@ from services.rpc.convert.plans import diff_fields, mapping_fields
 from services.rpc.parts import parts
 
 _LEVEL = 1
-"""Of the compression: the fastest, which finds most of what repeats in specs (scale.md 3)."""
+"""Of the compression: the fastest, which finds most of what repeats in specs (docs/reference/engine.md, "Tables")."""
 
 
 def compressed_content(planned: Planned, objects: Iterable[object_pb2.Object]) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from services.core.errors import RequestInvalid
+from services.core.listing import fitting, listed
 from services.core.model import Credential, Desired, Key, Location, Object, PlatformTraits
 from services.kinds.format.canonical import spec_of
 
@@ -39,7 +40,7 @@ def refuse_written_secrets(desired: Desired, platform: PlatformTraits, credentia
     ]
     if found:
         way_out = "a plan is shown and kept, so write {secretRef: {key: KEY}} instead of a credential itself as"
-        raise RequestInvalid("package", f"{way_out} {_listed(found)}")
+        raise RequestInvalid("package", f"{way_out} {_named(found)}")
 
 
 def without_credentials(item: Object, platform: PlatformTraits) -> Object:
@@ -68,12 +69,7 @@ def _told(key: Key, path: str, location: Location | None) -> str:
     return f"{replace(location, source=shortened)} ({field})"
 
 
-def _listed(found: list[str]) -> str:
+def _named(found: list[str]) -> str:
     """The first of them, and how many more there are."""
-    shown = found[:1]
-    for each in found[1:_SHOWN]:
-        if len(ascii(", ".join([*shown, each]))) > _SHOWN_LENGTH:
-            break
-        shown.append(each)
-    more = len(found) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    shown = fitting(found[:_SHOWN], _SHOWN_LENGTH, ", ")
+    return listed(found, len(shown))

@@ -14,6 +14,7 @@ from planner_svc.reading import Reader
 from planner_svc.sides import Facts, Report, reports_of
 from services.core.drift import DriftCounts, drift_counts
 from services.core.errors import RequestInvalid, StackMoved
+from services.core.listing import listed
 from services.core.model import InventoryEntry, Key, ResourceKey, StackRecord
 from services.kinds.kind_words import meant_kind
 from services.kinds.registry import FAMILY_NAMES, family_of
@@ -131,10 +132,9 @@ def selected(keys: Collection[Key], stack: StackRecord) -> Sequence[InventoryEnt
         return stack.resources
     known = {name for entry in stack.resources for name in _names_of(entry.key)}
     if unknown := [_called(key) for key in dict.fromkeys(keys) if key not in known]:
-        more = f" and {len(unknown) - _NAMED} more" if unknown[_NAMED:] else ""
         raise RequestInvalid(
             "keys",
-            f"stack {stack.name or stack.id!r} has nothing that is called {', '.join(unknown[:_NAMED])}{more}"
+            f"stack {stack.name or stack.id!r} has nothing that is called {listed(unknown, _NAMED)}"
             + (meant_kind(unknown[0].partition(":")[0]) if len(unknown) == 1 else ""),
         )
     wanted = {*keys}

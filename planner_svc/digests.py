@@ -1,4 +1,6 @@
-"""The digest of a plan: what an apply would do, and what that was concluded from (engine.md 7)."""
+"""
+The digest of a plan: what an apply would do, and what that was concluded from (docs/reference/engine.md, "Plans").
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence

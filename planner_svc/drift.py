@@ -1,5 +1,6 @@
 """
-Drift: the fields of one resource at which package, baseline and platform are not all equal (lifecycle.md 3).
+Drift: the fields of one resource at which package, baseline and platform are not all equal (docs/reference/engine.md,
+"Drift").
 
 The rules here are pure; ``sides.py`` says what the three sides of a recorded resource are.
 """

@@ -1,4 +1,7 @@
-"""What a plan gives to the history of its stack: the package of its revision, and baselines (lifecycle.md 1)."""
+"""
+What a plan gives to the history of its stack: the package of its revision, and baselines (docs/reference/engine.md,
+"History").
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

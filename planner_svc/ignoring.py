@@ -1,4 +1,6 @@
-"""Fields that a stack does not keep: an update leaves them as they are (lifecycle.md 2, ``ignore``)."""
+"""
+Fields that a stack does not keep: an update leaves them as they are (docs/reference/engine.md, "Policies", ``ignore``).
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which live resource belongs to which object (engine.md 2)."""
+"""Which live resource belongs to which object (docs/reference/engine.md, "Matching")."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -256,7 +256,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     What a stack only uses is found by its name first: the owner may have given the name to another resource.
 
     An object is known by its name within its family: a recorded one that changed its kind still means its resource, and
-    so does a unique name that a resource of another kind of the family has (service.md 1.2).
+    so does a unique name that a resource of another kind of the family has (docs/reference/engine.md, "Matching").
 
     Args:
         desired: What is wanted.
@@ -395,7 +395,7 @@ def refuse_clashes(matching: Matching) -> None:
 
 def refuse_adoptions(matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse to take over what no stack owns, where the policy says so (lifecycle.md 2, ``adopt``).
+    Refuse to take over what no stack owns, where the policy says so (docs/reference/engine.md, "Policies", ``adopt``).
 
     Raises:
         NameTaken: Names the first resource of them.
@@ -407,7 +407,8 @@ def refuse_adoptions(matching: Matching, stack: StackRecord) -> None:
 
 def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse a package without objects that would take all from a stack: it is more likely a mistake (engine.md 9).
+    Refuse a package without objects that would take all from a stack: it is more likely a mistake
+    (docs/reference/engine.md, "Policies").
 
     Nothing is refused where that is allowed.
 

@@ -168,7 +168,8 @@ def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
         for reference in item.env_references:
             is_settled = reference.default is not None or desired.skips(item.key)
             settled[reference.env_key] = settled.get(reference.env_key, True) and is_settled
-    # A key without a place is that of a credential: those take no default (packages.md 6.2).
+    # A key without a place is that of a credential: those take no default (docs/reference/package-format.md, "Where
+    # references work").
     return tuple(key for key in remarks.missing_env_refs if not settled.get(key, False))
 
 

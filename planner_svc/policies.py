@@ -1,4 +1,4 @@
-"""What the policies of a stack mean for a plan (lifecycle.md 2)."""
+"""What the policies of a stack mean for a plan (docs/reference/engine.md, "Policies")."""
 
 from dataclasses import replace
 

@@ -1,9 +1,10 @@
-"""What the specs of objects refer to, and what those of live resources do (service.md 1.6)."""
+"""What the specs of objects refer to, and what those of live resources do (docs/reference/engine.md, "References")."""
 
 from collections.abc import Mapping, Sequence, Set
 
 from planner_svc.matching import Matching, entries_of
 from services.core.errors import RequestInvalid
+from services.core.listing import and_more
 from services.core.model import Desired, FieldChange, Key, Object, PlatformTraits, Resource, ResourceKey, StepReference
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS, family_of
@@ -58,7 +59,7 @@ def refuse_missing_references(missing: Sequence[str]) -> None:
         RequestInvalid: Names the first of them.
     """
     if missing:
-        more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
+        more = f" ({and_more(len(missing) - 1, '')})" if missing[1:] else ""
         problem = "which is left out and does not exist: do not skip it, or skip what refers to it as well"
         raise RequestInvalid("skip", f"{missing[0]}, {problem}{more}")
 

@@ -1,4 +1,4 @@
-"""What is protected from being replaced (lifecycle.md 2, ``protect``)."""
+"""What is protected from being replaced (docs/reference/engine.md, "Policies", ``protect``)."""
 
 from collections.abc import Iterable, Mapping
 

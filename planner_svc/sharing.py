@@ -1,4 +1,6 @@
-"""What stacks share: one owns a resource, and any number of others use it (engine.md 11.8)."""
+"""
+What stacks share: one owns a resource, and any number of others use it (docs/reference/engine.md, "Shared resources").
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
@@ -9,6 +11,7 @@ from planner_svc.differences import Differences
 from planner_svc.matching import Holder, Match, Matching
 from services.core.diff import shown_value
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
+from services.core.listing import and_more
 from services.core.model import (
     Desired,
     FieldChange,
@@ -227,7 +230,7 @@ def _difference(match: Match, owner: Holder, found: Differences) -> str:
     if match.live.kind != match.key.kind:
         return f"{match.key} shares its name with {what}, which is of another kind"
     fields = list(map(_field, found.changed[match.key]))
-    more = f", and {len(fields) - _SHOWN_FIELDS} more fields" if fields[_SHOWN_FIELDS:] else ""
+    more = and_more(len(fields) - _SHOWN_FIELDS, ", ", "fields")
     return f"{match.key} shares {what}, where {', '.join(fields[:_SHOWN_FIELDS])}{more}"
 
 

@@ -1,4 +1,7 @@
-"""What package, baseline and platform say of the resources of a stack, and how each resource is (lifecycle.md 3)."""
+"""
+What package, baseline and platform say of the resources of a stack, and how each resource is (docs/reference/engine.md,
+"Drift").
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

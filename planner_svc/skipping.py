@@ -1,4 +1,4 @@
-"""What a caller leaves out of a plan (service.md 1.2 and 5.2)."""
+"""What a caller leaves out of a plan (docs/reference/engine.md, "Matching")."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""From matches to steps and stages (engine.md 3)."""
+"""From matches to steps and stages (docs/reference/engine.md, "Steps and stages")."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

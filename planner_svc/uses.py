@@ -1,4 +1,6 @@
-"""What other stacks have that would lose a label or a reference by a deletion (engine.md 11.2)."""
+"""
+What other stacks have that would lose a label or a reference by a deletion (docs/reference/engine.md, "Expectations").
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 

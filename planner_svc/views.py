@@ -59,7 +59,10 @@ class Planned:
         return {each.key: each.id for references in self.found.references.values() for each in references if each.id}
 
     def summary(self) -> str:
-        """The summary document (packages.md 10) as JSON text; what is yet to be created anew has its recorded id."""
+        """
+        The summary document (docs/reference/package-format.md, "Summary") as JSON text; what is yet to be created anew
+        has its recorded id.
+        """
         known = {
             key: known_id
             for key, match in self.matching.matches.items()
@@ -97,7 +100,8 @@ def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[La
 def _diff(match: Match, found: Differences) -> ResourceDiff:
     status = DiffStatus.REMOVE
     if match.wanted:
-        # A recorded resource that is gone still "exists" in the diff, under its recorded id (service.md 1.4).
+        # A recorded resource that is gone still "exists" in the diff, under its recorded id (docs/reference/engine.md,
+        # "Matching").
         status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
     known = _known_id(match)
     kind = match.live.kind if match.live else match.key.kind

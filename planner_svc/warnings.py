@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from planner_svc.matching import Matching, Spared
+from services.core.listing import listed
 from services.core.model import Desired, Key, Origin, PlatformTraits, StackRecord, Step
 
 _SHOWN_FIELDS = 5
@@ -70,8 +71,7 @@ def _protections(matching: Matching, desired: Desired) -> list[str]:
 
 
 def _sparing(spared: Spared) -> str:
-    dropped = f", nor does {', '.join(spared.fields[:_SHOWN_FIELDS])}" if spared.fields else ""
-    dropped += f" and {len(spared.fields) - _SHOWN_FIELDS} more fields" if spared.fields[_SHOWN_FIELDS:] else ""
+    dropped = f", nor does {listed(spared.fields, _SHOWN_FIELDS, noun='fields')}" if spared.fields else ""
     was = "" if spared.recorded == spared.key else f", recorded as {spared.recorded},"
     return (
         f"protected: {spared.key}{was} stays as it is: {spared.reason} can change only by replacing the resource,"

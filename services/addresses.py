@@ -21,7 +21,10 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def raw_address(address: str) -> str:
-    """Where the text of a file on GitHub is (packages.md 1.8); any other address as it is."""
+    """
+    Where the text of a file on GitHub is (docs/reference/package-format.md, "GitHub addresses"); any other address as
+    it is.
+    """
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,7 @@
-"""Baselines: the resources of a stack as the platform held them after its last write (lifecycle.md 1, B)."""
+"""
+Baselines: the resources of a stack as the platform held them after its last write (docs/reference/engine.md,
+"History").
+"""
 
 from collections.abc import Iterable, Sequence
 

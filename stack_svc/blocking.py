@@ -1,4 +1,7 @@
-"""Operations that the stack service blocks itself, as the holder of their lease cannot (engine.md 11.3)."""
+"""
+Operations that the stack service blocks itself, as the holder of their lease cannot (docs/reference/engine.md, "Driver
+answers").
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

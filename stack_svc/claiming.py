@@ -1,4 +1,7 @@
-"""The claims of an operation, granted until its end or refused for conflicts (engine.md 11.1 and 11.8)."""
+"""
+The claims of an operation, granted until its end or refused for conflicts (docs/reference/engine.md, "Claims" and
+"Shared resources").
+"""
 
 from collections.abc import Sequence
 

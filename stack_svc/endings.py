@@ -1,5 +1,6 @@
 """
-The end of an operation: one fenced write stores its outcome and releases its lease (engine.md 6).
+The end of an operation: one fenced write stores its outcome and releases its lease (docs/reference/engine.md, "Leases
+and fencing").
 
 An applier that got no response sends the request again, and gets the same response.
 """
@@ -126,7 +127,10 @@ _MAY_BECOME = {
     OperationState.APPLYING: {OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.BLOCKED},
     OperationState.ROLLING_BACK: {OperationState.ROLLED_BACK, OperationState.BLOCKED},
 }
-"""Engine.md 4. A BLOCKED operation counts in the state before; one cancelled early may be ROLLED_BACK at once."""
+"""
+The transitions of docs/reference/engine.md, "Operations". A BLOCKED operation counts in the state before; one cancelled
+early may be ROLLED_BACK at once.
+"""
 
 _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
     OperationState.SUCCEEDED: (Record, Abandon, Remove),

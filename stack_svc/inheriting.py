@@ -1,4 +1,7 @@
-"""Hands resources that a stack releases over to the stack that has used each of them longest (engine.md 11.8)."""
+"""
+Hands resources that a stack releases over to the stack that has used each of them longest (docs/reference/engine.md,
+"Shared resources").
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

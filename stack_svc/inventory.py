@@ -1,4 +1,7 @@
-"""Inventories: the resources that stacks own and use, by object; a resource has one owner (engine.md 1, I8)."""
+"""
+Inventories: the resources that stacks own and use, by object; a resource has one owner (docs/reference/engine.md,
+"Invariants", I8).
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

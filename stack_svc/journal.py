@@ -1,5 +1,6 @@
 """
-An operation up to its end: it begins with a lease, whose token fences each of its writes (engine.md 6).
+An operation up to its end: it begins with a lease, whose token fences each of its writes (docs/reference/engine.md,
+"Leases and fencing").
 
 An applier that got no response to a write sends it again. A write that has taken effect, found by its position, returns
 the same response and has no second effect. A claim is the exception: it may come from another task of the same applier,

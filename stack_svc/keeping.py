@@ -1,4 +1,7 @@
-"""Changes of a record by users: to import a resource, to forget one, to rename an object (lifecycle.md 2)."""
+"""
+Changes of a record by users: to import a resource, to forget one, to rename an object (docs/reference/engine.md,
+"Policies").
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Leases: one for each stack, which expires by itself and whose token fences late writers (engine.md 6)."""
+"""
+Leases: one for each stack, which expires by itself and whose token fences late writers (docs/reference/engine.md,
+"Leases and fencing").
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

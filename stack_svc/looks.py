@@ -1,4 +1,7 @@
-"""The last drift detection of each stack: the counts of a comparison of all its resources (lifecycle.md 1)."""
+"""
+The last drift detection of each stack: the counts of a comparison of all its resources (docs/reference/engine.md,
+"History").
+"""
 
 from services.core.drift import DriftCounts
 from services.core.errors import RequestInvalid

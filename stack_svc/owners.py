@@ -1,4 +1,7 @@
-"""Owners of items that only one stack may own at a time: resources, names, associations, secrets (engine.md 11.1)."""
+"""
+Owners of items that only one stack may own at a time: resources, names, associations, secrets
+(docs/reference/engine.md, "Claims").
+"""
 
 from collections.abc import Collection, Sequence
 
@@ -58,7 +61,7 @@ def removal_of(what: str) -> str:
 
 
 def text_of(claimed: Claimed) -> str:
-    """The store's text of a claimed item (scale.md 3)."""
+    """The store's text of a claimed item (docs/reference/engine.md, "Tables")."""
     match claimed:
         case ClaimedResource():
             return _text("i", *claimed)

@@ -1,4 +1,7 @@
-"""Plans that wait to be applied, and plans that operations run; each is applied at most once (engine.md 7)."""
+"""
+Plans that wait to be applied, and plans that operations run; each is applied at most once (docs/reference/engine.md,
+"Plans").
+"""
 
 from dataclasses import dataclass, replace
 

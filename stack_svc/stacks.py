@@ -96,6 +96,19 @@ def existing(reading: Reading, choice: Choice) -> Stack:
     return visible(reading.stacks.find(choice), choice)
 
 
+def active(stack: Stack | None, choice: Choice) -> Stack:
+    """
+    The stack that *choice* found, if its first apply is over; errors as for ``visible``.
+
+    Raises:
+        StackNotFound: There is none, or its first apply is not over.
+    """
+    found = visible(stack, choice)
+    if found.state is not State.ACTIVE:
+        raise StackNotFound(found.called)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """

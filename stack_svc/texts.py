@@ -1,4 +1,4 @@
-"""Texts from clients, changed so that every store can hold them (scale.md 2, S9)."""
+"""Texts from clients, changed so that every store can hold them (docs/reference/engine.md, "Store", S9)."""
 
 import re
 from hashlib import sha256

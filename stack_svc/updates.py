@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from services.core.errors import StackChanged, StackExists, StackNotFound
+from services.core.errors import StackChanged, StackExists
 from stack_svc import requests, stacks, texts
 from stack_svc.requests import Request
-from stack_svc.store.stacks import Choice, Named, Stack, State
+from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.store import Transaction
 
 
@@ -66,9 +66,7 @@ def update(tx: Transaction, choice: Choice, wanted: Update, request: Request) ->
     # Checked first: if this request has renamed the stack, its old name no longer finds it.
     if made := requests.earlier_answer(tx, request, now):
         return stacks.existing(tx, made)
-    stack = stacks.visible(found, choice)
-    if stack.state is not State.ACTIVE:
-        raise StackNotFound(stack.called)
+    stack = stacks.active(found, choice)
     if wanted.etag and wanted.etag != stacks.etag_of(stack):
         raise StackChanged(stack.called, wanted.etag, stacks.etag_of(stack))
     changed = wanted.of(stack)

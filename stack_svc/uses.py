@@ -1,4 +1,7 @@
-"""Stacks that use resources of other stacks, and the claims that these uses refuse (engine.md 11.8)."""
+"""
+Stacks that use resources of other stacks, and the claims that these uses refuse (docs/reference/engine.md, "Shared
+resources").
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.core.errors import StackNotFound
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import stacks
 from stack_svc.store.looks import Look
@@ -71,10 +70,7 @@ def watched(reading: Reading, choice: Choice) -> Stack:
     Raises:
         StackNotFound: There is none, or its first apply has not ended.
     """
-    stack = stacks.existing(reading, choice)
-    if stack.state is not State.ACTIVE:
-        raise StackNotFound(stack.called)
-    return stack
+    return stacks.active(reading.stacks.find(choice), choice)
 
 
 def snapshot(reading: Reading, stack_id: str, position: Position) -> Snapshot:

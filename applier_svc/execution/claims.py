@@ -1,4 +1,4 @@
-"""What effects of a batch wait for, or fail by, as other stacks have it (engine.md 11.1)."""
+"""What effects of a batch wait for, or fail by, as other stacks have it (docs/reference/engine.md, "Claims")."""
 
 from collections.abc import Mapping
 

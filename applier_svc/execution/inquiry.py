@@ -133,7 +133,8 @@ class Inquiry:
 
     async def settle(self, is_stubborn: bool = False) -> None:
         """
-        Make sure that what was sent before and got no answer can no longer take effect (engine.md 11.3).
+        Make sure that what was sent before and got no answer can no longer take effect (docs/reference/engine.md,
+        "Driver answers").
 
         A platform that fences is shown a raised token, and refuses what was sent under the one before, however late it
         arrives. On any other platform, and while that one gives no answer, only time helps: nothing arrives later than

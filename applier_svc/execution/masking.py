@@ -1,4 +1,7 @@
-"""Takes secret values out of texts, however a platform, or something in front of it, spells them (engine.md 11.5)."""
+"""
+Takes secret values out of texts, however a platform, or something in front of it, spells them
+(docs/reference/engine.md, "Secrets").
+"""
 
 import base64
 import html

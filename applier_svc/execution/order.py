@@ -7,7 +7,9 @@ from services.engine.operation import Direction
 
 
 def never() -> bool:
-    """An undo is not to be stopped: the server finishes it on its own time (engine.md 3)."""
+    """
+    An undo is not to be stopped: the server finishes it on its own time (docs/reference/engine.md, "Steps and stages").
+    """
     return False
 
 

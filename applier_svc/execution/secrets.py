@@ -82,7 +82,7 @@ class Secrets:
         What a driver said, without the values, however it spells them (``masking.spellings``).
 
         Nothing of it is left when the values are gone, as nobody could tell whether it repeats one, or where it is
-        about a batch that writes them (engine.md 11.5).
+        about a batch that writes them (docs/reference/engine.md, "Secrets").
         """
         if self._are_gone or writes_secrets:
             return _UNHEARD

@@ -22,10 +22,11 @@ class Timeouts:
             restarted.
         first_wait: Longest wait before the second attempt; doubles with each (full jitter).
         longest_wait: What it doubles up to.
-        mutate: Deadline of one batch. The lease has to outlive it (engine.md 6).
+        mutate: Deadline of one batch. The lease has to outlive it (docs/reference/engine.md, "Leases and fencing").
         settle: How long after it was sent a write may still take effect. Nobody concludes earlier that it did not
-            (engine.md 5), unless the platform fences and was shown a raised token.
-        lease: How long a lease lasts without renewal; it is renewed every third of that (engine.md 6).
+            (docs/reference/engine.md, "Recovery"), unless the platform fences and was shown a raised token.
+        lease: How long a lease lasts without renewal; it is renewed every third of that (docs/reference/engine.md,
+            "Leases and fencing").
         margin: How much longer than a batch a lease has to last, for clocks that do not run alike.
         stubborn: How long a driver that does not answer is shown a token, asked what became of what was sent, and to
             take it back, before somebody has to look; each of the three.

@@ -108,7 +108,7 @@ async def complete(
 
 async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: Runner) -> End | None:
     """
-    Show the token of the operation before anything is looked up or sent (engine.md 11.4).
+    Show the token of the operation before anything is looked up or sent (docs/reference/engine.md, "Restored stores").
 
     Returns:
         How the operation ends, as nothing may be sent; None: it goes on.
@@ -193,7 +193,7 @@ async def _concluded(work: Work, end: End, orphans: Orphans = NO_ORPHANS) -> Con
 
 
 async def _publish_late_writes(work: Work, place: Place, entries: Sequence[InventoryEntry], prober: Prober) -> None:
-    """Publish what took effect although nobody waited for it (engine.md 5)."""
+    """Publish what took effect although nobody waited for it (docs/reference/engine.md, "Recovery")."""
     progress, problem = work.journal.progress, ""
     found: list[LateWrite] = []
     try:

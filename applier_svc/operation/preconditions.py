@@ -1,4 +1,7 @@
-"""Asks the platform and the store whether a stored plan, or what somebody decided, fits (engine.md 7)."""
+"""
+Asks the platform and the store whether a stored plan, or what somebody decided, fits (docs/reference/engine.md,
+"Plans").
+"""
 
 from collections.abc import Sequence
 

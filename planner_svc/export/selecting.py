@@ -1,4 +1,4 @@
-"""Which resources an export has: those that are wanted, and what they need to be a package (service.md 6)."""
+"""Which resources an export has: those that are wanted, and what they need to be a package (docs/export.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

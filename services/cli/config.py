@@ -1,6 +1,5 @@
 """Contexts: named pairs of server and target, in ``config.yml`` of ``PKGER_HOME``."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from rich.text import Text
 from services.cli.consoles import console
 from services.cli.errors import Failed
 from services.cli.tables import print_table
+from services.private_files import private_file, private_folder
 
 _FIELDS = ("server", "target")
 
@@ -95,10 +95,10 @@ def _write(home: Path, config: Mapping[str, Any]) -> None:
     """Replace the file atomically; only its owner may read it."""
     path, new = home / "config.yml", home / "config.yml.new"
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        private_folder(home)
+        private_file(new)
+        with new.open("w") as file:
             yaml.safe_dump(dict(config), file, sort_keys=True)
-        new.chmod(0o600)
         new.replace(path)
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror or error}") from error

@@ -22,6 +22,7 @@ from services.cli.plan_text import FIRST_ENTRIES, MOST_ENTRIES, SHOWN_LINES, WID
 from services.cli.session import Session, session
 from services.cli.show import message_document
 from services.cli.stack_records import ref_of
+from services.core.listing import and_more
 from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import target_from_pb
 from services.views.drift import SideGroup, counts_text, cut, lines_of, side_groups
@@ -140,8 +141,8 @@ def _lines(found: Detection, show_all: bool, full: bool) -> Iterator[Text]:
     count = len(shown) if full or len(shown) <= MOST_ENTRIES else FIRST_ENTRIES
     for report in shown[:count]:
         yield from _report_lines(report, full)
-    if more := len(shown) - count:
-        yield Text(f"… and {more:,} more; {_FULL}", "dim")
+    if more := and_more(len(shown) - count):
+        yield Text(f"…{more}; {_FULL}", "dim")
     yield Text(_sum(found), "bold")
 
 

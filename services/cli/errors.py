@@ -8,6 +8,7 @@ import click
 
 from services.cli.exit_codes import Exit
 from services.core.errors import PkgerError, Reason
+from services.core.listing import and_more
 from services.core.model import Violation
 
 HINTS: dict[Reason, str] = {
@@ -128,7 +129,7 @@ def failed(error: PkgerError) -> Failed:
 def _listed(error: PkgerError) -> str:
     """The objects that a platform rejects, each on its own line, below their number."""
     shown, count = error.metadata["objects"].split("\n"), int(error.metadata["count"])
-    left = [f"and {count - len(shown)} more"] if count > len(shown) else []
+    left = [more] if (more := and_more(count - len(shown), "")) else []
     objects = "1 object" if count == 1 else f"{count} objects"
     first = f"platform {error.metadata['platform']!r} rejects {objects}; nothing was written"
     return "\n".join([first, *shown, *left])

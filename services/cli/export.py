@@ -24,6 +24,7 @@ from services.cli.pairs import Named
 from services.cli.session import Session, session
 from services.cli.show import LISTED
 from services.core.errors import StackNotFound
+from services.core.listing import and_more
 
 EXPORTING = ("planner", "stack", "platform")
 
@@ -148,8 +149,8 @@ def _print_remarks(made: _Export, wanted: Wanted) -> None:
     shown = made.warnings if wanted.full else made.warnings[:LISTED]
     for warning in shown:
         out.print(Text(f"warning: {warning}", "yellow"))
-    if more := len(made.warnings) - len(shown):
-        out.print(Text(f"and {more:,} more warnings; --full shows all", "yellow"))
+    if more := and_more(len(made.warnings) - len(shown), "", "warnings"):
+        out.print(Text(f"{more}; --full shows all", "yellow"))
     if made.secret_keys:
         options = " ".join(f"--secret {shlex.quote(key)}" for key in made.secret_keys)
         out.print(Text(f"Another target needs secrets that the package names: pkger apply {options}"))

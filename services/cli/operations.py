@@ -1,6 +1,6 @@
 """``pkger operations``: list, show, watch, recover and cancel operations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
@@ -25,6 +25,7 @@ from services.core.errors import OperationNotFound
 from services.core.model import Target
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.documents import document_of
+from services.rpc.paging import first_items
 from services.rpc.plan_parts import JoinedPlan
 
 DECISIONS = {
@@ -72,19 +73,19 @@ async def _newest(
     limit: int,
 ) -> tuple[list[operation_pb2.Operation], bool]:
     """
-    The newest operations, and whether there may be older ones; a page may be shorter than its size.
+    The newest operations, and whether there may be older ones.
 
     The target is filtered here, as ``ListOperations`` has no such filter; the store retains few finished operations.
     """
-    request = applier_pb2.ListOperationsRequest(states=states)
-    operations: list[operation_pb2.Operation] = []
-    while True:
-        request.page_size = LARGEST_PAGE if target else min(limit - len(operations), LARGEST_PAGE)
-        page = await services.applier.call(_stub(services).ListOperations, request)
-        operations += (each for each in page.operations if target in (None, target_from_pb(each.target)))
-        request.page_token = page.next_page_token
-        if len(operations) >= limit or not request.page_token:
-            return operations[:limit], bool(request.page_token or operations[limit:])
+
+    def of_target(page: applier_pb2.ListOperationsResponse) -> Iterable[operation_pb2.Operation]:
+        return (each for each in page.operations if target in (None, target_from_pb(each.target)))
+
+    request = applier_pb2.ListOperationsRequest(
+        states=states, page_size=LARGEST_PAGE if target else min(limit, LARGEST_PAGE)
+    )
+    stub = ApplierServiceStub(services.applier.channel)
+    return await first_items(services.applier, stub.ListOperations, request, of_target, limit)
 
 
 async def show(name: str, environ: Mapping[str, str], output: str) -> None:

@@ -10,6 +10,7 @@ from rich.text import Text
 from services.cli.consoles import print_lines
 from services.cli.effects import SUMMED, WORDS, Wording
 from services.cli.escapes import escaped, one_line
+from services.core.listing import and_more
 from services.core.model import Key
 from services.rpc.plan_parts import JoinedPlan
 from services.views.entries import Act, Entry, Mark, counts_by_kind, entries
@@ -56,8 +57,8 @@ def entries_lines(found: Sequence[Entry], full: bool) -> list[Text]:
     """The lines of entries; unless *full*, of many entries only the first."""
     count = len(found) if full or len(found) <= MOST_ENTRIES else FIRST_ENTRIES
     lines = [line for entry in found[:count] for line in _entry_lines(entry, full)]
-    if more := len(found) - count:
-        lines.append(Text(f"  … and {more:,} more; {_FULL}", "dim"))
+    if more := and_more(len(found) - count):
+        lines.append(Text(f"  …{more}; {_FULL}", "dim"))
     return lines
 
 
@@ -206,5 +207,5 @@ def _remark_lines(remarks: plan_pb2.PlanRemarks, full: bool) -> list[Text]:
 
 def _some(noun: str, remarks: Sequence[str], full: bool) -> list[str]:
     count = len(remarks) if full else SHOWN_WARNINGS
-    more = [f"and {len(remarks) - count} more {noun}s; {_FULL}"] if len(remarks) > count else []
-    return [*(f"{noun}: {remark}" for remark in remarks[:count]), *more]
+    more = and_more(len(remarks) - count, "", f"{noun}s")
+    return [*(f"{noun}: {remark}" for remark in remarks[:count]), *([f"{more}; {_FULL}"] if more else [])]

@@ -16,6 +16,7 @@ from services.cli.session import Session, session
 from services.cli.show import LARGEST_PAGE, LISTED, moment, plan_document, print_facts, print_more
 from services.cli.tables import print_table
 from services.rpc.documents import document_of
+from services.rpc.paging import first_items
 from services.rpc.plan_parts import JoinedPlan, View
 
 NEEDS = ("stack",)
@@ -45,27 +46,17 @@ async def list_all(
         request.target.platform, request.target.org = place
     with plain_errors():
         async with session(NEEDS, environ) as services:
-            plans, has_more = await _newest(services, request, limit or LISTED)
+            listed = limit or LISTED
+            request.page_size = min(listed, LARGEST_PAGE)
+            stub = StackServiceStub(services.stack.channel)
+            plans, has_more = await first_items(
+                services.stack, stub.ListPlans, request, lambda page: page.plans, listed
+            )
     if output == "text":
         _print_table(console(), plans)
     else:
         print_document([document_of(plan) for plan in plans], output)
     print_more(has_more)
-
-
-async def _newest(
-    services: Session, request: stack_pb2.ListPlansRequest, limit: int
-) -> tuple[list[plan_pb2.Plan], bool]:
-    """The newest plans, and whether there are older ones; a page may be shorter than its size."""
-    stub = StackServiceStub(services.stack.channel)
-    plans: list[plan_pb2.Plan] = []
-    while True:
-        request.page_size = min(limit - len(plans), LARGEST_PAGE)
-        page = await services.stack.call(stub.ListPlans, request)
-        plans += page.plans
-        request.page_token = page.next_page_token
-        if len(plans) >= limit or not request.page_token:
-            return plans, bool(request.page_token)
 
 
 async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -> None:

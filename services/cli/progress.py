@@ -9,6 +9,7 @@ from rich.text import Text
 from services.cli.consoles import console, print_lines, progress_console
 from services.cli.effects import effect_in, overwrites_secret, wording
 from services.cli.show import step_line
+from services.core.listing import and_more
 
 _OVERWRITTEN, _GIVEN_UP = "overwritten secrets", "steps that were given up"
 """What a rollback does not undo."""
@@ -153,7 +154,7 @@ class Progress:
 def _short(stage: str) -> str:
     """The name of a stage, shortened to leave room for the rest of the line."""
     first, *others = stage.split(", ")
-    return stage if len(stage) <= _SHORT_STAGE else f"{first} and {len(others)} more"
+    return stage if len(stage) <= _SHORT_STAGE else first + and_more(len(others))
 
 
 def _bar(count: int, of: int) -> str:

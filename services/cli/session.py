@@ -12,6 +12,7 @@ from services.cli.supervisor import Supervisor, one_child
 from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, find_platform, read_platforms
+from services.private_files import private_file, private_folder
 from services.rpc.client import Peer
 from services.settings import PORTS, Settings, address_variable, is_configured, load
 
@@ -134,9 +135,10 @@ def open_log(home: Path, name: str) -> IO[bytes]:
     """
     path = home / "logs" / f"{name}.log"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         if path.exists() and path.stat().st_size > LOG_BYTES:
             path.unlink()
+        private_file(path)
         return path.open("ab")
     except OSError as error:
         raise Failed(

@@ -18,6 +18,7 @@ from services.cli.escapes import one_line
 from services.cli.names import word
 from services.cli.shares import ALONE, Shares
 from services.cli.tables import print_table
+from services.core.listing import and_more
 from services.rpc.documents import document_of
 from services.rpc.plan_parts import JoinedPlan
 from services.views.drift import counts_text
@@ -48,8 +49,8 @@ def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
         undo = "undo of " if blocked.direction == operation_pb2.DIRECTION_UNDO else ""
         lines.append(Text(f"  step {effect.number}: {undo}{subject}: {blocked.message}", "red"))
         lines.append(Text(f"    decisions: {', '.join(map(_decision_text, blocked.decisions))}"))
-    if (more := operation.blocked_step_count - SHOWN_BLOCKED) > 0:
-        lines.append(Text(f"  and {more} more"))
+    if more := and_more(operation.blocked_step_count - SHOWN_BLOCKED, "  "):
+        lines.append(Text(more))
     short = operation.name.rpartition("/")[2]
     remedy = _REMEDIES.get(operation.blocked_reason, "decide with `{} --step NUMBER=DECISION`; other steps are retried")
     lines.append(Text(remedy.format(f"pkger operations recover {short}")))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from services.cli.errors import Failed
+from services.private_files import private_file, private_folder
 
 
 @contextmanager
@@ -19,8 +20,9 @@ def single(data: Path) -> Iterator[None]:
     """
     path = data / "up.lock"
     try:
-        data.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        private_folder(data)
+        private_file(path)
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror or error}") from error
     try:

@@ -18,6 +18,7 @@ from services.cli.show import LARGEST_PAGE, print_more, print_stack, print_stack
 from services.cli.stack_records import ref_of
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.documents import document_of
+from services.rpc.paging import first_items
 from services.rpc.resources import read_stack
 
 NEEDS = ("stack",)
@@ -90,11 +91,5 @@ async def _all(
 ) -> tuple[list[stack_pb2.Stack], bool]:
     """The stacks, and whether there are more."""
     stub = StackServiceStub(services.stack.channel)
-    found: list[stack_pb2.Stack] = []
-    while True:
-        request.page_size = LARGEST_PAGE if limit is None else min(limit - len(found), LARGEST_PAGE)
-        page = await services.stack.call(stub.ListStacks, request)
-        found += page.stacks
-        request.page_token = page.next_page_token
-        if not request.page_token or len(found) == limit:
-            return found, bool(request.page_token)
+    request.page_size = LARGEST_PAGE if limit is None else min(limit, LARGEST_PAGE)
+    return await first_items(services.stack, stub.ListStacks, request, lambda page: page.stacks, limit)

@@ -1,4 +1,6 @@
-"""The values of a drift detection (lifecycle.md 3): status of a resource, class of a field, counts."""
+"""
+The values of a drift detection (docs/reference/engine.md, "Drift"): status of a resource, class of a field, counts.
+"""
 
 from collections.abc import Iterable
 from enum import StrEnum

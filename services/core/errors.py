@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from services.core.listing import fitting, listed
+
 _SHOWN = 10
 """The largest number of resources that the text of an error names."""
 
@@ -272,7 +274,7 @@ class PlatformUnknown(PkgerError):
     def __init__(self, platform: str, platforms: Sequence[str]) -> None:
         names = sorted(platforms)
         super().__init__(
-            f"no platform {platform!r} is configured; configured are: {_listed(names)}",
+            f"no platform {platform!r} is configured; configured are: {listed(names, _SHOWN)}",
             platform=platform,
             platforms=",".join(names),
         )
@@ -333,9 +335,7 @@ class ResourceOwned(PkgerError):
 
     def __init__(self, owned: Sequence[Owned]) -> None:
         """*owned* is not empty."""
-        shown = "; ".join(map(str, owned[:_SHOWN]))
-        more = f"; and {len(owned) - _SHOWN} more" if owned[_SHOWN:] else ""
-        super().__init__(f"{shown}{more}", **owned[0]._asdict(), count=str(len(owned)))
+        super().__init__(listed(list(map(str, owned)), _SHOWN, "; "), **owned[0]._asdict(), count=str(len(owned)))
 
 
 class NameTaken(PkgerError):
@@ -458,14 +458,14 @@ class ValuesMissing(PkgerError):
             # A revision contains its environment values, but no secrets.
             super().__init__(
                 f"revision {revision} refers to secrets that the platform does not have:"
-                f" {_listed(secrets.split(','))}; write them with an apply of a package that refers to them, or set"
-                " allow_missing",
+                f" {listed(secrets.split(','), _SHOWN)}; write them with an apply of a package that refers to them, or"
+                " set allow_missing",
                 env_refs=env_refs,
                 secrets=secrets,
             )
             return
         missing = [
-            f"{what}: {_listed(keys.split(','))}"
+            f"{what}: {listed(keys.split(','), _SHOWN)}"
             for what, keys in (("environment values without a default", env_refs), ("secrets", secrets))
             if keys
         ]
@@ -476,22 +476,15 @@ class ValuesMissing(PkgerError):
         )
 
 
-def _listed(names: Sequence[str]) -> str:
-    """The first *names*, and the number of the others."""
-    more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
 class ReplacementRefused(PkgerError):
     """A plan would replace unowned resources; *replaced* has kind, name and a sentence about each of them."""
 
     reason = Reason.REPLACEMENT_REFUSED
 
     def __init__(self, replaced: Sequence[tuple[str, str, str]]) -> None:
-        shown = "; ".join(message for _, _, message in replaced[:_SHOWN])
-        more = f"; and {len(replaced) - _SHOWN} more" if replaced[_SHOWN:] else ""
+        sentences = [message for _, _, message in replaced]
         super().__init__(
-            f"{shown}{more}; set allow_replace to apply it anyway",
+            f"{listed(sentences, _SHOWN, '; ')}; set allow_replace to apply it anyway",
             objects=",".join(f"{kind}/{name}" for kind, name, _ in replaced[:_SHOWN]),
             count=str(len(replaced)),
         )
@@ -503,10 +496,10 @@ class InUse(PkgerError):
     reason = Reason.IN_USE
 
     def __init__(self, uses: Sequence[str]) -> None:
-        shown = "; ".join(uses[:_SHOWN])
-        more = f"; and {len(uses) - _SHOWN} more" if uses[_SHOWN:] else ""
         super().__init__(
-            f"{shown}{more}. Remove the uses there first, or keep the used resources", uses=shown, count=str(len(uses))
+            f"{listed(uses, _SHOWN, '; ')}. Remove the uses there first, or keep the used resources",
+            uses="; ".join(uses[:_SHOWN]),
+            count=str(len(uses)),
         )
 
 
@@ -524,29 +517,17 @@ class PlanTooLarge(PkgerError):
         )
 
 
-def _fitting(lines: Sequence[str]) -> list[str]:
-    """The first of *lines*, and as many more as fit into an error."""
-    shown = list(lines[:1])
-    for each in lines[1:]:
-        if len(ascii("; ".join([*shown, each]))) > _SHOWN_LENGTH:
-            break
-        shown.append(each)
-    return shown
-
-
 class SharedDiffers(PkgerError):
     """Resources of other stacks differ from the package; *differing* has a line about each of them."""
 
     reason = Reason.SHARED_DIFFERS
 
     def __init__(self, differing: Sequence[str]) -> None:
-        shown = _fitting(differing)
-        left = len(differing) - len(shown)
+        shown = fitting(differing, _SHOWN_LENGTH)
         super().__init__(
-            f"{'; '.join(shown)}"
-            + (f"; and {left} more" if left else "")
-            + ". Nothing was written: only its owner changes a resource. Declare the object as the resource is, give it"
-            " another metadata.name and display name, or change the resource in the stack that owns it first",
+            f"{listed(differing, len(shown), '; ')}. Nothing was written: only its owner changes a resource. Declare"
+            " the object as the resource is, give it another metadata.name and display name, or change the resource in"
+            " the stack that owns it first",
             objects="\n".join(shown),
             count=str(len(differing)),
         )
@@ -558,12 +539,10 @@ class ContentRefused(PkgerError):
     reason = Reason.CONTENT_REFUSED
 
     def __init__(self, platform: str, refused: Sequence[str]) -> None:
-        shown = _fitting(refused)
-        left = len(refused) - len(shown)
+        shown = fitting(refused, _SHOWN_LENGTH)
         objects = "1 object" if len(refused) == 1 else f"{len(refused)} objects"
         super().__init__(
-            f"platform {platform!r} refuses {objects}; nothing was written: {'; '.join(shown)}"
-            + (f"; and {left} more" if left else ""),
+            f"platform {platform!r} refuses {objects}; nothing was written: {listed(refused, len(shown), '; ')}",
             platform=platform,
             objects="\n".join(shown),
             count=str(len(refused)),
@@ -588,12 +567,10 @@ class ResourceNotFound(PkgerError):
     reason = Reason.RESOURCE_NOT_FOUND
 
     def __init__(self, platform: str, org: str, missing: Sequence[str]) -> None:
-        shown = _fitting(missing)
-        left = len(missing) - len(shown)
+        shown = fitting(missing, _SHOWN_LENGTH)
         super().__init__(
-            f"{platform}/{org} does not have {'; '.join(shown)}"
-            + (f"; and {left} more" if left else "")
-            + ". Correct these entries of the request, or remove them",
+            f"{platform}/{org} does not have {listed(missing, len(shown), '; ')}. Correct these entries of the request,"
+            " or remove them",
             platform=platform,
             org=org,
             resources="\n".join(shown),

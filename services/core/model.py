@@ -1,5 +1,5 @@
 """
-The domain values of pkger (design.md 1), all of them immutable.
+The domain values of pkger (docs/glossary.md), all of them immutable.
 
 A type of which a large plan has tens of thousands of values is a named tuple: creating one is several times as fast as
 creating a dataclass.
@@ -15,7 +15,7 @@ DEFAULT_PLATFORM = "embedded"
 DEFAULT_ORG = "default"
 
 LABEL = "Label"
-"""The kind that associations name (packages.md 3.4)."""
+"""The kind that associations name (docs/reference/package-format.md, "Associations")."""
 
 SECRET = "Secret"  # noqa: S105 - the name of a kind
 """The kind in the keys of steps that write secrets; no object and no resource has it. The id of a secret is its key."""
@@ -138,7 +138,7 @@ class EnvReference:
     """
     A field whose value the caller supplies by key; ``None`` is JSON null.
 
-    ``value_type`` is the type of a query parameter (packages.md 7.3), else empty.
+    ``value_type`` is the type of a query parameter (docs/reference/package-format.md, "Parameter types"), else empty.
     """
 
     resource_field: str
@@ -256,7 +256,7 @@ class Violation:
 
     Attributes:
         kind: Kind of the object.
-        path: The field, as packages.md 8 writes it.
+        path: The field, as docs/reference/package-format.md, "Violations" writes it.
         reason: One sentence: what is wrong, and what to write instead.
         location: The first marked character.
         code: The rule; a code of ``services.kinds.diagnostics``.
@@ -462,7 +462,7 @@ class Verb(Enum):
 
 
 class Undo(Enum):
-    """How a step is undone (engine.md 3)."""
+    """How a step is undone (docs/reference/engine.md, "Steps and stages")."""
 
     EXACT = "exact"
     RECREATE = "recreate"
@@ -509,7 +509,7 @@ class Step(NamedTuple):
 
 
 class DiffStatus(Enum):
-    """State of a diff entry (packages.md 11)."""
+    """State of a diff entry (docs/reference/package-format.md, "Diff")."""
 
     NEW = "new"
     EXISTS = "exists"
@@ -712,7 +712,7 @@ def _lower(name: str) -> str:
 
 
 class Identity(Enum):
-    """How the engine finds the resource of a creation with unknown outcome (engine.md 5)."""
+    """How the engine finds the resource of a creation with unknown outcome (docs/reference/engine.md, "Recovery")."""
 
     NATIVE = "native"
     NATURAL_KEY = "natural_key"
@@ -826,7 +826,8 @@ class Desired:
     Attributes:
         package: The desired objects; empty: everything is removed.
         skip: Keys to skip; an empty name stands for all objects of the kind.
-        is_end: Whether the stack is uninstalled: adopted resources then stay on the platform (engine.md 9, on_delete).
+        is_end: Whether the stack is uninstalled: adopted resources then stay on the platform (docs/reference/engine.md,
+            "Policies", on_delete).
         then: Whether an uninstall keeps the stack.
         secret_keys: Keys of the secrets that the apply will supply.
         allow_replace: Whether unowned resources may be replaced.

@@ -1,4 +1,7 @@
-"""Compares a resource with the expectation of a mutation: the same rule for every driver (engine.md 11.2)."""
+"""
+Compares a resource with the expectation of a mutation: the same rule for every driver (docs/reference/engine.md,
+"Expectations").
+"""
 
 from collections.abc import Iterable
 

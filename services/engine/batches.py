@@ -11,7 +11,8 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 def rounds(effects: Sequence[AnyEffect]) -> list[list[AnyEffect]]:
     """
-    Split effects so that creations with one display name never run at the same time (engine.md 3).
+    Split effects so that creations with one display name never run at the same time (docs/reference/engine.md, "Steps
+    and stages").
 
     Otherwise recovery could not distinguish the created resources on the platform.
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from services.core.listing import and_more
 from services.core.model import (
     AfterUninstall,
     Baseline,

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from services.core.diff import shown_value
+from services.core.listing import listed
 from services.core.model import FieldChange, Reference, Resource, Spec
 from services.kinds.comparing import differences
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from services.core.listing import listed
 from services.core.model import Key, PlatformTraits
 from services.engine.effects import AnyEffect, PutSecret, inverse_of
 from services.engine.operation import Direction, OperationState
@@ -285,8 +286,7 @@ def _remaining_secrets(progress: Progress) -> str:
 
 
 def _named(effects: Sequence[AnyEffect], what: str) -> str:
-    more = f" and {len(effects) - _SHOWN} more" if effects[_SHOWN:] else ""
-    return f"secrets that {what}: {', '.join(repr(each.step.key.name) for each in effects[:_SHOWN])}{more}"
+    return f"secrets that {what}: {listed([repr(each.step.key.name) for each in effects], _SHOWN)}"
 
 
 def _stage(effect: AnyEffect) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.core.errors import KindUnsupported
+from services.core.listing import listed
 from services.core.model import LABEL, Key, Origin, Plan, PlatformTraits, Resource, ResourceKey, Spec, StackRecord, Step
 from services.engine.effects import AnyEffect, PutSecret, effect_of
 from services.engine.ids import Ids

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
+from services.core.listing import listed
+
 SHOWN_STEPS = 50
 """So many steps are told; a package of thousands of objects that one limit refuses would fill a terminal."""
 
@@ -25,9 +27,8 @@ def failure_text(
     """
     keys = {step.number: named_step(step) for step in steps}
     lines = list(dict.fromkeys(_lines(outcomes, keys)))
-    more = len(lines) - SHOWN_STEPS
-    listed = [*lines[:SHOWN_STEPS], *([f"and {more} more"] if more > 0 else [])]
-    return "\n\t".join([f"{finished.cause or 'the operation failed'}; {_end(finished, operation)}", *listed])
+    head = f"{finished.cause or 'the operation failed'}; {_end(finished, operation)}"
+    return "\n\t".join([head, listed(lines, SHOWN_STEPS, "\n\t")] if lines else [head])
 
 
 def _end(finished: operation_pb2.Finished, operation: str) -> str:

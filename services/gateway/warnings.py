@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from services.core.listing import and_more
+
 SHOWN = 10
 """So many warnings stand in the header."""
 
@@ -12,6 +14,6 @@ def warning_headers(warnings: Sequence[str]) -> dict[str, str]:
     """The header with the first warnings, in printable ASCII; none when there are no warnings."""
     if not warnings:
         return {}
-    more = f"; and {len(warnings) - SHOWN:,} more" if len(warnings) > SHOWN else ""
+    more = and_more(len(warnings) - SHOWN, "; ")
     told = "".join(each if " " <= each <= "~" else "?" for each in "; ".join(warnings[:SHOWN]))
     return {"X-Pkger-Warnings": told[: MOST_CHARACTERS - len(more)] + more}

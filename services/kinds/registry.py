@@ -36,7 +36,10 @@ KINDS: dict[str, Kind] = {
 """The kinds by name, in the order in which objects are read (packages.md 9): the first object with a name has it."""
 
 FAMILY_NAMES = {kind.family_kind: kind.family for kind in KINDS.values() if kind.family_kind}
-"""Families by the name under which they are accepted as kinds; an object of one is ignored (packages.md 3.1, P5)."""
+"""
+Families by the name under which they are accepted as kinds; an object of one is ignored
+(docs/reference/package-format.md, "Kinds", P5).
+"""
 
 ACCEPTED = FAMILY_NAMES.keys() | KINDS.keys()
 """All kinds of the package format, families included; an association may name any of them."""

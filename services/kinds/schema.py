@@ -6,6 +6,7 @@ from typing import Any
 from services.core.model import LABEL
 from services.kinds.format.field_table import Field, Mappings, Table
 from services.kinds.format.kind import Kind
+from services.kinds.format.plain_reading import PlainReader, plain_reader
 from services.kinds.format.references import Referable
 from services.kinds.format.shapes import UNKNOWN_FIELD, Schema, Text, deprecated
 from services.kinds.registry import FAMILY_NAMES, KINDS
@@ -47,13 +48,22 @@ def spec_table(name: str) -> Table:
     return kind.fields.with_fields(_NAME, *([_ASSOCIATIONS] if kind.labelled else []))
 
 
+@cache
+def plain_spec(name: str) -> PlainReader:
+    """Reads the specs of the kind *name* that are plainly right, with all fields of ``spec_table``."""
+    return plain_reader(spec_table(name))
+
+
 def kind_schema(kind: Kind) -> Schema:
     """JSON Schema of an object of one kind."""
     return {"$schema": DIALECT, "title": kind.name, "description": kind.about, **_object(kind)}
 
 
 def package_schema() -> Schema:
-    """JSON Schema of one document of a YAML source: one object of any kind, or nothing (packages.md 1.2)."""
+    """
+    JSON Schema of one document of a YAML source: one object of any kind, or nothing (docs/reference/package-format.md,
+    "YAML").
+    """
     by_kind = [
         {
             "if": {"type": "object", "properties": {"kind": {"const": name}}, "required": ["kind"]},

@@ -1,4 +1,4 @@
-"""The summary document of a package (packages.md 10), as parsed or as planned."""
+"""The summary document of a package (docs/reference/package-format.md, "Summary"), as parsed or as planned."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress

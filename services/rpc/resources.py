@@ -71,7 +71,8 @@ async def list_resources(
     """
     List all resources of *kinds*, in one call, sorted by kind and id.
 
-    A list may be incomplete, so *known* resources that it lacks are read one by one (engine.md 11.3).
+    A list may be incomplete, so *known* resources that it lacks are read one by one (docs/reference/engine.md, "Driver
+    answers").
 
     Args:
         driver: The driver.

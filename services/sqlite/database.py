@@ -13,6 +13,7 @@ import sqlite_utils
 from sqlite_utils.migrations import Migrations
 
 from services.core.errors import ServiceUnavailable
+from services.private_files import private_file, private_folder, restrict
 
 T = TypeVar("T")
 
@@ -122,10 +123,16 @@ def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent)
     # Several processes may open one file at the same moment; one of them creates the schema.
-    with path.with_name(path.name + ".lock").open("w") as lock:
+    guard = path.with_name(path.name + ".lock")
+    private_file(guard)
+    with guard.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        # SQLite takes an empty file for a new database, and gives files that it makes beside it the same mode.
+        private_file(path)
+        for suffix in ("-wal", "-shm"):
+            restrict(path.with_name(path.name + suffix))
         try:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             if not _can_shrink(connection):

@@ -1,1 +1,4 @@
-"""The store on SQLite: it implements ``stack_svc.store`` over one file, without rules of its own (scale.md 3)."""
+"""
+The store on SQLite: it implements ``stack_svc.store`` over one file, without rules of its own
+(docs/reference/engine.md, "Tables").
+"""

@@ -1,4 +1,6 @@
-"""The tables of the stack store, as migrations that run when the service starts (engine.md 8)."""
+"""
+The tables of the stack store, as migrations that run when the service starts (docs/reference/engine.md, "Tables").
+"""
 
 from collections.abc import Collection
 
@@ -216,7 +218,10 @@ def operations_steps_events(db: sqlite_utils.Database) -> None:
 
 @MIGRATIONS()
 def states_and_policies_of_entries(db: sqlite_utils.Database) -> None:
-    """Mark resources that could not be deleted yet; add the policy under which an entry was recorded (engine.md 8)."""
+    """
+    Mark resources that could not be deleted yet; add the policy under which an entry was recorded
+    (docs/reference/engine.md, "Tables").
+    """
     db.execute(
         "ALTER TABLE inventory ADD COLUMN state TEXT NOT NULL DEFAULT 'PRESENT'"
         " CHECK (state IN ('PRESENT', 'PENDING_DELETE'))"
@@ -379,7 +384,8 @@ def contracts_that_carry_more(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def leases_and_journal(db: sqlite_utils.Database) -> None:
     """
-    Store leases in a table of their own, and one row for each write of an operation (scale.md 3 and 5).
+    Store leases in a table of their own, and one row for each write of an operation (docs/reference/engine.md, "Tables"
+    and "Journal").
 
     A lease is renewed often, and the row of a stack is wide. The duration of older leases is unknown, so they get the
     longest ``ttl``.
@@ -448,7 +454,8 @@ def leases_and_journal(db: sqlite_utils.Database) -> None:
 @MIGRATIONS()
 def owners(db: sqlite_utils.Database) -> None:
     """
-    Store the owners of items that only one stack at a time may own, recorded or claimed (engine.md 11.1).
+    Store the owners of items that only one stack at a time may own, recorded or claimed (docs/reference/engine.md,
+    "Claims").
 
     The inventory is recreated without its unique key on resources, as this table enforces that rule now.
     """

@@ -1,4 +1,7 @@
-"""The sweep in SQLite: removes rows that are no longer needed, one batch at a time (scale.md 2, S6)."""
+"""
+The sweep in SQLite: removes rows that are no longer needed, one batch at a time (docs/reference/engine.md, "Store",
+S6).
+"""
 
 import sqlite_utils
 

@@ -1,8 +1,9 @@
 """
-The interface of a store: transactions over a few tables, with values as input and output (scale.md 2).
+The interface of a store: transactions over a few tables, with values as input and output (docs/reference/engine.md,
+"Store").
 
 The rules of stacks and operations are written once, on top of this interface. A store such as ``stack_svc.sqlite``
-implements it. Callers and stores keep to the protocol of scale.md 2; in short:
+implements it. Callers and stores keep to this protocol:
 
 - S1: ``work`` may run more than once. It changes nothing but its argument; random values are passed to it.
 - S2: lock stacks first, then call ``now()``, then do the rest.

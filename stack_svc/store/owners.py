@@ -1,4 +1,7 @@
-"""The owners of items that one stack at most may own, as stored: the only place of this rule (engine.md I8)."""
+"""
+The owners of items that one stack at most may own, as stored: the only place of this rule (docs/reference/engine.md
+I8).
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The uses of items that other stacks own, as stored: recorded, or claimed by an operation (engine.md 11.8)."""
+"""
+The uses of items that other stacks own, as stored: recorded, or claimed by an operation (docs/reference/engine.md,
+"Shared resources").
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol

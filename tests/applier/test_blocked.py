@@ -1,4 +1,7 @@
-"""Operations that somebody has to decide about: what they say, and what comes of each decision (engine.md 4)."""
+"""
+Operations that somebody has to decide about: what they say, and what comes of each decision (docs/reference/engine.md,
+"States").
+"""
 
 import asyncio
 import json

@@ -1,4 +1,6 @@
-"""Two stacks that want the same thing, one of which is not over (engine.md 11.7, cases 1 to 3 and 6)."""
+"""
+Two stacks that want the same thing, one of which is not over (docs/reference/engine.md, "Cases", cases 1 to 3 and 6).
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""Clocks that are set back or forward while an operation runs (engine.md 11.4, 11.7 case 12)."""
+"""
+Clocks that are set back or forward while an operation runs (docs/reference/engine.md, "Restored stores", "Cases" case
+12).
+"""
 
 import asyncio
 from dataclasses import replace

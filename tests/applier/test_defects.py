@@ -1,4 +1,7 @@
-"""An operation that a defect keeps from being resumed is BLOCKED until the defect is mended (engine.md 11.3)."""
+"""
+An operation that a defect keeps from being resumed is BLOCKED until the defect is mended (docs/reference/engine.md,
+"Driver answers").
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

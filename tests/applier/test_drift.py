@@ -1,4 +1,4 @@
-"""What somebody changes on the platform, drift tells; and nothing else (lifecycle.md 3)."""
+"""What somebody changes on the platform, drift tells; and nothing else (docs/reference/engine.md, "Drift")."""
 
 import json
 import sqlite3

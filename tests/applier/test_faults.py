@@ -1,4 +1,7 @@
-"""A fault at every single write: an apply happens, or is undone, or says what nobody knows (engine.md 10.2)."""
+"""
+A fault at every single write: an apply happens, or is undone, or says what nobody knows (docs/reference/engine.md,
+"Tests").
+"""
 
 import pytest
 

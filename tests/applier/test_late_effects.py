@@ -1,4 +1,7 @@
-"""What took effect after nobody waited for it any more is told at the end, and never silently left (engine.md 5)."""
+"""
+What took effect after nobody waited for it any more is told at the end, and never silently left
+(docs/reference/engine.md, "Recovery").
+"""
 
 import asyncio
 import math

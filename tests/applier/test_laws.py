@@ -1,4 +1,4 @@
-"""All secrets or none, whatever faults come together (engine.md 10.4)."""
+"""All secrets or none, whatever faults come together (docs/reference/engine.md, "Tests")."""
 
 from contextlib import suppress
 

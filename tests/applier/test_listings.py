@@ -1,4 +1,7 @@
-"""Absence from a listing is a question: nothing is made twice, and nothing is lost (engine.md 11.7, case 7)."""
+"""
+Absence from a listing is a question: nothing is made twice, and nothing is lost (docs/reference/engine.md, "Cases",
+case 7).
+"""
 
 import pytest
 from pkger.model.v1 import object_pb2

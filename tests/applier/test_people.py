@@ -1,4 +1,7 @@
-"""People who work on what an operation is about: nothing of theirs is overwritten (engine.md 11.7, case 4)."""
+"""
+People who work on what an operation is about: nothing of theirs is overwritten (docs/reference/engine.md, "Cases", case
+4).
+"""
 
 import asyncio
 import json

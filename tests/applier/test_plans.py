@@ -1,4 +1,7 @@
-"""A stored plan runs exactly as it is, once, or writes nothing and says why (engine.md 7 and 10.5)."""
+"""
+A stored plan runs exactly as it is, once, or writes nothing and says why (docs/reference/engine.md, "Plans" and
+"Tests").
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What the policy of a stack does with its resources (lifecycle.md 2)."""
+"""What the policy of a stack does with its resources (docs/reference/engine.md, "Policies")."""
 
 import json
 from typing import Any

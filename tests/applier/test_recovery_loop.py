@@ -1,4 +1,7 @@
-"""The loop that carries on what was left behind lives, whatever it is answered (engine.md 11.3, 11.7 case 10)."""
+"""
+The loop that carries on what was left behind lives, whatever it is answered (docs/reference/engine.md, "Driver
+answers", "Cases" case 10).
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,7 @@
-"""Ids that resources refer to: found when a step runs, and found again when it is undone (engine.md 3)."""
+"""
+Ids that resources refer to: found when a step runs, and found again when it is undone (docs/reference/engine.md, "Steps
+and stages").
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""A store restored from a backup is older than the platform: nothing is sent until somebody agrees (engine.md 11.4)."""
+"""
+A store restored from a backup is older than the platform: nothing is sent until somebody agrees
+(docs/reference/engine.md, "Restored stores").
+"""
 
 import asyncio
 import sqlite3

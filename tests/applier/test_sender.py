@@ -1,4 +1,7 @@
-"""Results of a batch are believed only where each says which mutation it is about (engine.md 11.3)."""
+"""
+Results of a batch are believed only where each says which mutation it is about (docs/reference/engine.md, "Driver
+answers").
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Resources that several stacks have: one owns each, the others use it (engine.md 11.8)."""
+"""
+Resources that several stacks have: one owns each, the others use it (docs/reference/engine.md, "Shared resources").
+"""
 
 import asyncio
 import random

@@ -1,4 +1,6 @@
-"""Labels of shared resources, when a stack ends that adopted the label (engine.md 11.8)."""
+"""
+Labels of shared resources, when a stack ends that adopted the label (docs/reference/engine.md, "Shared resources").
+"""
 
 import pytest
 from pkger.driver.v1 import driver_pb2

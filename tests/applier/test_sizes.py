@@ -1,4 +1,7 @@
-"""What is accepted can be finished: a plan that fits only just is applied, and carried on (engine.md 11.7, case 14)."""
+"""
+What is accepted can be finished: a plan that fits only just is applied, and carried on (docs/reference/engine.md,
+"Cases", case 14).
+"""
 
 import random
 from functools import partial

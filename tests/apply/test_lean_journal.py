@@ -1,4 +1,4 @@
-"""What an apply writes into its journal, in counts that no host changes (scale.md 5)."""
+"""What an apply writes into its journal, in counts that no host changes (docs/reference/engine.md, "Journal")."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Names that a platform takes for one (service.md 0.2), through real servers."""
+"""Names that a platform takes for one (docs/reference/driver-contract.md, "Names"), through real servers."""
 
 import json
 import sqlite3

@@ -1,4 +1,7 @@
-"""Case 16 of engine.md 11.8 with real packages: side by side in one organisation, and uninstalled in random order."""
+"""
+Case 16 of docs/reference/engine.md, "Shared resources" with real packages: side by side in one organisation, and
+uninstalled in random order.
+"""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""All services in one process, on dispatchers that are called without a server of gRPC (architecture.md, Seams)."""
+"""All services in one process, on dispatchers that are called without gRPC (docs/architecture.md, "Seams")."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,4 +1,7 @@
-"""The reported state of an operation that is cancelled, watched or waited for is true (engine.md 11.7, case 13)."""
+"""
+The reported state of an operation that is cancelled, watched or waited for is true (docs/reference/engine.md, "Cases",
+case 13).
+"""
 
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -172,7 +175,7 @@ async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[s
 
 
 async def test_a_cycle_of_2000_names_is_a_cycle(services: Cluster, tmp_path: Path) -> None:
-    """engine.md 11.7, case 14."""
+    """docs/reference/engine.md, "Cases", case 14."""
     count, env = 2000, environment(tmp_path, services.addresses)
     named = [an_object("Label", f"label-{number:04}", f"name {number}") for number in range(count)]
     turned = [an_object("Label", f"label-{number:04}", f"name {(number + 1) % count}") for number in range(count)]

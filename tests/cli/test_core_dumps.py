@@ -1,4 +1,4 @@
-"""No process that may hold a secret leaves a core dump (engine.md 11.5)."""
+"""No process that may hold a secret leaves a core dump (docs/reference/engine.md, "Secrets")."""
 
 import os
 import resource

@@ -18,7 +18,7 @@ CALLS = {
     "applier": {"planner", "stack", "platform"},
     "http": {"parser", "planner", "applier", "stack"},
 }
-"""Whom each service calls (design of the flow): those have to be healthy before it starts."""
+"""Whom each service calls: those have to be healthy before it starts."""
 
 
 @pytest.fixture(params=sorted(SERVICES))

@@ -1,6 +1,7 @@
 """The image, without Docker: what the Dockerfile promises, and that what it copies makes a complete wheel."""
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -53,6 +54,29 @@ def test_the_base_is_pinned_to_the_oldest_python_that_we_support() -> None:
 def test_the_image_has_the_version_of_the_project() -> None:
     services = compose_services({}).values()
     assert {service["image"] for service in services} == {f"pkger:{PROJECT['version']}"}
+
+
+def test_the_builder_gets_what_the_dockerfile_copies_and_nothing_else() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    assert patterns[0] == "*"
+    assert {Path(line.removeprefix("!")) for line in patterns if line.startswith("!")} == {*copied()}
+    assert {"services/gen", "protos/.imports", "**/__pycache__"} == {*patterns[1:]} - {f"!{path}" for path in copied()}
+
+
+def test_a_container_without_compose_is_checked_as_one_of_compose() -> None:
+    [check] = instructions("HEALTHCHECK")
+    options, command = check.split(" CMD ")
+    of_compose = compose_services({})["stack"]["healthcheck"]
+    assert ["CMD", *json.loads(command)] == of_compose["test"]
+    named = dict(option.removeprefix("--").split("=") for option in options.split())
+    assert named == {key.replace("_", "-"): str(value) for key, value in of_compose.items() if key != "test"}
+
+
+def test_the_wheel_says_that_its_code_has_types_and_under_which_licence_it_is(wheel: list[str]) -> None:
+    assert {f"{name}/py.typed" for name in CODE} <= {*wheel}
+    assert f"pkger-{PROJECT['version']}.dist-info/licenses/LICENSE" in wheel
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
 
 
 def test_the_wheel_has_all_the_code(wheel: list[str]) -> None:

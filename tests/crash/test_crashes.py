@@ -1,4 +1,7 @@
-"""kill -9 of the applier at every failpoint: what it began is finished or undone by the next one (engine.md 10)."""
+"""
+kill -9 of the applier at every failpoint: what it began is finished or undone by the next one
+(docs/reference/engine.md, "Tests").
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

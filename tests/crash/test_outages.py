@@ -1,4 +1,7 @@
-"""Services that go away for a while, appliers that sleep, and many who want the same stack (engine.md 10)."""
+"""
+Services that go away for a while, appliers that sleep, and many who want the same stack (docs/reference/engine.md,
+"Tests").
+"""
 
 import asyncio
 import resource

@@ -1,4 +1,4 @@
-"""Whatever packages, whatever crashes: before or after and nothing between (engine.md 10.4)."""
+"""Whatever packages, whatever crashes: before or after and nothing between (docs/reference/engine.md, "Tests")."""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""Whatever stacks share, whoever edits, whatever dies: one owner each, nothing lost, nothing left (engine.md 11.8)."""
+"""
+Whatever stacks share, whoever edits, whatever dies: one owner each, nothing lost, nothing left
+(docs/reference/engine.md, "Shared resources").
+"""
 
 import asyncio
 import random

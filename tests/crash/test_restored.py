@@ -1,4 +1,6 @@
-"""A store restored from a backup of many applies ago, with real processes (engine.md 11.7, case 9)."""
+"""
+A store restored from a backup of many applies ago, with real processes (docs/reference/engine.md, "Cases", case 9).
+"""
 
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence

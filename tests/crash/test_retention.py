@@ -1,4 +1,7 @@
-"""A store stays below the bound that its settings say, however much is applied (engine.md 11.7, case 15)."""
+"""
+A store stays below the bound that its settings say, however much is applied (docs/reference/engine.md, "Cases", case
+15).
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

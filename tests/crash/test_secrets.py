@@ -1,4 +1,7 @@
-"""Secrets when an applier dies, and the canary: no value is ever found where it could stay (engine.md 5, 10.6)."""
+"""
+Secrets when an applier dies, and the canary: no value is ever found where it could stay (docs/reference/engine.md,
+"Recovery", "Tests").
+"""
 
 import json
 from collections.abc import AsyncIterator
@@ -100,7 +103,7 @@ async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
 async def test_a_secret_that_others_write_while_no_applier_lives_stays(
     world: Crashing, failpoint: str, is_person: bool
 ) -> None:
-    """Case 6 of engine.md 11.7: who wrote it first removes nothing that may be somebody's."""
+    """Case 6 of docs/reference/engine.md, "Cases": who wrote it first removes nothing that may be somebody's."""
     case = await world.case_with("")
     await world.applier(failpoint)
     assert await world.apply_and_die(case, REFUSED, secrets={"shared": "mine"})

@@ -1,4 +1,7 @@
-"""Case 16 of engine.md 11.8 with real packages and appliers that are killed: nobody lacks anything, nothing is left."""
+"""
+Case 16 of docs/reference/engine.md, "Shared resources" with real packages and appliers that are killed: nobody lacks
+anything, nothing is left.
+"""
 
 import asyncio
 import random

@@ -1,4 +1,7 @@
-"""kill -9 of an applier while another stack wants what it was at work on (engine.md 11.7, cases 1, 3 and 4)."""
+"""
+kill -9 of an applier while another stack wants what it was at work on (docs/reference/engine.md, "Cases", cases 1, 3
+and 4).
+"""
 
 import json
 from collections.abc import AsyncIterator

@@ -254,7 +254,7 @@ async def test_a_batch_may_be_as_large_as_described_and_no_larger(
 async def test_a_repeated_create_returns_the_resource_as_it_is_now(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
-    """The engine sends a create again when its first outcome is unknown (engine.md 5)."""
+    """The engine sends a create again when its first outcome is unknown (docs/reference/engine.md, "Recovery")."""
     if traits.kinds[kind].identity is not Identity.NATIVE:
         pytest.skip("the platform has no idempotency keys for this kind")
     sent = create(kind, sample(kind, "first", ""), "key")
@@ -397,7 +397,10 @@ async def test_concurrent_batches_keep_names_unique(
 async def test_an_old_fencing_token_is_refused_without_effect(
     driver: DriverClient, traits: PlatformTraits, sample: Sample, transient: bool
 ) -> None:
-    """A process that sleeps beyond the end of its lease must not write after its successor (engine.md 6)."""
+    """
+    A process that sleeps beyond the end of its lease must not write after its successor (docs/reference/engine.md,
+    "Leases and fencing").
+    """
     if not traits.fences:
         pytest.skip("the platform does not fence")
     label = create("Label", sample("Label", "a", ""), "1")
@@ -440,7 +443,10 @@ async def test_tokens_apply_within_their_scope_and_the_newest_stays_valid(
 async def test_a_shown_token_returns_the_highest_before_it(
     driver: DriverClient, traits: PlatformTraits, sample: Sample
 ) -> None:
-    """A restored store knows only lower tokens, and its next operation detects that (engine.md 11.4)."""
+    """
+    A restored store knows only lower tokens, and its next operation detects that (docs/reference/engine.md, "Restored
+    stores").
+    """
     if not traits.fences:
         pytest.skip("the platform does not fence")
     assert await driver.show_token("one", 5, "operations/a") is None

@@ -1,4 +1,6 @@
-"""The contract for resources that do not meet the expectation of a mutation (engine.md 11.2)."""
+"""
+The contract for resources that do not meet the expectation of a mutation (docs/reference/engine.md, "Expectations").
+"""
 
 import asyncio
 import json

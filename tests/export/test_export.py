@@ -1,4 +1,4 @@
-"""Exports through real servers: what is chosen, how it is called, what comes along (service.md 10.4, 70 to 80)."""
+"""Exports through real servers: what is chosen, how it is called, what comes along (docs/export.md)."""
 
 import json
 from collections import Counter

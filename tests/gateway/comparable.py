@@ -20,12 +20,12 @@ _FLAT = {
     "checks": ("kind", "templateMetaName", "envReferences", "labelAssociations", "check", "status"),
     "notificationEndpoints": ("kind", "templateMetaName", "envReferences", "labelAssociations", "notificationEndpoint"),
 }
-"""What entries have beside the members of the embedded object, which ours have twice (http-api.md 5)."""
+"""What entries have beside the members of the embedded object, which ours have twice (docs/http.md)."""
 
 
 def comparable(body: Any, step: Mapping[str, Any]) -> Any:
     """
-    An answer, ours or a recorded one, without what http-api.md and docs/export.md say of ours alone.
+    An answer, ours or a recorded one, without what docs/http-api.md and docs/export.md say of ours alone.
 
     Args:
         body: The answer.

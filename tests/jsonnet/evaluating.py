@@ -22,5 +22,6 @@ async def result(
     text: str, evaluator: Evaluator | None = None, folder: Path | None = None, limits: Limits = LIMITS
 ) -> Any:
     """The result of a program, as a tree."""
-    # Packages in JSON have only floats (packages.md 1.3); the evaluators write whole ones differently.
+    # Packages in JSON have only floats (docs/reference/package-format.md, "JSON"); the evaluators write whole ones
+    # differently.
     return json.loads(await evaluate(text, "a.jsonnet", folder, limits, evaluator), parse_int=float)

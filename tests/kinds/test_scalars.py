@@ -1,4 +1,4 @@
-"""Plain and tagged scalars (packages.md 1.2)."""
+"""Plain and tagged scalars (docs/reference/package-format.md, "YAML")."""
 
 import math
 from typing import Any

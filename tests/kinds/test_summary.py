@@ -1,4 +1,4 @@
-"""The summary document (packages.md 10), parsed and planned."""
+"""The summary document (docs/reference/package-format.md, "Summary"), parsed and planned."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,7 @@
-"""What values of parameters become by type (packages.md 7.4): the one table for lists, the command line and gRPC."""
+"""
+What values of parameters become by type (docs/reference/package-format.md, "Parameter values"): the one table for
+lists, the command line and gRPC.
+"""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Texts at addresses (packages.md 1.7, 1.8): what is fetched, what is refused, and what is told of it."""
+"""
+Texts at addresses (docs/reference/package-format.md, "Sources", "GitHub addresses"): what is fetched, what is refused,
+and what is told of it.
+"""
 
 import gzip
 import socket

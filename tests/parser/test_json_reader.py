@@ -1,4 +1,4 @@
-"""JSON packages (packages.md 1.3, 1.4)."""
+"""JSON packages (docs/reference/package-format.md, "JSON", "Equal sources")."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,7 @@
-"""The rules of checks, endpoints, notification rules and Telegraf configurations (packages.md 4.4 to 4.8)."""
+"""
+The rules of checks, endpoints, notification rules and Telegraf configurations (docs/reference/package-format.md,
+"Checks" to "Telegraf configurations").
+"""
 
 import pytest
 

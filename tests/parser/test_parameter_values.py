@@ -217,7 +217,7 @@ async def test_parameters_of_charts_are_held_to_their_types(parser: Parser) -> N
         for chart, name, value in ((0, "n", "x"), (1, "t", "5"))
     }
     answer = await parser.parse(right, env=given)
-    # The keys count what the file has, the fields what is shown (packages.md 7.2).
+    # The keys count what the file has, the fields what is shown (docs/reference/package-format.md, "Parameter keys").
     assert [found.path for found in answer.violations] == [
         "root[0].spec.charts[0].queries[0].params.n",
         "root[0].spec.charts[1].queries[0].params.t",

@@ -1,4 +1,7 @@
-"""Encodings of sources, several sources as one package, and bounds over all of them (packages.md 1)."""
+"""
+Encodings of sources, several sources as one package, and bounds over all of them (docs/reference/package-format.md,
+"Encodings").
+"""
 
 import pytest
 

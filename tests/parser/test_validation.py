@@ -1,4 +1,4 @@
-"""Every rule of packages.md 3 and 4 that is served, with path, line and column."""
+"""Every rule of docs/reference/package-format.md, "Objects" and "Kinds" that is served, with path, line and column."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Streams, keys, anchors, merges and bounds of YAML (packages.md 1.2)."""
+"""Streams, keys, anchors, merges and bounds of YAML (docs/reference/package-format.md, "YAML")."""
 
 import json
 import re

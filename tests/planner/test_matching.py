@@ -1,4 +1,4 @@
-"""Which live resource belongs to which object (engine.md 2)."""
+"""Which live resource belongs to which object (docs/reference/engine.md, "Matching")."""
 
 import json
 from dataclasses import replace

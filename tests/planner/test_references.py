@@ -1,4 +1,7 @@
-"""Rules and the endpoints that they refer to (service.md 1.6): what is bound, when, and what a deletion takes along."""
+"""
+Rules and the endpoints that they refer to (docs/reference/engine.md, "References"): what is bound, when, and what a
+deletion takes along.
+"""
 
 from dataclasses import replace
 

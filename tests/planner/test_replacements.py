@@ -1,4 +1,7 @@
-"""What cannot become what the package wants is replaced: fields that never change, and kinds (engine.md 2)."""
+"""
+What cannot become what the package wants is replaced: fields that never change, and kinds (docs/reference/engine.md,
+"Matching").
+"""
 
 from dataclasses import replace
 

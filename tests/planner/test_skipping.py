@@ -1,4 +1,4 @@
-"""What a caller leaves out (service.md 1.2 and 5.2)."""
+"""What a caller leaves out (docs/reference/engine.md, "Matching")."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Steps, their stages and their order (engine.md 3)."""
+"""Steps, their stages and their order (docs/reference/engine.md, "Steps and stages")."""
 
 from dataclasses import replace
 

@@ -303,3 +303,15 @@ async def test_an_answer_beyond_the_limit_is_refused() -> None:
     async with peer_of(huge) as peer:
         with pytest.raises(SourceTooLarge):
             await get(peer)
+
+
+async def test_other_bounds_of_grpc_are_not_taken_for_the_size_of_a_message() -> None:
+    """gRPC refuses large metadata with the code that it has for large messages."""
+
+    async def large(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        await context.send_initial_metadata((("noise", "x" * 40_000),))
+        return answer("here")
+
+    async with peer_of(large) as peer:
+        with pytest.raises(ServiceUnavailable, match="metadata"):
+            await get(peer)

@@ -1,4 +1,4 @@
-"""The checks of the responses of a driver (engine.md 11.3)."""
+"""The checks of the responses of a driver (docs/reference/engine.md, "Driver answers")."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace

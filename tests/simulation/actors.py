@@ -1,4 +1,4 @@
-"""Who asks for things: clients of stacks, a person at the platform, the operator at the end (simulation.md 2)."""
+"""Who asks for things: clients of stacks, a person at the platform, the operator at the end (docs/simulation.md)."""
 
 import asyncio
 import json

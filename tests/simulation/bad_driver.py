@@ -1,4 +1,4 @@
-"""A driver that breaks its contract, in these ways and no others (simulation.md 3)."""
+"""A driver that breaks its contract, in these ways and no others (docs/simulation.md)."""
 
 import asyncio
 from collections.abc import Callable, Collection

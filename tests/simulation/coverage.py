@@ -1,4 +1,4 @@
-"""What runs should reach, by the names that the trace counts, and what of it none did (simulation.md 7)."""
+"""What runs should reach, by the names that the trace counts, and what of it none did (docs/simulation.md)."""
 
 from collections.abc import Collection, Mapping
 

@@ -12,7 +12,7 @@ class Draws:
     """
     All that is left to chance in one run.
 
-    To leave out one actor or fault changes no draw of the others, which reduction needs (simulation.md 1).
+    To leave out one actor or fault changes no draw of the others, which reduction needs (docs/simulation.md).
     """
 
     def __init__(self, seed: int) -> None:

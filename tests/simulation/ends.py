@@ -1,4 +1,4 @@
-"""How a run has to end, once all faults have stopped (simulation.md 4)."""
+"""How a run has to end, once all faults have stopped (docs/simulation.md)."""
 
 import asyncio
 import json

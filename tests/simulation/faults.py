@@ -1,7 +1,7 @@
 """
 What goes wrong with calls, and the bounds within which it does: what the engine assumes of networks and platforms.
 
-Faults stay within the contract (simulation.md 3). Without one of the bounds below, a simulation reports what is no
+Faults stay within the contract (docs/simulation.md). Without one of the bounds below, a simulation reports what is no
 defect:
 
 - gRPC duplicates no message; only who calls repeats a call.
@@ -10,7 +10,8 @@ defect:
 - A mutation that was refused stays refused, and one that took effect under a key is never refused under that key: the
   embedded platform keeps to it by itself.
 - The answers of one stream overtake each other never, those of different calls do.
-- When the clock of the store jumps, a lease may be over at once that its holder still counts on (engine.md 11.4): it
+- When the clock of the store jumps, a lease may be over at once that its holder still counts on
+  (docs/reference/engine.md, "Restored stores"): it
   jumps where the platform fences only, and what that holder sends within one lease is refused there.
 - A connection on which nothing is heard ends after ``KEEPALIVE_SECONDS``.
 """
@@ -67,7 +68,7 @@ class Faults:
 
     Attributes:
         kinds: Those that may happen.
-        noted: Faults by call, such as "Mutate applier0/1"; not None: these and no others (simulation.md 6).
+        noted: Faults by call, such as "Mutate applier0/1"; not None: these and no others (docs/simulation.md).
         met: Faults that happened, by call.
         is_over: Whether they have stopped for good.
     """

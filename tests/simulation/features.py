@@ -46,7 +46,7 @@ class Known:
     Attributes:
         features: What is never switched on together until it is mended.
         kinds: Kinds of violation that it shows as.
-        defect: What it is; names as in simulation.md 9.
+        defect: What it is; names as in docs/simulation.md.
         until: The issue that mends it.
         found: Name of a scenario in ``found/`` that shows it.
     """

@@ -13,7 +13,7 @@ from typing import Any, cast
 from tests.simulation.draws import Draws
 
 CALLBACK_SECONDS = 0.000_01
-"""What one callback takes (simulation.md 1)."""
+"""What one callback takes (docs/simulation.md)."""
 
 MOST_POINTS = 400_000
 """A run that takes more callbacks does not end (issue 14)."""

@@ -1,7 +1,7 @@
 """
 Proof that the simulation finds defects: one defect at a time is put into a copy of the code and searched for.
 
-``make simulate-mutations`` (docs/simulation.md, Mutations).
+``make simulate-mutations`` (docs/simulation.md, "Mutations").
 """
 
 import argparse

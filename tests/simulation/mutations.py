@@ -1,4 +1,4 @@
-"""Known defects that the simulation has to find (docs/simulation.md, Mutations)."""
+"""Known defects that the simulation has to find (docs/simulation.md, "Mutations")."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The network between simulated processes, in place of gRPC: channels, and calls of dispatchers (simulation.md 1)."""
+"""
+The network between simulated processes, in place of gRPC: channels, and calls of dispatchers (docs/simulation.md).
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,7 @@
-"""The invariants of engine.md 1, checked where something is sent, takes effect or is committed (simulation.md 4)."""
+"""
+The invariants of docs/reference/engine.md, "Invariants", checked where something is sent, takes effect or is committed
+(docs/simulation.md).
+"""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Reduction: the smallest scenario that shows the same violation, and what of its trace tells (simulation.md 6)."""
+"""Reduction: the smallest scenario that shows the same violation, and what of its trace tells (docs/simulation.md)."""
 
 import contextlib
 import dataclasses

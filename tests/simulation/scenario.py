@@ -1,4 +1,4 @@
-"""What a run consists of: who asks for what, and what goes wrong; as values, and as JSON (simulation.md 1 and 6)."""
+"""What a run consists of: who asks for what, and what goes wrong; as values, and as JSON (docs/simulation.md)."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Situations of several stacks, people and imperfect platforms, counted by name (engine.md 11.7)."""
+"""Situations of several stacks, people and imperfect platforms, counted by name (docs/reference/engine.md, "Cases")."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -56,7 +56,7 @@ SITUATIONS: Mapping[int, tuple[str, ...]] = {
     17: ("case 17: a request arrives after the undo of its step",),
 }  # fmt: skip
 """
-Names that the trace counts, by case of engine.md 11.7.
+Names that the trace counts, by case of docs/reference/engine.md, "Cases".
 
 Cases 14 and 15 are about sizes.
 """

@@ -1,4 +1,4 @@
-"""Each mutation fits the code as it is, and the quick ones are found (docs/simulation.md, Mutations)."""
+"""Each mutation fits the code as it is, and the quick ones are found (docs/simulation.md, "Mutations")."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -161,7 +161,7 @@ def test_a_scenario_is_the_same_as_json(folder: Path) -> None:
 
 
 def test_noted_faults_make_the_same_run(folder: Path) -> None:
-    """Reduction starts from there (simulation.md 6)."""
+    """Reduction starts from there (docs/simulation.md)."""
     result = next(found for seed in SEEDS if (found := run(drawn(seed, FEATURES), folder)).faults)
     noted = from_json({**to_json(result.scenario), "faults": result.faults})
     assert run(noted, folder).digest == result.digest

@@ -14,7 +14,7 @@ class Trace:
 
     Attributes:
         lines: The lines so far, with virtual time and scheduling point.
-        counts: How often what was reached, by name, for coverage (simulation.md 7).
+        counts: How often what was reached, by name, for coverage (docs/simulation.md).
         violations: The first violation of each kind, with its line.
     """
 

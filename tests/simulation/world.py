@@ -1,4 +1,4 @@
-"""The simulated machines: nodes that start, die and start again, with their files and clocks (simulation.md 1)."""
+"""The simulated machines: nodes that start, die and start again, with their files and clocks (docs/simulation.md)."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,7 @@
-"""Claims of operations: an item is claimed by one operation, from the intent to the end (engine.md 11.1)."""
+"""
+Claims of operations: an item is claimed by one operation, from the intent to the end (docs/reference/engine.md,
+"Claims").
+"""
 
 import pytest
 from pkger.journal.v1 import journal_pb2

@@ -1,4 +1,7 @@
-"""JournalService: defects that keep an operation from being resumed are counted, and block it (engine.md 11.3)."""
+"""
+JournalService: defects that keep an operation from being resumed are counted, and block it (docs/reference/engine.md,
+"Driver answers").
+"""
 
 import sqlite3
 from pathlib import Path

@@ -337,7 +337,7 @@ async def test_a_later_record_of_a_step_replaces_the_one_before(service: Client,
 
 
 async def test_a_write_that_breaks_the_rules_is_found_when_the_journal_is_read(service: Client, clock: Clock) -> None:
-    """Only reads fold the writes, so only they check the transitions of steps (scale.md 5)."""
+    """Only reads fold the writes, so only they check the transitions of steps (docs/reference/engine.md, "Journal")."""
     begun = await service.begin("prod", steps=3)
     await service.advance(begun, [StepRecord(step=1, state=DONE)])
     await service.advance(begun, [StepRecord(step=1, state=INTENT)])

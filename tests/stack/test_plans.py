@@ -1,4 +1,7 @@
-"""Stored plans: retained for a day, applied once. Requests: each begins one operation (engine.md 7, AIP-155)."""
+"""
+Stored plans: retained for a day, applied once. Requests: each begins one operation (docs/reference/engine.md, "Plans",
+AIP-155).
+"""
 
 import asyncio
 from pathlib import Path

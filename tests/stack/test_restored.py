@@ -1,4 +1,7 @@
-"""JournalService: a store restored from a backup blocks the operations that were unfinished then (engine.md 11.4)."""
+"""
+JournalService: a store restored from a backup blocks the operations that were unfinished then
+(docs/reference/engine.md, "Restored stores").
+"""
 
 import pytest
 from pkger.journal.v1 import journal_pb2

@@ -1,4 +1,7 @@
-"""Finished operations take no more space than the settings allow, on the disk as well (engine.md 11.7, case 15)."""
+"""
+Finished operations take no more space than the settings allow, on the disk as well (docs/reference/engine.md, "Cases",
+case 15).
+"""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owners and users of shared resources (engine.md 11.8)."""
+"""Owners and users of shared resources (docs/reference/engine.md, "Shared resources")."""
 
 import pytest
 from pkger.journal.v1 import journal_pb2

@@ -23,7 +23,7 @@ from services.settings import STACK_DATABASE
 from services.sqlite.database import Database
 
 _ID_BYTES = 8
-"""An id has 16 hexadecimal digits, as on InfluxDB (service.md 0.3)."""
+"""An id has 16 hexadecimal digits, as on InfluxDB (docs/reference/driver-contract.md, "Ids")."""
 
 
 @dataclass(frozen=True, slots=True)

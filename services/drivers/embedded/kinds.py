@@ -14,7 +14,10 @@ from services.core.model import (
 from services.kinds.comparing import differences
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""Stages (engine.md 3): labels precede labelled resources; kinds that refer to primary kinds follow them."""
+"""
+Stages (docs/reference/engine.md, "Steps and stages"): labels precede labelled resources; kinds that refer to primary
+kinds follow them.
+"""
 
 _CHECK, _ENDPOINT = "check", "endpoint"
 """Name scopes: a threshold check and a deadman check cannot have the same name."""
@@ -49,7 +52,8 @@ def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
     return _kind(kind, NameUniqueness.EXACT, name_scope=_ENDPOINT, sensitive_paths=sensitive_paths)
 
 
-# Uniqueness of names: service.md 0.2. The data of a bucket is deleted with it, so the deletion cannot be undone.
+# Uniqueness of names: docs/reference/driver-contract.md, "Names". The data of a bucket is deleted with it, so the
+# deletion cannot be undone.
 _KINDS = (
     _kind(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=_LABELS, labelled=False),
     _kind("Bucket", NameUniqueness.EXACT, delete_undo=Undo.NONE, immutable_paths=("/schemaType",)),

@@ -1,4 +1,7 @@
-"""How long the embedded platform retains the rows that repeated or late requests need (engine.md 11.6)."""
+"""
+How long the embedded platform retains the rows that repeated or late requests need (docs/reference/engine.md, "Sizes
+and retention").
+"""
 
 from collections.abc import Awaitable, Callable
 

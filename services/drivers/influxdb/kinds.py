@@ -15,7 +15,10 @@ PLATFORM = "influxdb"
 """The type of platform."""
 
 _LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""Stages (engine.md 3): labels precede labelled resources; kinds that refer to primary kinds follow them."""
+"""
+Stages (docs/reference/engine.md, "Steps and stages"): labels precede labelled resources; kinds that refer to primary
+kinds follow them.
+"""
 
 _CHECK, _ENDPOINT = "check", "endpoint"
 """Name scopes: checks of all types share one, and endpoints of all types share one."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
+from services.core.listing import listed
 from services.core.model import Identity, KindTraits, NameUniqueness, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, ClaimedName, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending

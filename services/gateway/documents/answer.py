@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 from pkger.model.v1 import object_pb2, plan_pb2
 
+from services.core.listing import and_more
 from services.gateway.answers import Code
 from services.gateway.documents.diff import Diff, empty_diff
 from services.gateway.documents.fragments import json_fragment
@@ -67,7 +68,7 @@ def _completed(summary: Summary, diff: Diff, hidden: Collection[str]) -> dict[st
 def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, Any]:
     """What is wrong with a package, in the shape of the answer that there is not."""
     first = violations[0]
-    more = f", and {len(violations) - 1:,} more" if len(violations) > 1 else ""
+    more = and_more(len(violations) - 1, ", ")
     return {
         "code": Code.UNPROCESSABLE_ENTITY,
         "message": f"the package breaks rules: {first.kind} {first.path}: {first.reason}{more}",

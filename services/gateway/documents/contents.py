@@ -1,4 +1,7 @@
-"""What a diff shows of one side of an object, made of the entry that a summary has for it (packages.md 10.3, 11)."""
+"""
+What a diff shows of one side of an object, made of the entry that a summary has for it
+(docs/reference/package-format.md, "Summary entries", "Diff").
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any

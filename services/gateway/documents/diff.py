@@ -1,4 +1,4 @@
-"""The diff document of a plan (packages.md 11)."""
+"""The diff document of a plan (docs/reference/package-format.md, "Diff")."""
 
 from collections.abc import Collection, Mapping
 from operator import itemgetter

@@ -1,4 +1,4 @@
-"""A stack with its history (service.md 4 and 7.5)."""
+"""A stack with its history (docs/http.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

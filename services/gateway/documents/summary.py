@@ -47,7 +47,8 @@ class Summary:
     def __init__(self, text: str, ids: Ids, org_id: str, is_applied: bool) -> None:
         """
         Args:
-            text: The document as the planner made it (packages.md 10), as JSON; empty for none.
+            text: The document as the planner made it (docs/reference/package-format.md, "Summary"), as JSON; empty for
+                none.
             ids: Ids of all resources that are there.
             org_id: Id of the organisation, 16 hex digits.
             is_applied: Whether the plan ran: InfluxDB names the organisation of endpoints and variables only then.

@@ -1,4 +1,6 @@
-"""Violations of a package (packages.md 8), as InfluxDB and its command line write them."""
+"""
+Violations of a package (docs/reference/package-format.md, "Violations"), as InfluxDB and its command line write them.
+"""
 
 import re
 from typing import Any

@@ -51,7 +51,7 @@ class Apply:
 
 def read_apply(body: bytes, media_type: str) -> Apply:
     """
-    What a body asks for; its checks come in the order of service.md 7.3.
+    What a body asks for; its checks come in the order in which InfluxDB makes them.
 
     Args:
         body: The body.

@@ -1,4 +1,4 @@
-"""Credentials that a package holds itself, made into secrets under keys of their own (service.md 2.4)."""
+"""Credentials that a package holds itself, made into secrets under keys of their own (docs/http.md)."""
 
 import hashlib
 import re

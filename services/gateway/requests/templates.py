@@ -13,7 +13,7 @@ from services.gateway.errors import Problem
 from services.gateway.requests.members import Members
 
 UNNAMED = "byte stream"
-"""Name of a template without sources (service.md 5.6)."""
+"""Name of a template without sources (docs/reference/package-format.md, "Sources")."""
 
 
 class Encoding(StrEnum):

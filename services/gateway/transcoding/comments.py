@@ -9,14 +9,18 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 _MESSAGES, _ENUMS, _SERVICES = 4, 5, 6
 """Numbers of fields of FileDescriptorProto, by which places are told."""
 
-_FIELDS, _NESTED, _METHODS = 2, 3, 2
-"""Likewise of DescriptorProto (fields; messages in it), and of ServiceDescriptorProto."""
+_FIELDS, _NESTED, _METHODS, _VALUES = 2, 3, 2, 2
+"""Likewise of DescriptorProto (fields; messages in it), of ServiceDescriptorProto, and of EnumDescriptorProto."""
 
 
 def read_comments() -> dict[str, str]:
-    """The comments of messages, fields, enums, services and RPCs, by full name."""
-    contracts = FileDescriptorSet.FromString(files("pkger").joinpath("contracts.binpb").read_bytes())
-    return {name: text for file in contracts.file for name, text in _comments_of(file)}
+    """The comments of messages, fields, enums and their values, services and RPCs, by full name."""
+    return {name: text for file in read_contracts().file for name, text in _comments_of(file)}
+
+
+def read_contracts() -> FileDescriptorSet:
+    """All protos of pkger, with their comments."""
+    return FileDescriptorSet.FromString(files("pkger").joinpath("contracts.binpb").read_bytes())
 
 
 def _comments_of(file: FileDescriptorProto) -> Iterable[tuple[str, str]]:
@@ -29,6 +33,8 @@ def _comments_of(file: FileDescriptorProto) -> Iterable[tuple[str, str]]:
             yield from _within(texts, (number, index), f"{file.package}.{each.name}", each, inner)
     for index, enum in enumerate(file.enum_type):
         yield from _at(texts, (_ENUMS, index), f"{file.package}.{enum.name}")
+        for place, value in enumerate(enum.value):
+            yield from _at(texts, (_ENUMS, index, _VALUES, place), f"{file.package}.{enum.name}.{value.name}")
 
 
 def _within(

@@ -1,4 +1,4 @@
-"""Durations as packages write them and as summaries print them (packages.md 2.1)."""
+"""Durations as packages write them and as summaries print them (docs/reference/package-format.md, "Durations")."""
 
 import re
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from services.kinds.diagnostics import Code
 from services.kinds.format.fields import Fault, Fields, Note, Numbering, Remark, Rewrite, found_text, text_of
@@ -32,11 +32,29 @@ class Field:
     about: str
 
 
+class Variants(NamedTuple):
+    """
+    Tables that take the place of another, by the value of one field, and ask the same or more.
+
+    Attributes:
+        key: The field; its table reads it.
+        tables: The table for each value of it.
+    """
+
+    key: str
+    tables: Mapping[str, "Table"]
+
+
 class Table:
     """The fields of one kind of mapping, in the order in which their faults are reported."""
 
     def __init__(
-        self, *fields: Field, check: Check | None = None, required: Sequence[str] = (), more: Schema | None = None
+        self,
+        *fields: Field,
+        check: Check | None = None,
+        required: Sequence[str] = (),
+        more: Schema | None = None,
+        variants: "Variants | None" = None,
     ) -> None:
         """
         Describe a mapping.
@@ -46,7 +64,9 @@ class Table:
             check: Finds all faults of a mapping; None: each field is checked by itself, in order.
             required: Keys that the schema requires.
             more: Further keywords of the schema, for rules that concern several fields.
+            variants: What one of its fields decides, for who reads it; None: nothing.
         """
+        self.variants = variants
         self._fields = {field.key: field for field in fields}
         self._shapes = {field.key: field.shape for field in fields}
         self._absent = {field.key: field.shape.absent for field in fields}
@@ -76,6 +96,11 @@ class Table:
     def holds_secrets(self) -> bool:
         """Whether one of its fields takes a secret."""
         return bool(self._secrets)
+
+    @property
+    def has_own_check(self) -> bool:
+        """Whether its rules are not those of its fields alone."""
+        return self._check is not None
 
     def read(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """The normalised value of every field of the table."""
@@ -163,7 +188,7 @@ class Table:
         return object_schema(properties, self._required, **{"additionalProperties": UNKNOWN_FIELD, **self._more})
 
     def with_fields(self, *fields: Field) -> "Table":
-        """This table with *fields* before its own."""
+        """This table with *fields* before its own; without variants, as they lack these fields."""
         return Table(*fields, *self._fields.values(), check=self._check, required=self._required, more=self._more)
 
     def _suspects(self, values: Mapping[str, Any]) -> list[str]:

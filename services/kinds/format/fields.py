@@ -1,4 +1,7 @@
-"""Reading the fields of an untyped tree (packages.md 2): a value of the wrong type counts as absent."""
+"""
+Reading the fields of an untyped tree (docs/reference/package-format.md, "Field values"): a value of the wrong type
+counts as absent.
+"""
 
 import math
 from collections.abc import Mapping
@@ -148,7 +151,10 @@ class Fields(NamedTuple):
         return {name: text for name, item in value.items() if (text := text_of(item)) is not None}
 
     def mappings(self, key: str, numbering: Numbering = Numbering.ELEMENT) -> list["Fields"]:
-        """The mappings of a list; other items are dropped before positions are counted (packages.md, P3)."""
+        """
+        The mappings of a list; other items are dropped before positions are counted (docs/reference/package-format.md,
+        "Oddities", P3).
+        """
         if not (items := self.items(key)):
             return []
         found = enumerate((place, item) for place, item in enumerate(items) if isinstance(item, dict))

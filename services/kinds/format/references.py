@@ -1,4 +1,4 @@
-"""References to environment values and secrets (packages.md 6)."""
+"""References to environment values and secrets (docs/reference/package-format.md, "References")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -187,7 +187,10 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A duration such as ``1h30m`` (packages.md 2.1), normalised to its canonical text; empty for zero."""
+    """
+    A duration such as ``1h30m`` (docs/reference/package-format.md, "Durations"), normalised to its canonical text;
+    empty for zero.
+    """
 
     required: bool = False
     absent: ClassVar[str] = ""
@@ -310,6 +313,9 @@ UNKNOWN_FIELD: Schema = deprecated("There is no such field here, so it is ignore
 
 
 def object_schema(properties: Mapping[str, Schema], required: Sequence[str] = (), **more: Any) -> Schema:
-    """JSON Schema of a mapping; unknown keys are allowed, as packages.md 2 ignores them."""
+    """
+    JSON Schema of a mapping; unknown keys are allowed, as docs/reference/package-format.md, "Field values" ignores
+    them.
+    """
     needed = {"required": list(required)} if required else {}
     return {"type": "object", "properties": dict(properties), **needed, **more}

@@ -1,4 +1,4 @@
-"""Dates and times that YAML reads without quotes (packages.md 1.2)."""
+"""Dates and times that YAML reads without quotes (docs/reference/package-format.md, "YAML")."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Buckets: retention and measurement schemas (packages.md 4.2)."""
+"""Buckets: retention and measurement schemas (docs/reference/package-format.md, "Buckets")."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -23,6 +23,8 @@ _LONGEST_SCHEMA_NAME = 128
 def _read(fields: Fields, scope: Scope) -> Reading:
     reading = read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
     rules, schemas = reading.spec["retentionRules"], reading.spec["measurementSchemas"]
+    if not rules[1:] and not schemas:
+        return reading
     spec = {
         **reading.spec,
         # Only the first rule takes effect.

@@ -4,5 +4,5 @@ from typing import Any
 
 
 def builder_config() -> dict[str, Any]:
-    """The state of an unused builder (packages.md 5.3)."""
+    """The state of an unused builder (docs/reference/package-format.md, "Nested chart values")."""
     return {"buckets": [], "tags": [], "functions": [], "aggregateWindow": {"period": "", "fillValues": False}}

@@ -1,7 +1,6 @@
-"""Threshold checks (packages.md 4.4)."""
+"""Threshold checks (docs/reference/package-format.md, "Checks")."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from services.kinds.diagnostics import Code
@@ -48,7 +47,7 @@ _FIELDS = Table(
 def _read(fields: Fields, scope: Scope) -> Reading:
     reading = read_plainly(fields, scope, _FIELDS, check.MIN_NAME_BYTES)
     thresholds = [_used(threshold) for threshold in reading.spec["thresholds"]]
-    return replace(reading, spec={**reading.spec, "thresholds": thresholds})
+    return reading._replace(spec={**reading.spec, "thresholds": thresholds})
 
 
 def _used(threshold: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Dashboards (packages.md 5)."""
+"""Dashboards (docs/reference/package-format.md, "Dashboards")."""
 
 from collections.abc import Mapping
 from typing import Any

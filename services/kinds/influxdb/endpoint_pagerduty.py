@@ -1,4 +1,4 @@
-"""PagerDuty endpoints (packages.md 4.5)."""
+"""PagerDuty endpoints (docs/reference/package-format.md, "Notification endpoints")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Slack endpoints (packages.md 4.5)."""
+"""Slack endpoints (docs/reference/package-format.md, "Notification endpoints")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Labels (packages.md 4.1)."""
+"""Labels (docs/reference/package-format.md, "Labels")."""
 
 from collections.abc import Mapping
 from typing import Any

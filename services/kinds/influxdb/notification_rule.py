@@ -1,4 +1,4 @@
-"""Notification rules (packages.md 4.6)."""
+"""Notification rules (docs/reference/package-format.md, "Notification rules")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -93,7 +93,8 @@ def read_chart_query(
     Args:
         fields: The mapping with ``query`` and its list ``params``.
         meta_name: Resolved meta name of the dashboard.
-        chart: Position of the chart among the mappings of ``charts``, for environment keys (packages.md, P15).
+        chart: Position of the chart among the mappings of ``charts``, for environment keys
+            (docs/reference/package-format.md, "Oddities", P15).
         query: Position of the query among the mappings of ``queries``, likewise.
         kept_chart: Position of the chart in the summary.
         kept_query: Position of the query in the summary.

@@ -1,4 +1,4 @@
-"""Tasks (packages.md 4.7)."""
+"""Tasks (docs/reference/package-format.md, "Tasks")."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,11 +35,11 @@ _KEPT = ("description", "cron", "every", "offset", "query", "status")
 
 
 def _read(fields: Fields, scope: Scope) -> Reading:
-    values = _FIELDS.read(fields.value)
+    values = _FIELDS.read(fields.value) if scope.values is None else dict(scope.values)
     options_count = scope.api_version == _OPTIONS_COUNT
     script = read_task_query(fields, scope.name, scope.env, options_count)
     values["query"] = script.text
-    # These paths lack the element "spec" (packages.md, P7).
+    # These paths lack the element "spec" (docs/reference/package-format.md, "Oddities", P7).
     faults = [Fault(Code.OPTION_INVALID, "query", reason, (*fields.pointer, "task")) for reason in script.faults]
     faults += [Fault(Code.OPTION_INVALID, "task", reason, (*fields.pointer, "query")) for reason in script.task.faults]
     faults += script.misfits
@@ -75,7 +75,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
 
 
 def _named_by(script: Script) -> Use | None:
-    """The option that names the task (packages.md 7.6)."""
+    """The option that names the task (docs/reference/package-format.md, "Task options")."""
     found = script.task.name
     return Use(found.reference, found.resource_field, found.value_type) if found else None
 

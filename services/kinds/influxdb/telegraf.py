@@ -1,4 +1,4 @@
-"""Telegraf configurations (packages.md 4.8)."""
+"""Telegraf configurations (docs/reference/package-format.md, "Telegraf configurations")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Variables (packages.md 4.3)."""
+"""Variables (docs/reference/package-format.md, "Variables")."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,7 +39,7 @@ _FIELDS = Table(
 
 
 def _read(fields: Fields, scope: Scope) -> Reading:
-    values = _FIELDS.read(fields.value)
+    values = _FIELDS.read(fields.value) if scope.values is None else scope.values
     arguments, faults = _read_arguments(fields, values)
     selected = [
         Use(read_reference(item), f"spec.selected[{position}]")

@@ -131,7 +131,8 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
     match result.WhichOneof("result"):
         case "done" if effect.makes:
             if result.done.id:
-                # The resource of an earlier attempt may be edited since; its undo has to detect that (engine.md 11.2).
+                # The resource of an earlier attempt may be edited since; its undo has to detect that
+                # (docs/reference/engine.md, "Expectations").
                 return Done(result.done.id, "" if result.done.replayed else _observed(result.done))
             return Unknown("the driver returned no id of the created resource")
         case "done":
@@ -143,7 +144,7 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
         case "ambiguous":
             return Unknown(_shortened(result.ambiguous.message), retry_after=_seconds(result.ambiguous))
         case _:
-            # Any other result is ambiguous (engine.md 4).
+            # Any other result is ambiguous (docs/reference/engine.md, "States").
             return Unknown("the driver returned no result")
 
 

@@ -98,7 +98,8 @@ def test_a_prepared_spec_is_prepared_to_itself(kind: str, data: st.DataObject) -
     """
     Otherwise every plan would contain unwanted changes.
 
-    A duration in the script of a task keeps its units (packages.md 7.4) until it is read from there.
+    A duration in the script of a task keeps its units (docs/reference/package-format.md, "Parameter values") until it
+    is read from there.
     """
     spec = normalised(kind, data.draw(normal_specs(kind)))
     try:

@@ -1,4 +1,4 @@
-"""Durations (packages.md 2.1)."""
+"""Durations (docs/reference/package-format.md, "Durations")."""
 
 import pytest
 from hypothesis import given

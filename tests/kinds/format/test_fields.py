@@ -1,4 +1,4 @@
-"""Reading untyped values (packages.md 2), and writing them plainly."""
+"""Reading untyped values (docs/reference/package-format.md, "Field values"), and writing them plainly."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Dashboards (packages.md 5)."""
+"""Dashboards (docs/reference/package-format.md, "Dashboards")."""
 
 from pathlib import Path
 from typing import Any

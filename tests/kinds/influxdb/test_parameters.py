@@ -1,4 +1,4 @@
-"""Parameters of queries and options of tasks (packages.md 7)."""
+"""Parameters of queries and options of tasks (docs/reference/package-format.md, "Queries")."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""Wrappers of a store that check that their callers keep to the protocol of a store (scale.md 2)."""
+"""
+Wrappers of a store that check that their callers keep to the protocol of a store (docs/reference/engine.md, "Store").
+"""
 
 from collections.abc import Callable
 from contextlib import suppress

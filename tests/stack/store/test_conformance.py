@@ -1,4 +1,7 @@
-"""The guarantees of every store (scale.md 2): the laws of its methods, races with one winner, sweeps."""
+"""
+The guarantees of every store (docs/reference/engine.md, "Store"): the laws of its methods, races with one winner,
+sweeps.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@ from services.drivers.mutation import (
 )
 
 ZERO_ID = "0" * 16
-"""A well-formed id that no resource has (service.md 0.3)."""
+"""A well-formed id that no resource has (docs/reference/driver-contract.md, "Ids")."""
 
 _PLACEHOLDERS = 1000
 """Most values in one statement; SQLite allows 32,766."""

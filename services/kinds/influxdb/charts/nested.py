@@ -1,4 +1,4 @@
-"""The values inside charts (packages.md 5.3)."""
+"""The values inside charts (docs/reference/package-format.md, "Nested chart values")."""
 
 from services.kinds.format.field_table import Field, Mappings, Nested, Table
 from services.kinds.format.shapes import Boolean, Fold, Integer, Number, Text, Texts

@@ -49,13 +49,17 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
     written: dict[str, Any] = {}
     # Counts also charts that are dropped for a parameter value, so that fields of parameters are unique.
     shown = 0
+    right = scope.values["charts"] if scope.values is not None else None
     for position, chart in enumerate(fields.mappings("charts")):
         kind = CHART_KINDS.get(KIND_NAME.read(chart.value.get("kind")))
         if kind is None:
             faults.append(_unknown_kind(chart))
             continue
-        values = kind.fields.read(chart.value)
-        if found := chart_faults(chart, kind, values):
+        if right is None:
+            values = kind.fields.read(chart.value)
+        else:
+            values = {key: right[position][key] for key in kind.fields.fields}
+        if found := chart_faults(chart, kind, values, fields_are_right=right is not None):
             faults += found
             continue
         scripts = _read_scripts(chart, scope, position, shown)

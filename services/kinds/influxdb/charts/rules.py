@@ -9,7 +9,9 @@ from services.kinds.influxdb.charts.kinds import ChartKind
 from services.kinds.influxdb.charts.shapes import Domain
 
 
-def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> list[Fault]:
+def chart_faults(
+    chart: Fields, kind: ChartKind, values: Mapping[str, Any], fields_are_right: bool = False
+) -> list[Fault]:
     """
     All faults of a chart.
 
@@ -18,6 +20,8 @@ def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> l
         kind: Its kind.
         values: The values of the fields of its kind, as read.
     """
+    if fields_are_right:
+        return [*_domain_faults(chart), *_color_faults(chart, kind, values), *_axis_faults(chart, kind, values)]
     return [
         *_domain_faults(chart),
         *_field_faults(chart, kind, values, "width", "height"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from services.kinds.format.canonical import canonical_text
-from services.kinds.format.field_table import Field, Table
+from services.kinds.format.field_table import Field, Table, Variants
 from services.kinds.format.shapes import Fold, Schema, Text
 from services.kinds.influxdb.charts.fields import FIELDS
 from services.kinds.influxdb.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
@@ -50,10 +50,16 @@ def _without_descriptions(schema: Schema) -> Schema:
     }
 
 
+_KIND = Field("kind", KIND_NAME, f"Kind of chart: {', '.join(CHART_KINDS)}.")
+
 CHART = Table(
-    Field("kind", KIND_NAME, f"Kind of chart: {', '.join(CHART_KINDS)}."),
+    _KIND,
     *FIELDS.values(),
     required=["kind"],
     more={"allOf": _conditions()},
+    variants=Variants(
+        _KIND.key,
+        {name: Table(_KIND, *{**FIELDS, **kind.fields.fields}.values()) for name, kind in CHART_KINDS.items()},
+    ),
 )
 """A chart, for remarks and the schema; each kind of chart reads and checks its own fields."""

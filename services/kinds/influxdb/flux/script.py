@@ -1,4 +1,4 @@
-"""The statements of a Flux script, and the option records among them (packages.md 7.1)."""
+"""The statements of a Flux script, and the option records among them (docs/reference/package-format.md, "Queries")."""
 
 from bisect import bisect
 from collections.abc import Iterable, Sequence

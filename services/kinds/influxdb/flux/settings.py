@@ -155,7 +155,7 @@ def _with_default(setting: Setting, entry: Fields) -> Setting:
 
 
 def _with_duration(setting: Setting, entry: Fields) -> Setting:
-    """The setting with the duration of the entry (packages.md 7.5)."""
+    """The setting with the duration of the entry (docs/reference/package-format.md, "Lists of task options")."""
     default = entry.value.get("default")
     if default is None:
         return setting

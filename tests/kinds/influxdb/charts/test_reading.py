@@ -1,4 +1,4 @@
-"""Charts in their normal form (packages.md 5)."""
+"""Charts in their normal form (docs/reference/package-format.md, "Dashboards")."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Scripts with new values in their option records (packages.md 7.4)."""
+"""Scripts with new values in their option records (docs/reference/package-format.md, "Parameter values")."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Literals of Flux, read and written (packages.md 7.3, 7.4)."""
+"""Literals of Flux, read and written (docs/reference/package-format.md, "Parameter types", "Parameter values")."""
 
 import math
 from decimal import Decimal

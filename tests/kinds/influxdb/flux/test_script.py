@@ -1,4 +1,4 @@
-"""Statements and option records of Flux scripts (packages.md 7.1)."""
+"""Statements and option records of Flux scripts (docs/reference/package-format.md, "Queries")."""
 
 import pytest
 from hypothesis import given

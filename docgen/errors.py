@@ -1,0 +1,93 @@
+"""docs/reference/errors.md: every reason of an error, from the comments of reason.proto and the table of codes."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pkger.errors.v1 import reason_pb2
+
+from services.cli.errors import EXIT_CODES, HINTS
+from services.core.errors import Reason
+from services.gateway.transcoding.comments import read_comments
+from services.rpc.errors import CODES
+
+_COMMENT = re.compile(r"(?P<what>.+?) (?P<code>[A-Z_]+)\. metadata: (?P<metadata>.+?)\. To do: (?P<to_do>.+)")
+
+_HEAD = """\
+# Errors
+
+A failed call has a gRPC status with a `google.rpc.ErrorInfo`: its `domain` is `pkger`, its `reason` one of the values
+below, and its `metadata` has every value that the message names. Compare the reason, not the message: messages change.
+[Clients](../clients.md#an-error) shows how to read them, [the HTTP API](../http-api.md#errors) what they become there.
+
+`make reference` writes this page from [reason.proto](../../protos/pkger/errors/v1/reason.proto) and the tables of the
+code.
+
+| reason | gRPC code | exit status of `pkger` |
+|---|---|---|
+"""
+
+
+class Entry(NamedTuple):
+    """
+    What the contract says of one reason.
+
+    Attributes:
+        reason: The word.
+        what: What is wrong: one sentence or more.
+        code: Name of the gRPC code.
+        metadata: The keys of the metadata, with remarks in parentheses.
+        to_do: What the caller can do.
+    """
+
+    reason: Reason
+    what: str
+    code: str
+    metadata: str
+    to_do: str
+
+
+def entries() -> list[Entry]:
+    """
+    All reasons, sorted.
+
+    Raises:
+        ValueError: The comment of a reason lacks a part.
+    """
+    comments = read_comments()
+    found = []
+    for value in reason_pb2.Reason.DESCRIPTOR.values:
+        if value.number:
+            comment = comments[f"pkger.errors.v1.Reason.{value.name}"]
+            parts = _COMMENT.fullmatch(comment)
+            if parts is None:
+                raise ValueError(
+                    f"the comment of {value.name} must have the form 'What is wrong. CODE. metadata: keys. To do: ...':"
+                    f" {comment}"
+                )
+            found.append(Entry(Reason(value.name.removeprefix("REASON_")), **parts.groupdict()))
+    return sorted(found)
+
+
+def errors_page() -> str:
+    """The text of the page."""
+    return _HEAD + "".join(_rows()) + "".join(map(_section, entries()))
+
+
+def _rows() -> Iterator[str]:
+    for entry in entries():
+        exit_status = EXIT_CODES[entry.reason]
+        yield f"| [{entry.reason}](#{entry.reason.lower()}) | {CODES[entry.reason].name} | {exit_status.value} |\n"
+
+
+def _section(entry: Entry) -> str:
+    hint = f" On the command line: {HINTS[entry.reason]}." if entry.reason in HINTS else ""
+    return f"""
+## {entry.reason}
+
+{entry.what}
+
+- Code: `{entry.code}`
+- Metadata: {entry.metadata}
+- What to do: {entry.to_do}{hint}
+"""

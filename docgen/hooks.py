@@ -1,0 +1,36 @@
+"""Hooks of MkDocs: adds the gRPC reference, and turns links to files outside of docs/ into their paths."""
+
+import posixpath
+import re
+from pathlib import Path, PurePosixPath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from docgen.grpc import grpc_pages
+
+_ROOT = Path(__file__).parent.parent
+
+_LINK = re.compile(r"\[([^\]]+)\]\((\.\./[^)\s]+)\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each package of the contracts."""
+    for package, text in grpc_pages().items():
+        files.append(File.generated(config, f"reference/grpc/{package}.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Write links to existing files of the repository as paths; a link to any other fails the build."""
+    folder = PurePosixPath("docs") / PurePosixPath(page.file.src_uri).parent
+
+    def replaced(found: re.Match[str]) -> str:
+        text, target = found[1], found[2].partition("#")[0]
+        path = posixpath.normpath(str(folder / target))
+        if path.startswith("docs/") or not (_ROOT / path).exists():
+            return found[0]
+        return text if text.strip("`") == path else f"{text} (`{path}`)"
+
+    return _LINK.sub(replaced, markdown)
