@@ -1,1 +1,4 @@
-"""The rules of an operation as pure functions: effects of steps, outcomes, the next move (engine.md 1 to 5)."""
+"""
+The rules of an operation as pure functions: effects of steps, outcomes, the next move (docs/reference/engine.md,
+"Invariants" to "Recovery").
+"""

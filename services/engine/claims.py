@@ -1,4 +1,7 @@
-"""Claims: exclusive or shared rights of an operation, from the first intent to its end (engine.md 11.1 and 11.8)."""
+"""
+Claims: exclusive or shared rights of an operation, from the first intent to its end (docs/reference/engine.md, "Claims"
+and "Shared resources").
+"""
 
 from collections.abc import Iterable
 from enum import Enum

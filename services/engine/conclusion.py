@@ -110,7 +110,7 @@ class Conclusion:
         if self.end.cause or not self.orphans:
             return self.end.cause
         first, *more = sorted({*self.orphans.keys, *(each.key for each in self.orphans.labels)})
-        others = f" (and {len(more)} more)" if more else ""
+        others = f" ({and_more(len(more), '')})" if more else ""
         return f"{first}{others} stays in the record: no other stack has it or its labels any more"
 
     @property
@@ -221,9 +221,9 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
     The changes of the record once all steps but *leftovers* are done.
 
     A creation that ended as KEPT created nothing: its resource existed, and is adopted. A resource that could not be
-    deleted stays in the inventory as a pending deletion, so that the next apply retries (engine.md 3); its entry comes
-    from *recorded*. A resource that was to be deleted before its replacement is created, and was not, keeps its key:
-    the next apply replaces it.
+    deleted stays in the inventory as a pending deletion, so that the next apply retries (docs/reference/engine.md,
+    "Steps and stages"); its entry comes from *recorded*. A resource that was to be deleted before its replacement is
+    created, and was not, keeps its key: the next apply replaces it.
     """
     ids, changes, before = progress.ids, progress.plan.record, by_key(recorded)
     entries, removed = {}, set(changes.removed)

@@ -1,4 +1,7 @@
-"""The content that an operation expects of a resource before it overwrites or deletes it (engine.md 11.2)."""
+"""
+The content that an operation expects of a resource before it overwrites or deletes it (docs/reference/engine.md,
+"Expectations").
+"""
 
 from typing import NamedTuple
 
@@ -44,8 +47,8 @@ def describe_changes(expected: Expectation, found: Resource) -> str:
     if not parts:
         labels = sorted({*found.label_ids} ^ {*expected.label_ids})
         parts = [f"label {label} was {'attached' if label in found.label_ids else 'detached'}" for label in labels]
-    more = f"; and {len(parts) - _SHOWN} more fields" if parts[_SHOWN:] else ""
-    return f"another writer changed it: {'; '.join(parts[:_SHOWN]) or 'it differs from the expectation'}{more}"
+    changes = listed(parts, _SHOWN, "; ", "fields") or "it differs from the expectation"
+    return f"another writer changed it: {changes}"
 
 
 def _shown(change: FieldChange) -> str:

@@ -1,4 +1,7 @@
-"""Fold the writes of a journal to the records of steps; the last record of a step counts (scale.md 5)."""
+"""
+Fold the writes of a journal to the records of steps; the last record of a step counts (docs/reference/engine.md,
+"Journal").
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The states of an operation, the reasons why it is blocked, and the decisions (engine.md 4)."""
+"""The states of an operation, the reasons why it is blocked, and the decisions (docs/reference/engine.md, "States")."""
 
 from enum import StrEnum
 

@@ -37,7 +37,8 @@ class Progress:
         plan: Its plan.
         effects: The effect of each step, by its number.
         ids: The resource of each key now.
-        sealed: Whether the operation passed the seal: nothing is undone after it, whatever fails (engine.md 3).
+        sealed: Whether the operation passed the seal: nothing is undone after it, whatever fails
+            (docs/reference/engine.md, "Steps and stages").
         rollback_cause: Why the operation rolls back; empty while it goes forward.
         is_undoing: Whether this run has begun to roll back.
         has_retried_creations: Whether this run has sent the creations with an idempotency key and no outcome again.

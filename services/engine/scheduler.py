@@ -1,4 +1,7 @@
-"""The next move of an operation: a pure function of its progress (engine.md 3 to 5)."""
+"""
+The next move of an operation: a pure function of its progress (docs/reference/engine.md, "Steps and stages" to
+"Recovery").
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +22,9 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Look up the outcomes of mutations that an earlier applier sent, undos first (engine.md 5)."""
+    """
+    Look up the outcomes of mutations that an earlier applier sent, undos first (docs/reference/engine.md, "Recovery").
+    """
 
     undone: Sequence[AnyEffect]
     done: Sequence[AnyEffect]
@@ -196,7 +201,8 @@ def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
     outcome = progress.outcome(effect.number)
     if outcome is None or progress.stays(effect.number) or not effect.is_to_be_undone(outcome):
         return False
-    # A secret cannot be read, so one that another writer may have written is left alone (engine.md 11.5).
+    # A secret cannot be read, so one that another writer may have written is left alone (docs/reference/engine.md,
+    # "Secrets").
     return progress.is_certainly_ours(effect.number)
 
 

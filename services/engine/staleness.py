@@ -1,4 +1,7 @@
-"""Whether a plan is stale: its steps are rehearsed, one after another, on a model of the platform (engine.md 7)."""
+"""
+Whether a plan is stale: its steps are rehearsed, one after another, on a model of the platform
+(docs/reference/engine.md, "Plans").
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -141,7 +144,7 @@ def owned_parts(taken: Mapping[ResourceKey, Key], owners: Mapping[ResourceKey, s
 
 def problem_of(parts: Sequence[str]) -> str:
     """The stale parts in one text."""
-    return "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if parts[SHOWN:] else "")
+    return listed(parts, SHOWN, "; ")
 
 
 @dataclass(slots=True)
@@ -198,8 +201,7 @@ class _Rehearsal:
         }
         if differing:
             fields = sorted(path.lstrip("/") for path in differing)
-            more = f" and {len(fields) - _SHOWN_FIELDS} more fields" if fields[_SHOWN_FIELDS:] else ""
-            self._report(resource, step.key, f"changed in {', '.join(fields[:_SHOWN_FIELDS])}{more}")
+            self._report(resource, step.key, f"changed in {listed(fields, _SHOWN_FIELDS, noun='fields')}")
 
     def write(self, resource: ResourceKey, step: Step) -> None:
         if step.new_spec is None:

@@ -1,4 +1,7 @@
-"""The states and transitions of a step (engine.md 4): one table for writers and readers of journals."""
+"""
+The states and transitions of a step (docs/reference/engine.md, "States"): one table for writers and readers of
+journals.
+"""
 
 from enum import StrEnum
 from typing import NamedTuple

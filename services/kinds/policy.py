@@ -1,4 +1,4 @@
-"""Policies of stacks and objects: their fields, values, defaults and checks (lifecycle.md 2)."""
+"""Policies of stacks and objects: their fields, values, defaults and checks (docs/reference/engine.md, "Policies")."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,9 @@ _LONGEST_HISTORY = 1000
 
 _MOST_OVERRIDES = 100
 _MOST_IGNORED = 200
-"""Number of ignored paths in one policy; a rule with several paths counts for each (lifecycle.md 14)."""
+"""
+Number of ignored paths in one policy; a rule with several paths counts for each (docs/reference/engine.md, "Policies").
+"""
 
 _LONGEST_GLOB = 200
 

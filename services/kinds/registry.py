@@ -33,7 +33,10 @@ KINDS: dict[str, Kind] = {
         telegraf,
     )
 }
-"""The kinds by name, in the order in which objects are read (packages.md 9): the first object with a name has it."""
+"""
+The kinds by name, in the order in which objects are read (docs/reference/package-format.md, "Order of kinds"): the
+first object with a name has it.
+"""
 
 FAMILY_NAMES = {kind.family_kind: kind.family for kind in KINDS.values() if kind.family_kind}
 """
@@ -45,7 +48,7 @@ ACCEPTED = FAMILY_NAMES.keys() | KINDS.keys()
 """All kinds of the package format, families included; an association may name any of them."""
 
 _EXPORTED_FIRST = ("label", "bucket", "check", "endpoint", "rule", "task", "variable", "dashboard", "telegraf")
-"""Families in the order of exports (service.md 6.10); others follow."""
+"""Families in the order of exports (docs/export.md); others follow."""
 
 EXPORT_ORDER = {
     name: place

@@ -1,4 +1,4 @@
-"""The invariants of an operation, at every instant and at its end (engine.md 1)."""
+"""The invariants of an operation, at every instant and at its end (docs/reference/engine.md, "Invariants")."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

@@ -16,7 +16,9 @@ Shown = tuple[str, str, list[str], list[tuple[str, str, str]]]
 
 
 class Memory(Enum):
-    """How the outcome of a creation without a response is found on a platform (engine.md 5)."""
+    """
+    How the outcome of a creation without a response is found on a platform (docs/reference/engine.md, "Recovery").
+    """
 
     KEYS = "it stores idempotency keys: the creation is sent again"
     NAMES = "it ignores keys: the creation is looked up by name where names are unique, else searched for"

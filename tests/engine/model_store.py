@@ -11,7 +11,7 @@ from services.engine.step_life import OF_UNDO, StepRecord, StepState, may_follow
 
 
 class Broken(AssertionError):
-    """An invariant of engine.md does not hold."""
+    """An invariant of docs/reference/engine.md does not hold."""
 
 
 def demand(is_so: bool, rule: str, *details: object) -> None:
@@ -104,7 +104,8 @@ class Store:
         """Demand that *effect* may be sent now: it has an intent, and is not irreversible before the seal."""
         intent = StepState.INTENT if direction is Direction.DO else StepState.UNDO_INTENT
         demand(self.step_state(effect.number) is intent, "sent without an intent", effect.shown)
-        # An overwritten secret is lost as well, but later steps can be undone (engine.md 3).
+        # An overwritten secret is lost as well, but later steps can be undone (docs/reference/engine.md, "Steps and
+        # stages").
         is_irreversible = effect.step.undo is Undo.NONE and not effect.is_of_secret
         demand(self.sealed or not is_irreversible, "irreversible before the seal", effect.shown)
 

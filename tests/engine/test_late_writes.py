@@ -1,4 +1,4 @@
-"""Late effects: differences between the end of an operation and the platform (engine.md 5)."""
+"""Late effects: differences between the end of an operation and the platform (docs/reference/engine.md, "Recovery")."""
 
 from collections.abc import Sequence
 

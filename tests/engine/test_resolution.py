@@ -1,4 +1,4 @@
-"""The outcome of a step without a response: the table of engine.md 5."""
+"""The outcome of a step without a response: the table of docs/reference/engine.md, "Recovery"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A stored plan against a platform that changed since (engine.md 7)."""
+"""A stored plan against a platform that changed since (docs/reference/engine.md, "Plans")."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy

@@ -1,4 +1,7 @@
-"""Specs with the same meaning (packages.md 4.2, service.md 2.3.3)."""
+"""
+Specs with the same meaning (docs/reference/package-format.md, "Buckets", docs/reference/package-format.md, "Equal
+sources").
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Policies: the resolved policy of an object, and invalid policies (lifecycle.md 2)."""
+"""Policies: the resolved policy of an object, and invalid policies (docs/reference/engine.md, "Policies")."""
 
 import subprocess
 import sys

@@ -129,6 +129,5 @@ class Create(Effect):
 
 
 def _several(found: Sequence[Resource]) -> str:
-    ids = ", ".join(sorted(each.id for each in found)[:_SHOWN])
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"any of {len(found)} resources may be the created one: {ids}{more}"
+    ids = listed(sorted(each.id for each in found), _SHOWN)
+    return f"any of {len(found)} resources may be the created one: {ids}"

@@ -91,7 +91,7 @@ class Effect(ABC):
 
     @property
     def seals(self) -> bool:
-        """Whether nothing is undone once it may have been sent (engine.md 3)."""
+        """Whether nothing is undone once it may have been sent (docs/reference/engine.md, "Steps and stages")."""
         return self.step.undo is Undo.NONE
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Effect(ABC):
         """Update *ids* after it took effect on the resource *resource_id*."""
 
     def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
-        """Whether its unknown outcome is found by sending it again (engine.md 5)."""
+        """Whether its unknown outcome is found by sending it again (docs/reference/engine.md, "Recovery")."""
         return False
 
     def is_repeatable(self, platform: PlatformTraits) -> bool:
@@ -145,7 +145,7 @@ class Effect(ABC):
         return False
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """The claims that the operation needs before this is sent (engine.md 11.1)."""
+        """The claims that the operation needs before this is sent (docs/reference/engine.md, "Claims")."""
         return [ClaimedResource(self.step.key.kind, self.target(ids))]
 
     def awaits_claims(self, platform: PlatformTraits) -> bool:
@@ -155,7 +155,7 @@ class Effect(ABC):
     @abstractmethod
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """
-        The outcome, from the content of the platform now (engine.md 5).
+        The outcome, from the content of the platform now (docs/reference/engine.md, "Recovery").
 
         Args:
             sending: The mutation that was sent.

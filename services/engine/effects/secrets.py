@@ -19,7 +19,10 @@ class SecretEffect(Effect):
 
     @property
     def seals(self) -> bool:
-        """False: an overwritten secret cannot be restored, but later steps can be undone (engine.md 3)."""
+        """
+        False: an overwritten secret cannot be restored, but later steps can be undone (docs/reference/engine.md, "Steps
+        and stages").
+        """
         return False
 
     def target(self, ids: Ids) -> str:

@@ -55,7 +55,8 @@ def spec_from_text(text: str) -> Spec:
 
 def plain(value: Any) -> Any:
     """
-    Reduce an untyped tree to JSON values, so that YAML and JSON sources of one object are equal (packages.md 1.4).
+    Reduce an untyped tree to JSON values, so that YAML and JSON sources of one object are equal
+    (docs/reference/package-format.md, "Equal sources").
 
     Floats with an integral value become integers, as JSON sources do not distinguish them. Timestamps become their
     RFC 3339 text. Infinities, NaN and anything that is no JSON value become null.

@@ -20,7 +20,7 @@ from services.kinds.format.shapes import (
 )
 
 Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
-"""Finds the faults of one mapping, from it and its values as read, in the order of packages.md."""
+"""Finds the faults of one mapping, from it and its values as read, in the order of docs/reference/package-format.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Field:
 
 class Variants(NamedTuple):
     """
-    Tables that take the place of another, by the value of one field, and ask the same or more.
+    Tables that replace another one by the value of one field, with the same or stricter rules.
 
     Attributes:
         key: The field; its table reads it.
@@ -64,7 +64,7 @@ class Table:
             check: Finds all faults of a mapping; None: each field is checked by itself, in order.
             required: Keys that the schema requires.
             more: Further keywords of the schema, for rules that concern several fields.
-            variants: What one of its fields decides, for who reads it; None: nothing.
+            variants: The tables to read a mapping with, by the value of one of its fields; None: this one.
         """
         self.variants = variants
         self._fields = {field.key: field for field in fields}
@@ -99,7 +99,7 @@ class Table:
 
     @property
     def has_own_check(self) -> bool:
-        """Whether its rules are not those of its fields alone."""
+        """Whether it has a check besides the rules of its fields."""
         return self._check is not None
 
     def read(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class Table:
         return object_schema(properties, self._required, **{"additionalProperties": UNKNOWN_FIELD, **self._more})
 
     def with_fields(self, *fields: Field) -> "Table":
-        """This table with *fields* before its own; without variants, as they lack these fields."""
+        """This table with *fields* before its own, and without variants, which lack these fields."""
         return Table(*fields, *self._fields.values(), check=self._check, required=self._required, more=self._more)
 
     def _suspects(self, values: Mapping[str, Any]) -> list[str]:

@@ -64,7 +64,7 @@ class Fault:
 
     Attributes:
         code: The code of the rule.
-        path: The field within the object, as packages.md 8 writes it.
+        path: The field within the object, as docs/reference/package-format.md, "Violations" writes it.
         reason: One sentence: what is wrong, and what to write instead.
         pointer: The value to mark in the source; it may be missing there.
         first: For a name that is taken: position in the package of the object that has it.
@@ -88,7 +88,7 @@ class Remark:
 
     Attributes:
         code: The code of the warning.
-        path: The field within the object, as packages.md 8 writes it.
+        path: The field within the object, as docs/reference/package-format.md, "Violations" writes it.
         text: One sentence: the effect, and what to write instead.
         pointer: The value to mark in the source.
         unless_written: The remark is dropped when the source has exactly this text there; None: never.
@@ -121,7 +121,7 @@ class Fields(NamedTuple):
         value: The mapping.
         path: Its path.
         pointer: The keys and positions that lead to it in the source.
-        suffix: The end of the path of each of its fields (packages.md, P10).
+        suffix: The end of the path of each of its fields (docs/reference/package-format.md, "Oddities", P10).
     """
 
     value: Mapping[str, Any]
@@ -218,7 +218,8 @@ def number_of(value: Any) -> int | float:
     """The number that a value has, an integral float as integer; 0 for a value that has none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
         return 0
-    # JSON sources cannot distinguish integers beyond this, so neither may YAML sources (packages.md 1.4).
+    # JSON sources cannot distinguish integers beyond this, so neither may YAML sources
+    # (docs/reference/package-format.md, "Equal sources").
     number = float(value)
     return int(number) if number.is_integer() and abs(number) <= LARGEST_EXACT else number
 

@@ -16,7 +16,7 @@ class Scope(NamedTuple):
     """
     The context in which an object is read.
 
-    There is one for each object: a tuple is made several times as fast as a frozen dataclass.
+    A named tuple, as each object has one: it is made several times as fast as a frozen dataclass.
 
     Attributes:
         name: Its resolved ``metadata.name``.
@@ -24,7 +24,7 @@ class Scope(NamedTuple):
         api_version: As written.
         env: Supplied environment values by key; any tree.
         objects: The objects of the package that others may refer to, by family and ``metadata.name``.
-        values: What the table of its kind makes of its fields, when it breaks no rule there; None: nobody has looked.
+        values: Its field values as its table reads them, if known to break no rule of the table; None: not checked.
     """
 
     name: str
@@ -37,15 +37,16 @@ class Scope(NamedTuple):
 
 class Reading(NamedTuple):
     """
-    The result of reading an object.
+    The result of reading an object; a named tuple, as ``Scope`` is.
 
     Attributes:
         spec: Normalised content, its display name under "name". In an object with faults, the readable part.
-        faults: Broken rules in the order of packages.md 4.
+        faults: Broken rules in the order of docs/reference/package-format.md, "Kinds".
         references: References in the spec besides its name.
         written: Source values that the spec has in resolved form, by RFC 6901 pointer into the spec; any tree.
         remarks: Remarks that the table of the kind cannot find.
-        named_by: The reference that names the object instead of ``spec.name``, if any (packages.md 7.6).
+        named_by: The reference that names the object instead of ``spec.name``, if any
+            (docs/reference/package-format.md, "Task options").
     """
 
     spec: dict[str, Any]
@@ -63,7 +64,10 @@ Write = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Returns the spec that a person would write for a normalised one, without its name; ``Read`` reverses it."""
 
 Summarise = Callable[[Mapping[str, Any], int], dict[str, Any]]
-"""Returns the part of a summary entry that only this kind has (packages.md 10.3), from spec and id (0: unknown)."""
+"""
+Returns the part of a summary entry that only this kind has (docs/reference/package-format.md, "Summary entries"), from
+spec and id (0: unknown).
+"""
 
 
 class Referred(NamedTuple):
@@ -144,6 +148,9 @@ class Kind:
 
 def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:
     """Read an object whose rules are all in the table of its kind."""
+    faults = short_name(fields, scope.display_name, min_name_bytes)
+    if scope.values is not None:
+        return Reading({**scope.values, "name": scope.display_name}, faults)
     values = table.read(fields.value)
     return Reading({**values, "name": scope.display_name}, [*faults, *table.faults(fields, values)])
 

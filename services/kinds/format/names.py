@@ -1,4 +1,4 @@
-"""The form of a metadata.name (packages.md 3.2)."""
+"""The form of a metadata.name (docs/reference/package-format.md, "Metadata names")."""
 
 import re
 

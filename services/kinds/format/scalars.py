@@ -1,4 +1,7 @@
-"""The values of plain and tagged YAML scalars (packages.md 1.2): YAML 1.2, with octals and underscores as in Go."""
+"""
+The values of plain and tagged YAML scalars (docs/reference/package-format.md, "YAML"): YAML 1.2, with octals and
+underscores as in Go.
+"""
 
 import base64
 import binascii

@@ -46,7 +46,7 @@ class Shape(Protocol):
 
 
 class Fold(Enum):
-    """How a text is normalised before it is compared and stored (packages.md 2)."""
+    """How a text is normalised before it is compared and stored (docs/reference/package-format.md, "Field values")."""
 
     KEEP = "keep"
     TRIM = "trim"

@@ -1,4 +1,4 @@
-"""The form of a URL (packages.md 4.5), relative references included."""
+"""The form of a URL (docs/reference/package-format.md, "Notification endpoints"), relative references included."""
 
 import re
 

@@ -59,7 +59,7 @@ def _schema_faults(schema: Fields, _values: Mapping[str, Any]) -> list[Fault]:
         faults.append(schema.fault(Code.COLUMN_MISSING, "columns", "a schema needs at least one column of type field"))
     names = sorted((column.text("name") for column in columns), key=lambda name: (_in_one_case(name), name))
     for _, alike in groupby(names, key=_in_one_case):
-        # One fault for each pair of neighbours, so for all but the last (packages.md 4.2).
+        # One fault for each pair of neighbours, so for all but the last (docs/reference/package-format.md, "Buckets").
         faults += [schema.fault(Code.COLUMN_REPEATED, "columns", _repeated(name)) for name in list(alike)[:-1]]
     return faults
 

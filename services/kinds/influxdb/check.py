@@ -1,4 +1,4 @@
-"""The common parts of both kinds of checks (packages.md 4.4, 10.3)."""
+"""The common parts of both kinds of checks (docs/reference/package-format.md, "Checks", "Summary entries")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,7 @@
-"""The common parts of all kinds of notification endpoints (packages.md 4.5, 10.3)."""
+"""
+The common parts of all kinds of notification endpoints (docs/reference/package-format.md, "Notification endpoints",
+"Summary entries").
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +22,10 @@ FAMILY = "endpoint"
 FAMILY_KIND = "NotificationEndpoint"
 
 _CREDENTIALS = ("token", "username", "password", "routingKey")
-"""Every endpoint registers the references of all these fields, whatever its kind uses (packages.md 6.4)."""
+"""
+Every endpoint registers the references of all these fields, whatever its kind uses (docs/reference/package-format.md,
+"Reporting of references").
+"""
 
 FIELDS = (DESCRIPTION, Field("url", Text(required=True, what="a URL"), "Where notifications are sent."), STATUS)
 REQUIRED = ("url",)
@@ -72,7 +78,8 @@ def read(
             *table.field_faults(fields, values, STATUS.key),
             *faults,
         ],
-        # Credentials are not listed among the environment references of the object (packages.md 6.2).
+        # Credentials are not listed among the environment references of the object (docs/reference/package-format.md,
+        # "Where references work").
         tuple(map(Use, references.values())),
         {f"/{key}": reference.written() for key, reference in used.items() if reference.is_one},
     )

@@ -34,7 +34,8 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
     """
-    The values of a ``v2alpha2`` task from the ``option task`` of its script (packages.md 7.6).
+    The values of a ``v2alpha2`` task from the ``option task`` of its script (docs/reference/package-format.md, "Task
+    options").
 
     Attributes:
         name: The name of the task, in place of ``spec.name``; None when the option has none.
@@ -67,7 +68,8 @@ class Script:
             for the name of a ``v2alpha2`` task.
         task: The values that a ``v2alpha2`` task takes from its options.
         faults: Why the query is dropped (T1), one reason; text, parameters and options are then empty.
-        misfits: Faults of values that do not fit their types (packages.md 7.4); the script does not get these values.
+        misfits: Faults of values that do not fit their types (docs/reference/package-format.md, "Parameter values");
+            the script does not get these values.
     """
 
     text: str

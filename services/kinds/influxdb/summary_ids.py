@@ -1,4 +1,4 @@
-"""Ids and times in the summary entries of several kinds (packages.md 10.3)."""
+"""Ids and times in the summary entries of several kinds (docs/reference/package-format.md, "Summary entries")."""
 
 
 def owned_ids(number: int) -> dict[str, int]:

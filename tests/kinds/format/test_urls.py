@@ -1,4 +1,4 @@
-"""The form of a URL (packages.md 4.5, E2)."""
+"""The form of a URL (docs/reference/package-format.md, "Notification endpoints", E2)."""
 
 import pytest
 from hypothesis import given

@@ -296,7 +296,7 @@ def test_a_missing_value_is_no_misfit() -> None:
 
 
 def test_a_default_without_a_type_changes_no_script_and_fits() -> None:
-    """Without a type any value fits (packages.md, P18)."""
+    """Without a type any value fits (docs/reference/package-format.md, "Oddities", P18)."""
     defaults: list[Any] = [5, [1], {}]
     for default in defaults:
         found = task("option params = {a: true}", [{"key": "a", "default": default, "type": "foo"}])

@@ -1,1 +1,4 @@
-"""The charts of dashboards (packages.md 5): their kinds, and how they are read, checked and summarised."""
+"""
+The charts of dashboards (docs/reference/package-format.md, "Dashboards"): their kinds, and how they are read, checked
+and summarised.
+"""

@@ -1,4 +1,7 @@
-"""The fields of charts, one row each (packages.md 5.2); ``kinds`` assigns them to kinds of charts."""
+"""
+The fields of charts, one row each (docs/reference/package-format.md, "Chart fields"); ``kinds`` assigns them to kinds
+of charts.
+"""
 
 from services.kinds.format.field_table import Field, Mappings, Nested
 from services.kinds.format.shapes import Boolean, Fold, Integer, Number, Text, Texts

@@ -1,4 +1,7 @@
-"""The kinds of charts: the fields that each uses, and its rules for them (packages.md 5.2, 5.4)."""
+"""
+The kinds of charts: the fields that each uses, and its rules for them (docs/reference/package-format.md, "Chart
+fields", "Chart rules").
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,7 @@
-"""The properties of a chart on platforms and in summaries (packages.md 5.2, 5.3)."""
+"""
+The properties of a chart on platforms and in summaries (docs/reference/package-format.md, "Chart fields", "Nested chart
+values").
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Reads the charts of a dashboard into their normal form, and finds their faults (packages.md 5)."""
+"""
+Reads the charts of a dashboard into their normal form, and finds their faults (docs/reference/package-format.md,
+"Dashboards").
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +91,10 @@ def _unknown_kind(chart: Fields) -> Fault:
 
 
 def _read_scripts(chart: Fields, scope: Scope, position: int, kept_position: int) -> list[tuple[str, Script]]:
-    """The queries that are not empty, with their scripts, even where the chart shows no queries (packages.md 6.4)."""
+    """
+    The queries that are not empty, with their scripts, even where the chart shows no queries
+    (docs/reference/package-format.md, "Reporting of references").
+    """
     scripts: list[tuple[str, Script]] = []
     for place, query in enumerate(chart.mappings("queries")):
         if source := query.text("query"):
@@ -112,7 +118,10 @@ def _normal(kind: ChartKind, values: Mapping[str, Any], scripts: Sequence[Script
 
 
 def _effective_axes(kind: ChartKind, axes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The axes that take effect, in an order independent of the source (packages.md 5.3)."""
+    """
+    The axes that take effect, in an order independent of the source (docs/reference/package-format.md, "Nested chart
+    values").
+    """
     if kind.flat_axes:
         first = {axis["name"]: axis for axis in reversed(axes)}
         return [first.get(name, empty) for name, empty in kind.flat_axes.items()]

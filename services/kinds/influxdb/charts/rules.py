@@ -1,4 +1,6 @@
-"""The faults of a chart with a known kind: CH2 to CH10 of packages.md 5.4, in that order."""
+"""
+The faults of a chart with a known kind: CH2 to CH10 of docs/reference/package-format.md, "Chart rules", in that order.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -19,6 +21,7 @@ def chart_faults(
         chart: The chart.
         kind: Its kind.
         values: The values of the fields of its kind, as read.
+        fields_are_right: Whether each field by itself certainly breaks no rule.
     """
     if fields_are_right:
         return [*_domain_faults(chart), *_color_faults(chart, kind, values), *_axis_faults(chart, kind, values)]
@@ -42,7 +45,8 @@ def _domain_faults(chart: Fields) -> Iterator[Fault]:
 
 def _unreadable(chart: Fields, axis: int, domain: Any) -> Iterator[Fault]:
     for place, text in Domain().unreadable(domain):
-        # Two axes with the same entry have one fault, as path and reason are equal (packages.md 8.2).
+        # Two axes with the same entry have one fault, as path and reason are equal (docs/reference/package-format.md,
+        # "Violations").
         reason = f"the domain of an axis must hold numbers only; found {text[:60]!r}"
         pointer = (*chart.pointer, "axes", axis, "domain", place)
         yield Fault(Code.NUMBER_INVALID, f"{chart.path}.axes", reason, pointer)

@@ -1,4 +1,7 @@
-"""Values as Flux expressions (packages.md 7.4): each value is one literal, ``now()``, or has none."""
+"""
+Values as Flux expressions (docs/reference/package-format.md, "Parameter values"): each value is one literal, ``now()``,
+or has none.
+"""
 
 import math
 import re

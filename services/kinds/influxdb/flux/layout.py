@@ -1,4 +1,7 @@
-"""Writes values into the option records of a Flux script (packages.md 7.4); the rest stays unchanged."""
+"""
+Writes values into the option records of a Flux script (docs/reference/package-format.md, "Parameter values"); the rest
+stays unchanged.
+"""
 
 from collections.abc import Mapping, Sequence
 

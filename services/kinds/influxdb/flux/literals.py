@@ -1,4 +1,4 @@
-"""The values of literal expressions in option records (packages.md 7.3)."""
+"""The values of literal expressions in option records (docs/reference/package-format.md, "Parameter types")."""
 
 import math
 import re
@@ -110,7 +110,7 @@ def _literal(token: Token) -> Literal:
 
 
 def _negative(literal: Literal) -> Literal:
-    """The negative of a literal: a value without a type (packages.md, P16)."""
+    """The negative of a literal: a value without a type (docs/reference/package-format.md, "Oddities", P16)."""
     if literal.nanoseconds is not None:
         return Literal("", go_duration(-literal.nanoseconds), -literal.nanoseconds)
     if isinstance(literal.value, (int, float)):

@@ -1,4 +1,7 @@
-"""The settings of an option record: values of the script, changed by the package (packages.md 7.3 and 7.5)."""
+"""
+The settings of an option record: values of the script, changed by the package (docs/reference/package-format.md,
+"Parameter types" and "Lists of task options").
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -64,8 +67,8 @@ class Setting:
             supplied: The supplied value, any tree; None when there is none.
 
         Returns:
-            None when the script stays unchanged: there is no value, it has no type (packages.md, P18), or the value
-            does not fit its type.
+            None when the script stays unchanged: there is no value, it has no type (docs/reference/package-format.md,
+            "Oddities", P18), or the value does not fit its type.
         """
         return self._default_expression() if supplied is None else self._expression(supplied)
 
@@ -88,7 +91,9 @@ class Setting:
         return self.type_entry.fault(Code.PARAMETER_MISMATCH, "type", reason)
 
     def _keeps_script(self) -> bool:
-        """Whether no default changes the script, since it has no type (packages.md, P18)."""
+        """
+        Whether no default changes the script, since it has no type (docs/reference/package-format.md, "Oddities", P18).
+        """
         return self.in_script and not self.value_type
 
     def _expression(self, value: Any) -> str | None:

@@ -133,7 +133,10 @@ def test_the_parameters_of_a_query_that_is_not_shown_count() -> None:
 
 
 def test_a_query_of_nothing_but_space_is_shown_empty() -> None:
-    """It is not empty in the source (packages.md 5.3), but would be empty when read again from the normal form."""
+    """
+    It is not empty in the source (docs/reference/package-format.md, "Nested chart values"), but would be empty when
+    read again from the normal form.
+    """
     found = read(chart("xy", queries=[{"query": " \n"}]))
     assert found.kept[0]["queries"] == [{"query": ""}]
     assert found.written == {"/charts/0/queries": [{"query": " \n"}]}

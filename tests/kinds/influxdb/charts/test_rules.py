@@ -1,4 +1,4 @@
-"""The faults of charts: CH1 to CH10 of packages.md 5.4."""
+"""The faults of charts: CH1 to CH10 of docs/reference/package-format.md, "Chart rules"."""
 
 from typing import Any
 
