@@ -99,7 +99,7 @@ async def test_decisions_for_a_cancelled_operation_are_executed_before_it_rolls_
     await pkger("operations", "cancel", name, env=env)
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, "--step", "1=skip", env=env)
-    assert "not sent: somebody gave it up" in recovered.out
+    assert "not sent: given up by a decision" in recovered.out
     assert recovered.err.endswith("rolled back: all changes are undone\n")
     assert [(resource.kind, resource.display_name) for resource in await faulty.services.resources()] == [
         ("Bucket", "bucket")
