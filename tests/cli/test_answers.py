@@ -168,8 +168,8 @@ async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[s
     result = await pkger(*apply(tmp_path, RED), env=env)
     assert result.code == 4
     assert f"operation operations/{await newest(env)} of applier " in result.err
-    assert "unless it renews it" in result.err
-    assert "if the applier died, another one resumes it after that" in result.err
+    assert "and may renew it" in result.err
+    assert "if the applier died, another one resumes the operation" in result.err
     gate.opened.set()
     assert (await ended(process)).code == 0
 
