@@ -20,7 +20,7 @@ NAMES = (
     "after_send",
     "after_record",
     "after_seal",
-    "after_turn_back",
+    "after_rollback",
     "after_undo_intent",
     "after_undo_send",
     "after_undo_record",

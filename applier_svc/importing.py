@@ -36,17 +36,17 @@ async def import_resource(
     found = await _resource(driver, record.target, request, await platform_traits(driver))
     key = Key(found.kind, request.name or generated_name(found))
     entry = InventoryEntry(key, found.id, Origin.ADOPTED, policy=resolved(record.policy, key).text)
-    told = object_pb2.InventoryEntry(**entry_fields(entry))
+    recorded = object_pb2.InventoryEntry(**entry_fields(entry))
     answer = await store.call(
         JournalServiceStub(store.channel).RecordImport,
         journal_pb2.RecordImportRequest(
             stack_id=record.id,
-            entry=told,
+            entry=recorded,
             baseline=baseline_to_pb(Baseline(key, found.spec.text, found.references)),
             request=journal_pb2.RequestKey(id=request.request_id, digest=content_digest(request)),
         ),
     )
-    return applier_pb2.ImportResourceResponse(entry=told, generation=answer.generation)
+    return applier_pb2.ImportResourceResponse(entry=recorded, generation=answer.generation)
 
 
 async def _resource(

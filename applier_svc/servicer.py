@@ -174,7 +174,7 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.RecoverOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
         decisions = [decision_from_pb(each) for each in request.decisions]
-        feed = await self._operations.carry_on(request.operation, decisions, is_asked_for=True)
+        feed = await self._operations.resume(request.operation, decisions, by_request=True)
         await _name(feed.operation, context)
         async for message in feed.follow():
             if isinstance(message, operation_pb2.OperationEvent):

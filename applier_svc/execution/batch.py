@@ -11,7 +11,7 @@ from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import IdsByName
 from applier_svc.execution.retrying import repeated
-from applier_svc.execution.sender import asked_wait
+from applier_svc.execution.sender import retry_delay
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
 from services.engine.claims import Refusal
@@ -23,7 +23,7 @@ from services.rpc.call import loop_time
 
 log = logging.getLogger("pkger.applier")
 
-_NOT_HAPPENED = "the platform gave no answer, and it did not happen"
+_NO_EFFECT = "the platform gave no answer, and it did not happen"
 
 
 class Batch:
@@ -35,7 +35,7 @@ class Batch:
         order: Order,
         effects: Sequence[AnyEffect],
         before: IdsByName | Failed,
-        look_again: Callable[[Sequence[AnyEffect]], Awaitable[IdsByName | Failed]],
+        relist: Callable[[Sequence[AnyEffect]], Awaitable[IdsByName | Failed]],
     ) -> None:
         """
         Take up *effects*.
@@ -45,7 +45,7 @@ class Batch:
             order: How they are sent.
             effects: What is sent.
             before: What is there of the kinds whose creations may have to be searched for, or why nobody knows.
-            look_again: Tells the same of the kinds of some effects, by now.
+            relist: Tells the same of the kinds of some effects, by now.
         """
         self._exchange = exchange
         self._journal = exchange.journal
@@ -53,7 +53,7 @@ class Batch:
         self._order = order
         self._effects = {effect.number: effect for effect in effects}
         self._before = before
-        self._look_again = look_again
+        self._relist = relist
         self._claims = RefusedClaims(exchange, order.direction, self._effects)
         self._waiting = list(effects)
         self._intended: set[int] = set()
@@ -80,7 +80,7 @@ class Batch:
         await repeated(retrying, self._attempt)
         if self._outcomes:
             self._waiting = await self._conclude()
-        await self._give_up(self._waiting)
+        await self._fail(self._waiting)
 
     async def _attempt(self) -> float | None:
         """
@@ -93,19 +93,19 @@ class Batch:
         if self._order.is_stopped():
             self._skip()
         await self._send([each for each in self._waiting if self._can_be_sent(each)])
-        busy = [each for each in self._waiting if self._is_worth_waiting_for(each)]
+        throttled = [each for each in self._waiting if self._is_worth_waiting_for(each)]
         again = [each for each in self._waiting if self._is_worth_waiting_for(each) or self._is_worth_repeating(each)]
         if again:
             self._waiting = again
-            self._attempts += not busy
+            self._attempts += not throttled
             if any(awaits_claim(self._outcomes.get(each.number)) for each in again):
-                await self._note_ended()
-            return max((asked_wait(self._outcomes[each.number]) or 0.0 for each in busy), default=0.0)
+                await self._record_ended()
+            return max((retry_delay(self._outcomes[each.number]) or 0.0 for each in throttled), default=0.0)
         failed, traits = await self._conclude(), self._exchange.traits
         self._waiting = [effect for effect in failed if not effect.is_repeatable(traits)]
         self._attempts += 1
         # Those that can be repeated were, as often as there was time.
-        await self._give_up([effect for effect in failed if effect.is_repeatable(traits)])
+        await self._fail([effect for effect in failed if effect.is_repeatable(traits)])
         return 0.0 if self._waiting else None
 
     def _skip(self) -> None:
@@ -153,12 +153,12 @@ class Batch:
         for step, answer in answers.items():
             never_answered = Unknown("it was sent before, and not answered") if step in sent_before else None
             earlier = self._outcomes.get(step, never_answered)
-            self._outcomes[step] = _with_earlier(earlier, self._questioned(step, answer))
+            self._outcomes[step] = _with_earlier(earlier, self._reconsidered(step, answer))
         reach(f"after_{self._order.place}send")
 
     async def _intend(self, effects: Sequence[AnyEffect]) -> None:
         """Note that *effects* are about to be sent, but for those that need what another stack has."""
-        await self._look_after_waiting(effects)
+        await self._relist_after_waiting(effects)
         refused: dict[int, Refusal] = {}
         while effects:
             steps = [effect.number for effect in effects]
@@ -178,18 +178,18 @@ class Batch:
         new = [effect for effect in effects if isinstance(effect, PutSecret) and not effect.overwrites]
         if not new or self._order.direction is Direction.UNDO:
             return
-        held = await self._exchange.inquiry.secret_keys()
+        held = await self._exchange.lookup.secret_keys()
         for effect in new:
             if isinstance(held, Failed) or effect.step.key.name in held:
                 known = Failed("somebody else has written it since the plan was made", RejectionReason.CHANGED)
                 self._outcomes[effect.number] = held if isinstance(held, Failed) else known
                 self._intended.discard(effect.number)
 
-    async def _look_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
+    async def _relist_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
         """Look again at what is there: whoever had a name, and let go of it, has made something of that name."""
         waited = [each for each in effects if self._claims.met(each)]
         if any(each.is_searched_for(self._exchange.traits) for each in waited):
-            self._before = await self._look_again(effects)
+            self._before = await self._relist(effects)
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
         """Of a creation that may have to be searched for: what has its kind and display name before it is sent."""
@@ -210,11 +210,11 @@ class Batch:
         except Exception as error:
             trace = exchange.secrets.masked(traceback.format_exc())
             log.error("batch cut off", extra={"operation": exchange.operation, "trace": trace})  # noqa: TRY400
-            exchange.sender.note_unanswered()
+            exchange.sender.mark_unanswered()
             problem = exchange.secrets.masked(repr(error))
             return {effect.number: Unknown(f"a defect of the applier: {problem}") for effect in effects}
 
-    def _questioned(self, step: int, answer: Outcome) -> Outcome:
+    def _reconsidered(self, step: int, answer: Outcome) -> Outcome:
         """*answer*, unless it gives the lie to what was concluded of an earlier sending: then that is open again."""
         effect = self._effects[step]
         is_taken = effect.makes and isinstance(answer, Failed) and answer.reason is RejectionReason.NAME_TAKEN
@@ -227,18 +227,18 @@ class Batch:
         """Note what is known, and look what became of the rest; the effects that certainly did not happen."""
         outcomes, self._outcomes = self._outcomes, {}
         if self._order.direction is Direction.UNDO:
-            lacking = [self._effects[step] for step, outcome in outcomes.items() if _lacks_something(outcome)]
-            outcomes |= await self._exchange.inquiry.undone_by_others(lacking)
+            lacking = [self._effects[step] for step, outcome in outcomes.items() if _is_not_found(outcome)]
+            outcomes |= await self._exchange.lookup.already_undone(lacking)
         await self._journal.record(outcomes, self._order.direction)
         reach(f"after_{self._order.place}record")
-        doubtful = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
-        failed = await self._exchange.inquiry.look_up(doubtful, self._order.direction, self._taken)
+        unknown = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
+        failed = await self._exchange.lookup.look_up(unknown, self._order.direction, self._taken)
         numbers = {effect.number for effect in failed}
         self._retracted |= numbers
         self._intended -= numbers
         return failed
 
-    async def _note_ended(self) -> None:
+    async def _record_ended(self) -> None:
         """Note what is certain of those that wait for nothing: whoever has what others wait for may wait for them."""
         waiting = {effect.number for effect in self._waiting}
         ended = {
@@ -250,10 +250,10 @@ class Batch:
         if ended:
             await self._journal.record(ended, self._order.direction)
 
-    async def _give_up(self, effects: Sequence[AnyEffect]) -> None:
+    async def _fail(self, effects: Sequence[AnyEffect]) -> None:
         """Note *effects* as failed: they did not happen, however often they were sent."""
         if effects:
-            outcomes: Outcomes = {effect.number: Failed(_NOT_HAPPENED) for effect in effects}
+            outcomes: Outcomes = {effect.number: Failed(_NO_EFFECT) for effect in effects}
             await self._journal.record(outcomes, self._order.direction)
 
     def _may_have_happened(self, effect: AnyEffect) -> bool:
@@ -268,7 +268,7 @@ class Batch:
         """Whether the platform asks for patience with *effect*, and it may be sent again."""
         outcome = self._outcomes.get(effect.number)
         may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._exchange.traits)
-        return may_repeat and asked_wait(outcome) is not None
+        return may_repeat and retry_delay(outcome) is not None
 
     def _wait(self, state: RetryCallState) -> float:
         asked: float = state.outcome.result() if state.outcome else 0.0
@@ -276,13 +276,13 @@ class Batch:
 
     def _is_over(self, state: RetryCallState) -> bool:
         """Whether there is no time for another attempt: each sort of waiting has its own."""
-        timeouts, is_stubborn = self._exchange.timeouts, self._order.is_stubborn
+        timeouts, until_resolved = self._exchange.timeouts, self._order.until_resolved
         if any(awaits_claim(self._outcomes.get(effect.number)) for effect in self._waiting):
             return False
         if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
-            return not self._exchange.affords(state.upcoming_sleep, is_stubborn)
-        if is_stubborn:
-            return loop_time() - self._started >= timeouts.stubborn
+            return not self._exchange.affords(state.upcoming_sleep, until_resolved)
+        if until_resolved:
+            return loop_time() - self._started >= timeouts.resolution
         return self._attempts >= timeouts.attempts
 
 
@@ -304,6 +304,6 @@ def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
             return answer
 
 
-def _lacks_something(outcome: Outcome) -> bool:
+def _is_not_found(outcome: Outcome) -> bool:
     """Whether something that is needed is not there."""
     return isinstance(outcome, Failed) and outcome.reason is RejectionReason.NOT_FOUND

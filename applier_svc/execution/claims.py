@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from applier_svc.execution.exchange import Exchange
-from applier_svc.execution.sender import asked_wait
+from applier_svc.execution.sender import retry_delay
 from services.engine.claims import Refusal
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
@@ -52,4 +52,4 @@ class RefusedClaims:
 def awaits_claim(outcome: Outcome | None) -> bool:
     """Whether an effect with *outcome* waits for what another stack has, and not for the platform."""
     is_refused = isinstance(outcome, Failed) and outcome.reason is RejectionReason.RESOURCE_OWNED
-    return is_refused and asked_wait(outcome) is not None
+    return is_refused and retry_delay(outcome) is not None

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from applier_svc.execution.inquiry import Inquiry
-from applier_svc.execution.noting import Journal
+from applier_svc.execution.journal_protocol import Journal
+from applier_svc.execution.outcome_lookup import OutcomeLookup
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.sender import Sender
 from applier_svc.execution.throttle import Budget
@@ -21,7 +21,7 @@ class Exchange:
         operation: Its name.
         traits: What the platform can do.
         sender: Sends.
-        inquiry: Finds out what became of what got no answer.
+        lookup: Finds out what became of what got no answer.
         journal: Where all of it is noted.
         secrets: What the operation was given.
         timeouts: How long it waits for what.
@@ -30,20 +30,20 @@ class Exchange:
     operation: str
     traits: PlatformTraits
     sender: Sender
-    inquiry: Inquiry
+    lookup: OutcomeLookup
     journal: Journal
     secrets: Secrets
     timeouts: Timeouts
     _budgets: dict[bool, Budget] = field(default_factory=dict)
 
-    def affords(self, seconds: float, is_stubborn: bool) -> bool:
+    def affords(self, seconds: float, until_resolved: bool) -> bool:
         """
         Whether the operation may wait another *seconds* because the platform asks for patience.
 
-        What is waited on the way forward leaves an undo, which *is_stubborn*, all the time it may take.
+        What is waited on the way forward leaves an undo, which *until_resolved*, all the time it may take.
         """
-        whole = Budget(self.timeouts.stubborn if is_stubborn else self.timeouts.busy)
-        left = self._budgets.get(is_stubborn, whole).after_wait(loop_time(), seconds)
+        whole = Budget(self.timeouts.resolution if until_resolved else self.timeouts.throttled)
+        left = self._budgets.get(until_resolved, whole).after_wait(loop_time(), seconds)
         if left:
-            self._budgets[is_stubborn] = left
+            self._budgets[until_resolved] = left
         return left is not None

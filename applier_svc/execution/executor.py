@@ -41,14 +41,13 @@ class Executor:
         Raises:
             PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
         """
-        before = await self._there_before(effects, order)
-        look_again = partial(self._there_before, order=order)
+        before = await self._list_before(effects, order)
+        relist = partial(self._list_before, order=order)
         traits = self._exchange.traits
         slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
         for turn in rounds(effects):
             cut = [
-                Batch(self._exchange, order, batch, before, look_again)
-                for batch in batches(turn, traits.max_batch_size)
+                Batch(self._exchange, order, batch, before, relist) for batch in batches(turn, traits.max_batch_size)
             ]
             # A defect in one batch must not leave others running behind the operation's back.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
@@ -66,7 +65,7 @@ class Executor:
             except PkgerError as error:
                 self.halted = self.halted or error
 
-    async def _there_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
+    async def _list_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
         """What is there before *effects* are sent, of the kinds whose creations may have to be searched for."""
         kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._exchange.traits)}
         if not kinds:
@@ -85,7 +84,7 @@ class Executor:
         retrying = AsyncRetrying(
             retry=retry_if_result(lambda found: isinstance(found, Failed)),
             wait=timeouts.between_attempts,
-            stop=stop_after(timeouts.stubborn) if order.is_stubborn else stop_after_attempt(timeouts.attempts),
+            stop=stop_after(timeouts.resolution) if order.until_resolved else stop_after_attempt(timeouts.attempts),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},
         )
         return await repeated(retrying, attempt)

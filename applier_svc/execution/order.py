@@ -21,12 +21,12 @@ class Order:
     Attributes:
         direction: Whether they are steps of the plan or inverses of such.
         is_stopped: Asked before anything is sent for the first time; when true, it is skipped.
-        is_stubborn: Whether to ask a driver that does not answer for as long as the timeouts allow.
+        until_resolved: Whether to ask a driver that does not answer for as long as the timeouts allow.
     """
 
     direction: Direction
     is_stopped: Callable[[], bool] = never
-    is_stubborn: bool = False
+    until_resolved: bool = False
 
     @property
     def place(self) -> str:

@@ -46,7 +46,7 @@ class Prober:
         self._timeouts = timeouts
         self._masked = masked
 
-    async def find_out(
+    async def probe(
         self, effects: Sequence[AnyEffect], sent: Sent, known: Collection[ResourceKey]
     ) -> dict[int, Finding]:
         """
@@ -68,7 +68,7 @@ class Prober:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UNREADABLE),
             wait=self._timeouts.between_attempts,
-            stop=stop_after(self._timeouts.stubborn),
+            stop=stop_after(self._timeouts.resolution),
             reraise=True,
         )
         try:
@@ -91,7 +91,7 @@ class Prober:
 
     async def ids_by_name(self, kinds: Collection[str], known: Collection[ResourceKey]) -> IdsByName:
         """
-        Ids of all resources of *kinds*, by kind and display name as compared; *known* as of ``find_out``.
+        Ids of all resources of *kinds*, by kind and display name as compared; *known* as of ``probe``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
@@ -107,7 +107,7 @@ class Prober:
         """
         All resources of *kinds*, and *known* ones of others with a costly listing; and those of them that a stack owns.
 
-        *known* as of ``find_out``.
+        *known* as of ``probe``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.

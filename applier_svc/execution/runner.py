@@ -34,7 +34,7 @@ class Runner:
         """
         # An operation is blocked in the direction in which it went.
         decided = decided_records(decisions, blocked, self._progress)
-        records = await self._exchange.inquiry.with_what_is_there(decided)
+        records = await self._exchange.lookup.with_live_specs(decided)
         await self._journal.decide(records, blocked[0].direction)
 
     async def run(self, cause: str = "") -> End:
@@ -53,15 +53,15 @@ class Runner:
             move = next_move(self._progress, self._exchange.traits, self._is_cancelled(), lost)
             if isinstance(move, Finish | Block):
                 # What may still arrive would come after the end.
-                await self._exchange.inquiry.settle()
+                await self._exchange.lookup.settle()
                 return move
             await self._make(move)
 
     async def _make(self, move: Move) -> None:
         match move:
             case LookUp(undone, done):
-                await self._exchange.inquiry.look_up(undone, Direction.UNDO)
-                await self._exchange.inquiry.look_up(done, Direction.DO)
+                await self._exchange.lookup.look_up(undone, Direction.UNDO)
+                await self._exchange.lookup.look_up(done, Direction.DO)
             case RunStage(index, name, effects):
                 await self._journal.start_stage(index, name, len(effects))
                 await self._executor.send(effects, Order(Direction.DO, self._is_stopped))
@@ -69,20 +69,20 @@ class Runner:
                 await self._journal.seal()
             case AskAgain(cause, stages, lost):
                 self._progress.cause, self._progress.has_asked = cause, True
-                await self._ask_again(stages, lost)
+                await self._resend(stages, lost)
             case RollBack(cause, step_count):
                 # What got no answer may still arrive, also where it was sent again and done: on what the undo restores.
-                await self._exchange.inquiry.settle(is_stubborn=True)
-                await self._journal.turn_back(cause, step_count)
+                await self._exchange.lookup.settle(until_resolved=True)
+                await self._journal.roll_back(cause, step_count)
             case Undo(effects):
-                await self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))
+                await self._executor.send(effects, Order(Direction.UNDO, until_resolved=True))
 
-    async def _ask_again(self, stages: Sequence[Sequence[AnyEffect]], lost: Sequence[AnyEffect]) -> None:
+    async def _resend(self, stages: Sequence[Sequence[AnyEffect]], lost: Sequence[AnyEffect]) -> None:
         if lost:
             outcomes: dict[int, Outcome] = {effect.number: Unknown(LOST) for effect in lost}
             await self._journal.record(outcomes, Direction.DO)
         for effects in stages:
-            await self._executor.send(effects, Order(Direction.DO, is_stubborn=True))
+            await self._executor.send(effects, Order(Direction.DO, until_resolved=True))
 
     def _is_stopped(self) -> bool:
         return self._is_cancelled() and not self._progress.sealed

@@ -15,7 +15,7 @@ MOST_CHARACTERS = 65_536
 
 LOST = "its value was only known to an applier that is gone"
 
-_UNHEARD = "the words of the platform are left out, as they might repeat a secret"
+_WITHHELD = "the words of the platform are left out, as they might repeat a secret"
 
 
 class Secrets:
@@ -25,19 +25,19 @@ class Secrets:
     Never written anywhere: printing one shows keys only.
     """
 
-    def __init__(self, values: Mapping[str, str] | None = None, are_gone: bool = False) -> None:
+    def __init__(self, values: Mapping[str, str] | None = None, are_lost: bool = False) -> None:
         """
         Keep *values* by key.
 
         Args:
             values: None: there are none.
-            are_gone: Whether there were some that only another applier knew.
+            are_lost: Whether there were some that only another applier knew.
 
         Raises:
             RequestInvalid: A value is empty, as that of a variable that is not set, or too long.
         """
         self._values = dict(values or {})
-        self._are_gone = are_gone
+        self._are_gone = are_lost
         for key, value in sorted(self._values.items()):
             if not 0 < len(value) <= MOST_CHARACTERS:
                 problem = "it is empty" if not value else f"it has {len(value):,}"
@@ -85,14 +85,14 @@ class Secrets:
         about a batch that writes them (docs/reference/engine.md, "Secrets").
         """
         if self._are_gone or writes_secrets:
-            return _UNHEARD
+            return _WITHHELD
         return self._masking.masked(text)
 
     def masked_outcome(self, outcome: Outcome, writes_secrets: bool = False) -> Outcome:
         """*outcome* without the values in what a driver said; the rest is as for ``masked``."""
         match outcome:
             case Failed(_, reason) if reason and writes_secrets:
-                return replace(outcome, message=f"{reason.value.replace('_', ' ').lower()}; {_UNHEARD}")
+                return replace(outcome, message=f"{reason.value.replace('_', ' ').lower()}; {_WITHHELD}")
             case Failed(message) | Unknown(message) | Skipped(message):
                 return replace(outcome, message=self.masked(message, writes_secrets))
             case Done() | GivenUp():

@@ -128,13 +128,13 @@ class Sender:
         """
         async with self._throttle.slot() as slot:
             outcomes = await self._mutate(effects, sendings, key)
-            slot.was_refused = any(asked_wait(outcome) is not None for outcome in outcomes)
+            slot.was_refused = any(retry_delay(outcome) is not None for outcome in outcomes)
             slot.was_taken = not any(isinstance(outcome, Unknown) for outcome in outcomes)
         if not slot.was_taken:
-            self.note_unanswered()
+            self.mark_unanswered()
         return {effect.number: outcome for effect, outcome in zip(effects, outcomes, strict=True)}
 
-    def note_unanswered(self) -> None:
+    def mark_unanswered(self) -> None:
         """Note that something may have been sent, and got no answer."""
         self.unanswered, self.unanswered_token = loop_time(), self._right.token
 
@@ -174,6 +174,6 @@ class Sender:
         ]
 
 
-def asked_wait(outcome: Outcome | None) -> float | None:
+def retry_delay(outcome: Outcome | None) -> float | None:
     """For how many seconds the platform asks to wait; None when it does not ask."""
     return outcome.retry_after if isinstance(outcome, Failed | Unknown) else None

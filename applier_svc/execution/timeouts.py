@@ -44,8 +44,8 @@ class Timeouts:
     settle: float = 10.0
     lease: float = 30.0
     margin: float = 2.0
-    stubborn: float = 600.0
-    busy: float = 300.0
+    resolution: float = 600.0
+    throttled: float = 300.0
     recovery: float = 5.0
     watch: float = 0.5
     jitter: Callable[[], float] = MachineIds().fraction

@@ -9,7 +9,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
-from applier_svc.execution.inquiry import Inquiry
+from applier_svc.execution.outcome_lookup import OutcomeLookup
 from applier_svc.execution.prober import UNREADABLE, Prober
 from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.runner import End, Runner
@@ -35,7 +35,7 @@ _RESTORED = (
     "nothing was sent, recover the operation to go on"
 )
 
-_AGREED = "the store was restored from a backup, and nothing was sent"
+_APPROVED = "the store was restored from a backup, and nothing was sent"
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Why a store that answers does not take a record."""
@@ -90,20 +90,20 @@ async def complete(
     target = journal.progress.plan.target
     prober = Prober(place.driver, place.store, place.traits, target, place.timeouts, secrets.masked)
     sender = Sender(place.driver, place.traits, target.org, lease, place.timeouts, secrets)
-    inquiry = Inquiry(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
-    exchange = Exchange(lease.operation, place.traits, sender, inquiry, journal, secrets, place.timeouts)
+    lookup = OutcomeLookup(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
+    exchange = Exchange(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _end_before_sending(work, place, sender, runner)
     if decisions and not end:
         await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
     end = end or await runner.run()
     try:
-        await _finish(work, place, end, prober, inquiry)
+        await _finish(work, place, end, prober, lookup)
     except _REFUSALS as error:
         if end.state is not OperationState.SUCCEEDED:
             raise
         end = await runner.run(cause=f"the outcome could not be recorded: {error}")
-        await _finish(work, place, end, prober, inquiry)
+        await _finish(work, place, end, prober, lookup)
 
 
 async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: Runner) -> End | None:
@@ -117,36 +117,36 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
         LeaseLost: Somebody else is at work on it.
     """
     lease, progress = work.lease, work.journal.progress
-    is_agreed = work.operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED
+    is_approved = work.operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED
     if place.traits.fences and progress.plan.steps:
         try:
-            seen = await _shown(sender, place.timeouts, is_stubborn=work.taken_over is not None)
+            seen = await _show_token(sender, place.timeouts, until_resolved=work.taken_over is not None)
         except ServiceUnavailable as error:
-            return await _unanswered(work, runner, str(error))
+            return await _end_unanswered(work, runner, str(error))
         except TokenStale as error:
             # Somebody else has taken it over, and the store knows; or the store knows of no such token.
             await lease.confirm()
             newest = error.metadata.get("newest", "")
             seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
-        if seen.token > (lease.token if is_agreed else lease.last_token):
+        if seen.token > (lease.token if is_approved else lease.last_token):
             return Block(_RESTORED.format(seen.token, seen.operation or "an operation"), seen_token=seen.token)
-    if is_agreed and not progress.was_sent:
-        return await runner.run(cause=_AGREED)
+    if is_approved and not progress.was_sent:
+        return await runner.run(cause=_APPROVED)
     return None
 
 
-async def _shown(sender: Sender, timeouts: Timeouts, is_stubborn: bool) -> driver_pb2.Fence:
+async def _show_token(sender: Sender, timeouts: Timeouts, until_resolved: bool) -> driver_pb2.Fence:
     """What ``Sender.show_token`` returns, which is repeated until the platform answers, or for long enough."""
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(ServiceUnavailable),
         wait=timeouts.between_attempts,
-        stop=stop_after(timeouts.stubborn) if is_stubborn else stop_after_attempt(timeouts.attempts),
+        stop=stop_after(timeouts.resolution) if until_resolved else stop_after_attempt(timeouts.attempts),
         reraise=True,
     )
     return await repeated(retrying, sender.show_token)
 
 
-async def _unanswered(work: Work, runner: Runner, problem: str) -> End:
+async def _end_unanswered(work: Work, runner: Runner, problem: str) -> End:
     """How an operation ends whose platform does not answer: nobody knows what became of what was sent before."""
     progress = work.journal.progress
     if work.taken_over is None:
@@ -158,11 +158,11 @@ async def _unanswered(work: Work, runner: Runner, problem: str) -> End:
     return Block(problem)
 
 
-async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: Inquiry) -> None:
+async def _finish(work: Work, place: Place, end: End, prober: Prober, lookup: OutcomeLookup) -> None:
     """Record and publish how an operation ended, and before that what took effect late."""
     conclusion = await _concluded(work, end)
     changes = conclusion.changes
-    if isinstance(end, Finish) and inquiry.may_be_late:
+    if isinstance(end, Finish) and lookup.may_be_late:
         await _publish_late_writes(work, place, changes.entries, prober)
     blocked = blocked_steps(conclusion.progress) if isinstance(end, Block) else ()
     seen_token = end.seen_token if isinstance(end, Block) else 0

@@ -86,14 +86,14 @@ class Journal:
             Which of the steps need what another stack has; if there are any, nothing is noted.
         """
         records = [self.progress.intent(step, direction, before_ids.get(step, ())) for step in steps]
-        unsaid = [record for record in records if record.step in before_ids]
+        unpublished = [record for record in records if record.step in before_ids]
         effects = [self._effect(step, direction) for step in steps]
         claims = [
             Claim(effect.number, effect.step.key, what, effect.claim_mode)
             for effect in effects
             for what in effect.claims(self.progress.ids, self._traits)
         ]
-        return await self._fold(records, unsaid, steps_sent_to_pb(steps, direction), claims=claims)
+        return await self._fold(records, unpublished, steps_sent_to_pb(steps, direction), claims=claims)
 
     async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
         """Publish which steps wait, and for whom."""
@@ -115,16 +115,16 @@ class Journal:
         is wrong, and nobody knows what became of that creation.
         """
         if refusals := await self._record(outcomes, direction):
-            strange = {
+            unknown = {
                 each.claim.step: Unknown(f"the platform says that it made what another one has: {each}", True)
                 for each in refusals
             }
-            await self._record({**outcomes, **strange}, direction)
+            await self._record({**outcomes, **unknown}, direction)
 
     async def _record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> list[Refusal]:
         records = [self.progress.ended(step, outcome, direction) for step, outcome in sorted(outcomes.items())]
         # What the platform made of a write is in no event.
-        unsaid = [record for record in records if record.observed]
+        unpublished = [record for record in records if record.observed]
         released = [
             Claim(step, effect.step.key, what)
             for step, outcome in outcomes.items()
@@ -134,7 +134,12 @@ class Journal:
             for what in effect.claims(self.progress.ids, self._traits)
         ]
         return await self._fold(
-            records, unsaid, outcomes_to_pb(outcomes, direction), outcomes, self._made(records, direction), released
+            records,
+            unpublished,
+            outcomes_to_pb(outcomes, direction),
+            outcomes,
+            self._made(records, direction),
+            released,
         )
 
     async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
@@ -169,13 +174,13 @@ class Journal:
         self.progress.sealed = True
         reach("after_seal")
 
-    async def turn_back(self, cause: str, step_count: int) -> None:
+    async def roll_back(self, cause: str, step_count: int) -> None:
         """From now on what was done is taken back: *step_count* steps."""
         started = operation_pb2.RollbackStarted(cause=cause, step_count=step_count)
         await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), [started])
         self.progress.turned_back = cause
         self.progress.is_undoing = True
-        reach("after_turn_back")
+        reach("after_rollback")
 
     async def finish(
         self,
@@ -213,7 +218,7 @@ class Journal:
     async def _fold(
         self,
         records: Sequence[StepRecord],
-        unsaid: Iterable[StepRecord],
+        unpublished: Iterable[StepRecord],
         events: Sequence[Event] = (),
         outcomes: Mapping[int, Outcome] | None = None,
         claims: Sequence[Claim] = (),
@@ -227,7 +232,9 @@ class Journal:
         """
         self.progress.check(records)
         request = journal_pb2.AdvanceOperationRequest(
-            steps=map(step_record_fields, unsaid), claims=map(claim_to_pb, claims), released=map(claim_to_pb, released)
+            steps=map(step_record_fields, unpublished),
+            claims=map(claim_to_pb, claims),
+            released=map(claim_to_pb, released),
         )
         refusals = await self._write(request, events, records)
         if not refusals:

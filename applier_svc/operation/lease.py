@@ -222,8 +222,8 @@ class Lease:
         )
         if state == operation_pb2.OPERATION_STATE_BLOCKED:
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
-            told = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
-            request.blocked_steps.extend(next(told, []))
+            shown = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
+            request.blocked_steps.extend(next(shown, []))
         if seen_token:
             request.blocked_reason = operation_pb2.BLOCKED_REASON_STORE_RESTORED
             request.seen_token = seen_token
@@ -259,7 +259,7 @@ class Lease:
 
         return (await self._repeated(attempt)).resources
 
-    async def let_go(self) -> None:
+    async def expire_soon(self) -> None:
         """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
         ttl = Duration(seconds=SHORTEST_LEASE)
         request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=ttl)

@@ -130,14 +130,14 @@ class Operation:
             await self._feed.publish(Begun(self.name))
             prepared = await self._prepared(asked, begun, lease)
             if prepared is None:
-                await _give_up(lease, "the package breaks rules")
+                await _end_unstarted(lease, "the package breaks rules")
                 return
             place = prepared.place
             journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits)
             try:
                 await journal.start(prepared.header, prepared.new_plan)
             except _UNUSABLE as error:
-                await _give_up(lease, error)
+                await _end_unstarted(lease, error)
                 raise
             operation = operation_pb2.Operation()
             operation.CopyFrom(begun.operation)
@@ -146,7 +146,7 @@ class Operation:
             try:
                 await complete(Work(operation, lease, journal, asked.secrets), place, self._is_cancelled)
             except BaseException:
-                await _let_go(lease)
+                await _release(lease)
                 raise
         finally:
             await lease.drop()
@@ -167,12 +167,12 @@ class Operation:
         try:
             reach("after_claim")
             if not claimed.HasField("plan"):
-                await _give_up(lease, "its applier was gone before it sent anything")
+                await _end_unstarted(lease, "its applier was gone before it sent anything")
                 return
             plan = work_from_pb(claimed.plan, journal_pb2.PlanBody.FromString(claimed.body))
             turned_back = (claimed.operation.cause or "it had turned back") if claimed.rollback else ""
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, turned_back)
-            secrets = Secrets(are_gone=writes_secrets(progress))
+            secrets = Secrets(are_lost=writes_secrets(progress))
             taken_over = loop_time()
             place = await self._place_again(plan)
             journal = Journal(lease, self._feed, progress, place.traits)
@@ -180,7 +180,7 @@ class Operation:
             await complete(work, place, self._is_cancelled, decisions)
         except Exception as error:
             if isinstance(error, PkgerError | grpc.aio.AioRpcError):
-                await _let_go(lease)
+                await _release(lease)
                 raise
             log.exception("operation not resumed", extra={"operation": self.name})
             steps = steps_of_defect(progress) if progress else ()
@@ -190,7 +190,7 @@ class Operation:
             else:
                 raise Internal(request_id.get()) from error
         except BaseException:
-            await _let_go(lease)
+            await _release(lease)
             raise
         finally:
             await lease.drop()
@@ -204,9 +204,9 @@ class Operation:
             with until(self._plan_until):
                 if isinstance(asked, NewRequest):
                     return await self._planned(asked, lease)
-                return await self._agreed(asked, begun, lease)
+                return await self._stored(asked, begun, lease)
         except BaseException as error:
-            await _give_up(lease, error, asked.plan if isinstance(asked, PlanRequest) else "")
+            await _end_unstarted(lease, error, asked.plan if isinstance(asked, PlanRequest) else "")
             raise
 
     async def _planned(self, asked: NewRequest, lease: Lease) -> _Prepared | None:
@@ -234,7 +234,7 @@ class Operation:
         new_plan = journal_pb2.NewPlan(header=header, body=made.body.SerializeToString(), content=made.content)
         return _Prepared(header, new_plan, plan, place)
 
-    async def _agreed(self, asked: PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease) -> _Prepared:
+    async def _stored(self, asked: PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease) -> _Prepared:
         """
         The stored plan, if it still fits.
 
@@ -287,13 +287,13 @@ class Operation:
         return self._cancelled
 
 
-async def _let_go(lease: Lease) -> None:
+async def _release(lease: Lease) -> None:
     """Whatever cut an operation off: the sooner somebody can resume it, the better."""
     await lease.drop()
-    await lease.let_go()
+    await lease.expire_soon()
 
 
-async def _give_up(lease: Lease, why: BaseException | str, plan: str = "") -> None:
+async def _end_unstarted(lease: Lease, why: BaseException | str, plan: str = "") -> None:
     """
     End an operation that did not start; a store that does not answer learns of it when the lease runs out.
 

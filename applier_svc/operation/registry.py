@@ -101,14 +101,14 @@ class Registry:
         self._run(operation, feed, self._begin(operation, asked))
         return feed
 
-    async def carry_on(self, name: str, decisions: Sequence[StepDecision] = (), is_asked_for: bool = False) -> Feed:
+    async def resume(self, name: str, decisions: Sequence[StepDecision] = (), by_request: bool = False) -> Feed:
         """
         Take over an unfinished operation and return the feed of what happens from now on.
 
         Args:
             name: Its name.
             decisions: What somebody decided for the steps that block it; the others are tried again.
-            is_asked_for: Whether somebody asked for just that, which is the consent to go on with a restored store.
+            by_request: Whether somebody asked for just that, which is the consent to go on with a restored store.
 
         Raises:
             RequestInvalid: A decision does not fit; nothing has happened.
@@ -125,18 +125,18 @@ class Registry:
             await refuse_unfit(decisions, operation, self._peers.platforms, self._store)
         lease, claimed = await claim(self._store, name, self._holder, self._peers.timeouts)
         try:
-            if not is_asked_for:
+            if not by_request:
                 _refuse_without_consent(claimed.operation)
             # Somebody else may have carried it on meanwhile, and been blocked by something else.
             check_decisions(decisions, [blocked_step_from_pb(each) for each in claimed.operation.blocked_steps])
         except BaseException:
             await lease.drop()
-            await lease.let_go()
+            await lease.expire_soon()
             raise
         log.info("operation carried on", extra={"operation": name})
         feed = Feed(name, self._clock, claimed.last_seq)
-        carried_on = Operation(name, self._holder, self._peers, feed)
-        self._run(carried_on, feed, carried_on.resume(lease, claimed, decisions))
+        resumed = Operation(name, self._holder, self._peers, feed)
+        self._run(resumed, feed, resumed.resume(lease, claimed, decisions))
         return feed
 
     async def recover(self, store: Peer) -> None:
@@ -156,7 +156,7 @@ class Registry:
             if name in self._running or self._draining:
                 continue
             try:
-                await self.carry_on(name)
+                await self.resume(name)
             except ServiceUnavailable:
                 raise
             except (PkgerError, grpc.aio.AioRpcError) as error:
@@ -228,7 +228,7 @@ class Registry:
                 continue
             if answer.state in _OVER:
                 return
-            await self._something_happens(name)
+            await self._await_event(name)
 
     async def drain(self, seconds: float) -> None:
         """Let running operations end and start no more; those that take longer than *seconds* turn back."""
@@ -251,11 +251,11 @@ class Registry:
         except OperationUnfinished as error:
             name = error.metadata["operation"]
             _refuse_without_consent(await self.get(name))
-            left_behind = await self.carry_on(name)
+            left_behind = await self.resume(name)
             await left_behind.ends()
             await operation.begin(asked)
 
-    async def _something_happens(self, name: str) -> None:
+    async def _await_event(self, name: str) -> None:
         """Wait for the next event of an operation that runs here; for a moment, when it runs elsewhere."""
         if name in self._running:
             await self._running[name][1].grows()
@@ -266,10 +266,10 @@ class Registry:
         # The request id stays for the log; the caller's deadline is the caller's alone.
         context = contextvars.copy_context()
         context.run(deadline.set, math.inf)
-        task = asyncio.get_running_loop().create_task(self._to_its_end(operation, feed, work), context=context)
+        task = asyncio.get_running_loop().create_task(self._run_to_end(operation, feed, work), context=context)
         self._running[operation.name] = (operation, feed, task)
 
-    async def _to_its_end(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
+    async def _run_to_end(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
         try:
             await _end(operation.name, feed, work)
         finally:

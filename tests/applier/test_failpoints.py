@@ -27,7 +27,7 @@ async def test_an_operation_calls_the_hook_at_each_place(faulty: World, reached:
     forward = ["after_intent", "after_send", "after_record"]
     back = ["after_undo_intent", "after_undo_send", "after_undo_record"]
     assert reached == [
-        *("after_begin", "after_start", *forward, *forward, "after_turn_back", *back, *back),
+        *("after_begin", "after_start", *forward, *forward, "after_rollback", *back, *back),
         *("before_finish", "after_finish"),
     ]
 

@@ -99,7 +99,7 @@ def test_nothing_is_masked_when_nothing_is_given() -> None:
 
 
 def test_nothing_that_a_driver_says_is_repeated_once_the_values_are_gone() -> None:
-    gone = Secrets(are_gone=True)
+    gone = Secrets(are_lost=True)
     error: PkgerError = TokenStale(CANARY, 1, 2)
     gone.mask_error(error)
     told = [gone.masked(CANARY), str(gone.masked_outcome(Failed(CANARY))), f"{error} {error.metadata}"]

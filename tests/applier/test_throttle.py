@@ -134,7 +134,7 @@ async def test_a_platform_that_never_has_time_is_a_failure_like_any_other(faulty
 
 async def test_fewer_batches_are_in_flight_on_a_platform_that_takes_one_at_a_time(tmp_path: Path) -> None:
     labels = text(*(an_object("Label", f"l{number}", f"l{number}") for number in range(12)))
-    async with world(tmp_path, replace(QUICK, busy=60.0)) as faulty:
+    async with world(tmp_path, replace(QUICK, throttled=60.0)) as faulty:
         case = faulty.case()
         case.driver.batch_size = 1
         gates = [case.driver.gate(call) for call in range(4)]

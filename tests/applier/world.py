@@ -32,7 +32,14 @@ BLOCKED = operation_pb2.OPERATION_STATE_BLOCKED
 OVER = (SUCCEEDED, ROLLED_BACK, BLOCKED, operation_pb2.OPERATION_STATE_FAILED)
 
 QUICK = Timeouts(
-    attempts=3, first_wait=0.002, longest_wait=0.01, settle=0.01, stubborn=0.1, busy=0.1, recovery=0.05, watch=0.01
+    attempts=3,
+    first_wait=0.002,
+    longest_wait=0.01,
+    settle=0.01,
+    resolution=0.1,
+    throttled=0.1,
+    recovery=0.05,
+    watch=0.01,
 )
 """For a platform that is at most a script away."""
 

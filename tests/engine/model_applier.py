@@ -85,14 +85,14 @@ class Applier:
                     unknown = {effect.number: Unknown("its value is lost") for effect in lost}
                     yield from self._executor.record(unknown, Direction.DO)
                     for effects in stages:
-                        yield from self._executor.send(effects, Order(Direction.DO, is_stubborn=True))
+                        yield from self._executor.send(effects, Order(Direction.DO, until_resolved=True))
                 case RollBack(cause):
                     self._store.turn_back(cause)
                     self.progress.turned_back = cause
                     self.progress.is_undoing = True
                     yield "turned back"
                 case Undo(effects):
-                    yield from self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))
+                    yield from self._executor.send(effects, Order(Direction.UNDO, until_resolved=True))
 
     def _lost(self) -> str:
         """Why the operation cannot be carried on: who knew a value that is still to be written is gone."""

@@ -37,12 +37,12 @@ class Order:
 
     Attributes:
         direction: Whether they are steps of the plan or inverses of such.
-        is_stubborn: Whether the operation cannot go on without an answer.
+        until_resolved: Whether the operation cannot go on without an answer.
         is_stoppable: Whether a request to turn back keeps what was not sent yet from being sent.
     """
 
     direction: Direction
-    is_stubborn: bool = False
+    until_resolved: bool = False
     is_stoppable: bool = False
 
 
@@ -134,7 +134,7 @@ class _Batch:
 
     def run(self) -> Points:
         """Send it, and what is left of it again, a few times; then note what did not happen."""
-        attempts, waits = STUBBORN_ATTEMPTS if self._order.is_stubborn else ATTEMPTS, PATIENCE
+        attempts, waits = STUBBORN_ATTEMPTS if self._order.until_resolved else ATTEMPTS, PATIENCE
         while attempts and waits:
             if self._order.is_stoppable and self._executor.store.cancel_requested and not self._progress.sealed:
                 self._skip()

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from tenacity import AsyncRetrying, retry_if_exception_type
 
-from applier_svc.execution.noting import Journal
+from applier_svc.execution.journal_protocol import Journal
 from applier_svc.execution.prober import UNREADABLE, Prober
 from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.sender import Sender
@@ -21,7 +21,7 @@ from services.rpc.call import loop_time
 _TAKEN = "it was sent and not answered; the platform says that its name is taken, and lists nothing of that name"
 
 
-class Inquiry:
+class OutcomeLookup:
     """What one operation asks its platform about what it sent."""
 
     def __init__(
@@ -70,10 +70,10 @@ class Inquiry:
         asked = [effect for effect in effects if not effect.is_remembered(self._traits)]
         if not asked:
             return []
-        await self.settle(is_stubborn=True)
+        await self.settle(until_resolved=True)
         ids = self._progress.ids
         sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in asked}
-        findings = await self._prober.find_out(asked, sent, ids.known())
+        findings = await self._prober.probe(asked, sent, ids.known())
         outcomes = {
             step: Unknown(_TAKEN) if isinstance(found, NotHappened) else found
             for step, found in findings.items()
@@ -86,7 +86,7 @@ class Inquiry:
             await self._journal.record(outcomes, direction)
         return failed
 
-    async def with_what_is_there(self, records: Sequence[StepRecord]) -> list[StepRecord]:
+    async def with_live_specs(self, records: Sequence[StepRecord]) -> list[StepRecord]:
         """
         *records* of steps that somebody decided, with what the platform holds of what is taken as it is.
 
@@ -105,7 +105,7 @@ class Inquiry:
         held = {step: found.spec.text for step, resource in taken.items() if (found := live.get(resource))}
         return [record._replace(observed=held.get(record.step, record.observed)) for record in records]
 
-    async def undone_by_others(self, inverses: Sequence[AnyEffect]) -> Outcomes:
+    async def already_undone(self, inverses: Sequence[AnyEffect]) -> Outcomes:
         """
         Those of *inverses* that have nothing left to take back, each as done, by step number.
 
@@ -131,7 +131,7 @@ class Inquiry:
             return {}
         return {step: Done(needs[0][1]) for step, needs in needed.items() if not there.keys() >= {*needs}}
 
-    async def settle(self, is_stubborn: bool = False) -> None:
+    async def settle(self, until_resolved: bool = False) -> None:
         """
         Make sure that what was sent before and got no answer can no longer take effect (docs/reference/engine.md,
         "Driver answers").
@@ -141,7 +141,7 @@ class Inquiry:
         ``Timeouts.settle``.
 
         Args:
-            is_stubborn: Whether a platform that does not answer is shown the token again for ``Timeouts.stubborn``, as
+            until_resolved: Whether a platform that does not answer is shown the token for ``Timeouts.resolution``, as
                 something is to be looked up or undone; else for ``Timeouts.settle``. Both count from the last write.
 
         Raises:
@@ -152,7 +152,7 @@ class Inquiry:
         if not times:
             return
         last = max(times)
-        until = last + (self._timeouts.stubborn if is_stubborn else self._timeouts.settle)
+        until = last + (self._timeouts.resolution if until_resolved else self._timeouts.settle)
         if self._traits.fences and await self._is_fenced(until):
             return
         await asyncio.sleep(last + self._timeouts.settle - loop_time())

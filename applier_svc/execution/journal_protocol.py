@@ -48,5 +48,5 @@ class Journal(Protocol):
     async def seal(self) -> None:
         """Pass the point of no return."""
 
-    async def turn_back(self, cause: str, step_count: int) -> None:
+    async def roll_back(self, cause: str, step_count: int) -> None:
         """From now on what was done is taken back."""
