@@ -1,4 +1,4 @@
-"""All that the batches of one operation share on their way to the platform."""
+"""Everything that the batches of one operation share."""
 
 from dataclasses import dataclass, field
 
@@ -15,16 +15,16 @@ from services.rpc.call import loop_time
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """
-    The way of one operation to its platform, and back.
+    The connection of one operation to its platform and its journal.
 
     Attributes:
-        operation: Its name.
-        traits: What the platform can do.
-        sender: Sends.
-        lookup: Finds out what became of what got no answer.
-        journal: Where all of it is noted.
-        secrets: What the operation was given.
-        timeouts: How long it waits for what.
+        operation: Name of the operation.
+        traits: The traits of the platform.
+        sender: Sends batches.
+        lookup: Looks up unknown outcomes.
+        journal: The journal of the operation.
+        secrets: The secrets of the operation.
+        timeouts: The timeouts.
     """
 
     operation: str
@@ -38,9 +38,9 @@ class Exchange:
 
     def affords(self, seconds: float, until_resolved: bool) -> bool:
         """
-        Whether the operation may wait another *seconds* because the platform asks for patience.
+        Whether the operation may wait another *seconds* because the platform throttles it.
 
-        What is waited on the way forward leaves an undo, which *until_resolved*, all the time it may take.
+        Effects that are sent *until_resolved*, such as undos, have a budget of their own.
         """
         whole = Budget(self.timeouts.resolution if until_resolved else self.timeouts.throttled)
         left = self._budgets.get(until_resolved, whole).after_wait(loop_time(), seconds)

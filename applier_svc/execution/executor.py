@@ -22,8 +22,8 @@ class Executor:
     Sends the effects of one operation to one platform.
 
     Attributes:
-        halted: Why nothing is sent any more: the lease is lost, the driver knows of a newer token, or the journal
-            cannot be written. None: it is sent.
+        halted: Why nothing more is sent: the lease is lost, the driver knows a newer token, or the journal cannot be
+            written. None: batches are sent.
     """
 
     def __init__(self, exchange: Exchange, prober: Prober) -> None:
@@ -33,13 +33,13 @@ class Executor:
 
     async def send(self, effects: Sequence[AnyEffect], order: Order) -> None:
         """
-        Send *effects*, which may run at the same time, in batches; the journal knows their outcomes.
+        Send *effects*, which may run at the same time, in batches; their outcomes are in the journal afterwards.
 
-        What gets no answer is sent again where that has its effect once. Of all else, and of what never gets one, the
-        platform shows what became of it; what did not happen is sent again, as often as the timeouts allow.
+        An effect without a response is sent again if it is repeatable. Otherwise, or if it never gets a response, its
+        outcome is looked up on the platform. An effect that was not applied is sent again while the timeouts allow it.
 
         Raises:
-            PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
+            PkgerError: Nothing more may be sent, see ``halted``; the journal has the open steps.
         """
         before = await self._list_before(effects, order)
         relist = partial(self._list_before, order=order)
@@ -49,7 +49,7 @@ class Executor:
             cut = [
                 Batch(self._exchange, order, batch, before, relist) for batch in batches(turn, traits.max_batch_size)
             ]
-            # A defect in one batch must not leave others running behind the operation's back.
+            # A defect in one batch must not leave the others running without the operation.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result
@@ -66,7 +66,7 @@ class Executor:
                 self.halted = self.halted or error
 
     async def _list_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
-        """What is there before *effects* are sent, of the kinds whose creations may have to be searched for."""
+        """List the resources of the kinds whose creations may have to be searched for, before *effects* are sent."""
         kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._exchange.traits)}
         if not kinds:
             return {}
@@ -78,7 +78,7 @@ class Executor:
                 return await self._prober.ids_by_name(kinds, known)
             except UNREADABLE as error:
                 problem = self._exchange.secrets.masked(str(error))
-                return Failed(f"it was not sent, as what is there before it cannot be listed: {problem}")
+                return Failed(f"it was not sent: the existing resources of its kind cannot be listed: {problem}")
 
         timeouts = self._exchange.timeouts
         retrying = AsyncRetrying(

@@ -1,4 +1,4 @@
-"""Runs a plan, or takes it back, move by move as the scheduler says; from wherever its journal is."""
+"""Runs a plan or rolls it back from the state of its journal, one move of the scheduler after another."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,32 +27,33 @@ class Runner:
 
     async def decide(self, decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep]) -> None:
         """
-        Take what somebody decided for blocked steps as known, before anything else is done.
+        Record the decisions for blocked steps, before any other move.
 
         Raises:
             PkgerError: As ``run``; the decisions count if they were stored.
         """
-        # An operation is blocked in the direction in which it went.
+        # All steps that block an operation have the same direction.
         decided = decided_records(decisions, blocked, self._progress)
         records = await self._exchange.lookup.with_live_specs(decided)
         await self._journal.decide(records, blocked[0].direction)
 
     async def run(self, cause: str = "") -> End:
         """
-        Do all steps, or undo those that were done; a step that fails is an event and no error.
+        Run all steps, or undo the done ones; a failed step is an event and raises nothing.
 
         Args:
-            cause: Why all is to be taken back, for a reason that lies in no step; empty: there is none yet.
+            cause: Why the operation has to roll back although no step failed; empty: it does not have to.
 
         Raises:
-            PkgerError: Nothing more may be sent or noted; whoever gets the lease next carries on from the journal.
+            PkgerError: Nothing more may be sent, or the journal cannot be written. The next holder of the lease resumes
+                from the journal.
         """
         self._progress.cause = cause
         while True:
             lost = self._exchange.secrets.lost(self._progress)
             move = next_move(self._progress, self._exchange.traits, self._is_cancelled(), lost)
             if isinstance(move, Finish | Block):
-                # What may still arrive would come after the end.
+                # No request may take effect after the end.
                 await self._exchange.lookup.settle()
                 return move
             await self._make(move)
@@ -71,7 +72,7 @@ class Runner:
                 self._progress.cause, self._progress.has_asked = cause, True
                 await self._resend(stages, lost)
             case RollBack(cause, step_count):
-                # What got no answer may still arrive, also where it was sent again and done: on what the undo restores.
+                # A request without a response may arrive late, even if its retry is done: it would overwrite the undo.
                 await self._exchange.lookup.settle(until_resolved=True)
                 await self._journal.roll_back(cause, step_count)
             case Undo(effects):

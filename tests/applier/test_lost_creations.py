@@ -72,7 +72,7 @@ async def test_a_name_that_is_taken_and_never_listed_needs_a_look(faulty: World)
     events = await case.apply(BUCKET)
     assert end(events).state == BLOCKED
     [step] = (await case.operation(events[0].operation)).blocked_steps
-    assert "says that its name is taken, and lists nothing of that name" in step.message
+    assert "reports its name as taken, but lists no resource of that name" in step.message
     case.driver.heal()
     assert (await case.recover(events[0].operation))[-1].finished.state == SUCCEEDED
     assert await has_one(case)

@@ -283,8 +283,8 @@ async def test_a_secret_that_cannot_be_written_takes_everything_back(
     check(before, events, await case.look(), before.content)
     finished = end(events)
     assert finished.state == ROLLED_BACK
-    why = "content refused; the words" if fault is ItemFault.REJECT else "the words"
-    assert f"Secret '{key}': {why} of the platform are left out" in finished.cause
+    why = "content refused; the message" if fault is ItemFault.REJECT else "the message"
+    assert f"Secret '{key}': {why} of the platform is withheld" in finished.cause
     if key == "new":
         doubtful = "" if fault is ItemFault.REJECT else "; secrets that may have been written: 'new'"
         stays = f" (secrets that stay overwritten: 'ours'{doubtful})"
@@ -425,7 +425,7 @@ async def test_what_nobody_could_look_for_is_told_without_a_value(faulty: World)
     case.driver.hide(looks_of_plan + 1)
     case.driver.echoes = True
     events = await case.apply(LABEL, secrets={"k": CANARY})
-    assert "nobody could look" in outcome_texts(events)
+    assert "could not be looked up" in outcome_texts(events)
     assert CANARY not in outcome_texts(events)
 
 
