@@ -177,7 +177,7 @@ async def test_a_creation_that_is_answered_with_a_resource_of_another_stack_is_u
     events = await theirs.apply(text(an_object("Dashboard", "mine", "mine")))
 
     [unknown, *_] = [each for event in events for each in event.steps_ended.outcomes]
-    assert f"made what another one has: resource {board} belongs to stack 's'" in unknown.unknown.message
+    assert f"reports a new resource, but resource {board} belongs to stack 's'" in unknown.unknown.message
     if not is_lasting:
         assert end(events).state == ROLLED_BACK
         assert await case.look() == before

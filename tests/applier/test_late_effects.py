@@ -61,7 +61,7 @@ async def test_that_nobody_could_look_is_told(faulty: World) -> None:
     case.driver.hide(look=1)
     events = await case.apply(text(an_object("Label", "red", "crimson")))
     assert end(events).state == SUCCEEDED
-    assert "nobody could look" in events[-2].late_effects.problem
+    assert "could not be looked up" in events[-2].late_effects.problem
 
 
 @pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NAMES])
