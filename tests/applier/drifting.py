@@ -37,7 +37,7 @@ class Drift:
     reports: Sequence[planner_pb2.DriftReport]
 
     @property
-    def told(self) -> dict[Key, Any]:
+    def differences(self) -> dict[Key, Any]:
         """What is not in sync: its status and the fields that are different, by key, worst first."""
         return {
             _key(each): (_word(drift_pb2.DriftStatus, each.status), *map(_field, each.fields))
@@ -48,7 +48,7 @@ class Drift:
     @property
     def statuses(self) -> dict[Key, str]:
         """The status of what is not in sync, by key, worst first."""
-        return {key: told[0] for key, told in self.told.items() if told[0] != "in_sync"}
+        return {key: differences[0] for key, differences in self.differences.items() if differences[0] != "in_sync"}
 
     def of(self, kind: str, name: str) -> planner_pb2.DriftReport:
         """The report on one resource."""
@@ -79,7 +79,7 @@ async def drift_of(services: Cluster, stack: str, org: str = "", *keys: Key) -> 
     return Drift(first.summary, reports)
 
 
-async def last_look(case: Case) -> drift_pb2.DriftLook | None:
+async def last_detection(case: Case) -> drift_pb2.DriftLook | None:
     """The last look that the stack service has of the stack."""
     peer = case.services.peers["stack"]
     request = stack_pb2.GetStackRequest(

@@ -61,7 +61,7 @@ def ended(events: Events) -> operation_pb2.Finished:
     return events[-1].finished
 
 
-async def test_what_somebody_else_changed_is_not_overwritten_but_told(faulty: World) -> None:
+async def test_a_change_by_another_writer_is_reported_and_not_overwritten(faulty: World) -> None:
     case, name = await in_conflict(faulty)
     before = await case.look()
     assert descriptions(before.content) == ["theirs"]
@@ -77,7 +77,7 @@ async def test_what_somebody_else_changed_is_not_overwritten_but_told(faulty: Wo
 
 
 @pytest.mark.parametrize(("way", "left"), [("force", "new"), ("keep", "theirs"), ("skip", "theirs")])
-async def test_a_conflict_ends_as_it_was_decided(faulty: World, way: str, left: str) -> None:
+async def test_a_conflict_ends_as_decided(faulty: World, way: str, left: str) -> None:
     case, name = await in_conflict(faulty)
     assert ended(await case.recover(name, _0=way)).state == SUCCEEDED
     now = await case.look()
@@ -90,7 +90,7 @@ async def test_a_conflict_ends_as_it_was_decided(faulty: World, way: str, left: 
     assert descriptions((await case.look()).content) == ["new"]
 
 
-async def test_what_is_forced_in_a_cancelled_operation_is_not_sent_before_it_is_rolled_back(faulty: World) -> None:
+async def test_a_forced_step_of_a_cancelled_operation_is_not_sent_before_the_rollback(faulty: World) -> None:
     case = await faulty.case_with(task("old"))
     before = await case.look()
     # The label, and the task, which somebody changes meanwhile.
@@ -112,7 +112,7 @@ async def test_what_is_forced_in_a_cancelled_operation_is_not_sent_before_it_is_
     assert (now.ids, descriptions(now.content)) == (before.ids, ["theirs"])
 
 
-async def test_a_decision_outlasts_the_applier_that_it_was_told(faulty: World) -> None:
+async def test_a_decision_outlasts_the_applier_that_received_it(faulty: World) -> None:
     case, name = await in_conflict(faulty)
     case.driver.fail(calls={0: CallFault.CUT_OFF})
     with pytest.raises(TokenStale):
@@ -169,7 +169,7 @@ async def test_a_creation_that_is_found_again_is_recorded(faulty: World, way: st
     assert end(await case.apply(task("old"))).no_change
 
 
-async def test_a_creation_that_is_given_up_is_nobodys(faulty: World) -> None:
+async def test_the_resource_of_a_creation_that_is_given_up_has_no_owner(faulty: World) -> None:
     case, name = await unfindable(faulty)
     finished = ended(await case.recover(name, _0="skip"))
     assert finished.state == SUCCEEDED
@@ -178,7 +178,7 @@ async def test_a_creation_that_is_given_up_is_nobodys(faulty: World) -> None:
     assert (len(now.ids), now.recorded) == (1, {})
 
 
-async def test_what_cannot_be_adopted_is_refused_and_nothing_happens(faulty: World) -> None:
+async def test_a_resource_that_cannot_be_adopted_is_refused_and_nothing_changes(faulty: World) -> None:
     case, name = await unfindable(faulty)
     other = Case(faulty.services, faulty.driver, case.org, "other")
     assert end(await other.apply(task("other", "theirs"))).state == SUCCEEDED

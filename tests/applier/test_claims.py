@@ -38,7 +38,7 @@ def reasons(events: list[operation_pb2.OperationEvent]) -> list[int]:
 
 
 @pytest.mark.parametrize("ending", ["goes on", "is cancelled", "fails"])
-async def test_what_an_unfinished_operation_made_no_other_gets(faulty: World, ending: str) -> None:
+async def test_no_other_operation_gets_what_an_unfinished_one_made(faulty: World, ending: str) -> None:
     """Case 1: A has made the label, and is about to make the bucket."""
     case = faulty.case()
     theirs = another(case)
@@ -59,7 +59,7 @@ async def test_what_an_unfinished_operation_made_no_other_gets(faulty: World, en
     assert len((await theirs.look()).ids) == (2 if ending == "goes on" else 1)
 
 
-async def test_a_name_that_is_being_taken_no_other_takes(faulty: World) -> None:
+async def test_no_other_operation_takes_a_claimed_name(faulty: World) -> None:
     """Case 1: A is about to make the label, so that its id is not known yet."""
     case = faulty.case()
     events, mine, opened = await in_the_middle_of(case, 0, SHARED)
@@ -74,7 +74,7 @@ async def test_a_name_that_is_being_taken_no_other_takes(faulty: World) -> None:
     assert (await another(case).look()).record is None
 
 
-async def test_what_is_refused_keeps_nothing_else_from_being_undone(faulty: World) -> None:
+async def test_a_refused_step_keeps_no_other_from_being_undone(faulty: World) -> None:
     """The steps beside a refused one run, and are taken back."""
     case = faulty.case()
     _, mine, opened = await in_the_middle_of(case, 0, text(LABEL))
@@ -89,7 +89,7 @@ async def test_what_is_refused_keeps_nothing_else_from_being_undone(faulty: Worl
     assert [json.loads(spec)["name"] for _, spec, *_ in (await case.look()).content] == ["sensors"]
 
 
-async def test_what_a_blocked_operation_made_no_other_gets(faulty: World) -> None:
+async def test_no_other_operation_gets_what_a_blocked_one_made(faulty: World) -> None:
     case = faulty.case()
     theirs = another(case)
     # The label, the bucket, which the platform refuses, and the deletion of the label.
@@ -201,7 +201,7 @@ async def impatient(tmp_path: Path) -> AsyncIterator[World]:
         yield running
 
 
-async def test_whoever_waits_longer_than_a_lease_fails(impatient: World) -> None:
+async def test_a_step_that_waits_longer_than_a_lease_fails(impatient: World) -> None:
     case = impatient.case()
     assert end(await case.apply(text(LABEL))).state == SUCCEEDED
     # A secret that stays claimed, as its operation is blocked.

@@ -89,7 +89,7 @@ async def test_three_attempts_to_resume_that_a_defect_ends_block_an_operation(
     assert set(now.recorded.values()) == now.ids
 
 
-async def test_the_text_of_a_defect_tells_no_secret(faulty: World, defect: Defect) -> None:
+async def test_the_text_of_a_defect_has_no_secret(faulty: World, defect: Defect) -> None:
     defect.text = "the platform said hunter2"
     case, name = await left_behind(faulty, defect, "after_send", secrets={"key": "hunter2"})
     assert (await case.settled()).blocked_reason == DEFECT

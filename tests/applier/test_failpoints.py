@@ -19,7 +19,7 @@ def reached() -> Iterator[list[str]]:
     failpoints.install(failpoints.deadly(""))
 
 
-async def test_an_operation_calls_the_hook_at_each_place(faulty: World, reached: list[str]) -> None:
+async def test_an_operation_calls_the_hook_at_each_failpoint(faulty: World, reached: list[str]) -> None:
     """The third of four steps is refused, so the first two are undone."""
     case = faulty.case()
     case.driver.fail({2: ItemFault.REJECT})

@@ -170,7 +170,7 @@ async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
         await finishes_the_job(case, after, wanted)
 
 
-async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more_until_somebody_carries_on(
+async def test_nothing_is_sent_to_a_driver_that_knows_a_newer_token_until_the_operation_is_resumed(
     faulty: World, change: str
 ) -> None:
     before, after = CHANGES[change]
@@ -185,7 +185,9 @@ async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more_until_some
         await finishes_the_job(case, after, wanted)
 
 
-async def test_what_a_cut_off_applier_sent_is_found_by_the_one_that_carries_on(faulty: World, memory: Memory) -> None:
+async def test_the_writes_of_an_interrupted_applier_are_found_by_the_one_that_resumes(
+    faulty: World, memory: Memory
+) -> None:
     before, after = CHANGES["mixed"]
     faulty.driver.memory = memory
     wanted, _, calls = await wanted_after(faulty, before, after)
@@ -200,7 +202,7 @@ async def test_what_a_cut_off_applier_sent_is_found_by_the_one_that_carries_on(f
         assert set(now.recorded.values()) == now.ids
 
 
-async def test_a_refused_uninstall_puts_everything_back(faulty: World) -> None:
+async def test_a_rejected_uninstall_is_undone(faulty: World) -> None:
     case = await faulty.case_with(FRESH)
     steps = len((await case.uninstall()).plan.steps)
     for number in range(steps):
@@ -215,7 +217,7 @@ async def test_a_refused_uninstall_puts_everything_back(faulty: World) -> None:
         assert (gone.content, gone.record) == ([], None)
 
 
-async def test_an_undo_that_is_refused_is_told_and_recorded(faulty: World) -> None:
+async def test_a_rejected_undo_is_reported_and_recorded(faulty: World) -> None:
     case = faulty.case()
     at_first = await case.look()
     # The third create is refused, and so is the deletion of a resource that was created before it.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.applier.faulty import ItemFault, Memory
-from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Events, World, end, told, world
+from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Events, World, end, lines, world
 from tests.apply.packages import an_object, text
 
 ONE = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
@@ -24,10 +24,10 @@ FAILING = text(an_object("Label", "red", "crimson"), an_object("Bucket", "reserv
 def late(events: Events) -> list[str]:
     """What was told before the end."""
     assert events[-2].HasField("late_effects")
-    return list(told(events)[-2])
+    return list(lines(events)[-2])
 
 
-async def test_a_creation_that_arrives_late_is_told(faulty: World) -> None:
+async def test_a_late_creation_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     case.driver.fail({0: ItemFault.DELAY})
@@ -42,7 +42,7 @@ async def test_a_creation_that_arrives_late_is_told(faulty: World) -> None:
     assert case.driver.looks == 6
 
 
-async def test_a_write_that_arrives_after_it_was_taken_back_is_told(faulty: World) -> None:
+async def test_a_write_that_arrives_after_its_undo_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.DELAY})
@@ -54,7 +54,7 @@ async def test_a_write_that_arrives_after_it_was_taken_back_is_told(faulty: Worl
     assert events.plan.steps[0].key.name == "red"
 
 
-async def test_that_nobody_could_look_is_told(faulty: World) -> None:
+async def test_a_failed_search_for_late_effects_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
@@ -65,7 +65,7 @@ async def test_that_nobody_could_look_is_told(faulty: World) -> None:
 
 
 @pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NAMES])
-async def test_a_platform_that_fences_is_not_looked_at_again(faulty: World, memory: Memory) -> None:
+async def test_a_platform_that_fences_is_not_read_again(faulty: World, memory: Memory) -> None:
     faulty.driver.memory = memory
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
@@ -135,7 +135,7 @@ async def test_a_batch_that_is_on_its_way_while_the_token_is_raised_is_sent_agai
     assert len(now.ids) == 2
 
 
-async def test_a_platform_that_does_not_look_at_the_raised_token_is_waited_for(faulty: World) -> None:
+async def test_a_platform_that_ignores_the_raised_token_is_waited_for(faulty: World) -> None:
     case = await faulty.case_with(RED_ONE)
     before = await case.look()
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})

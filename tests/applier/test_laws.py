@@ -22,7 +22,7 @@ few_keys = st.sets(st.sampled_from(["a", "b", "c"]))
 @settings(settings.get_profile("faults"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(held=few_keys, given_keys=few_keys, items=item_faults, calls=call_faults, lasting=st.booleans())
 @example(held=set(), given_keys={"a"}, items={}, calls={0: CallFault.CUT_OFF}, lasting=False)
-async def test_an_apply_makes_all_secrets_that_it_is_given_or_none_and_takes_none_away(
+async def test_an_apply_writes_all_its_secrets_or_none_and_removes_none(
     faulty: World,
     held: set[str],
     given_keys: set[str],

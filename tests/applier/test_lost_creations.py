@@ -35,7 +35,7 @@ async def test_it_is_found_in_the_second_listing(faulty: World, package: str, lo
     assert await has_one(case)
 
 
-async def test_one_that_only_an_old_listing_shows_is_not_taken_for_it(faulty: World) -> None:
+async def test_a_deleted_resource_in_a_stale_listing_is_not_adopted(faulty: World) -> None:
     """It was deleted before, and looks alike; the listing lacks what is new."""
     case = await faulty.case_with(TASK)
     before = (await case.look()).resources
@@ -57,7 +57,7 @@ async def test_it_is_sent_again_once_two_listings_agree(faulty: World, package: 
     assert await has_one(case)
 
 
-async def test_a_name_that_is_taken_tells_that_it_is_there(faulty: World) -> None:
+async def test_a_taken_name_leads_to_another_lookup(faulty: World) -> None:
     """Both listings lacked it, so it was sent again, and refused."""
     case = lost(faulty)
     case.driver.lack(1, 2)
@@ -66,7 +66,7 @@ async def test_a_name_that_is_taken_tells_that_it_is_there(faulty: World) -> Non
     assert await has_one(case)
 
 
-async def test_a_name_that_is_taken_and_never_listed_needs_a_look(faulty: World) -> None:
+async def test_a_taken_name_that_is_never_listed_blocks_the_operation(faulty: World) -> None:
     case = lost(faulty)
     case.driver.lack(*range(1, 20))
     events = await case.apply(BUCKET)

@@ -46,7 +46,7 @@ async def keys(case: Case, stack: str) -> list[str]:
     return [each.key.name for each in answer.resources]
 
 
-async def test_the_first_apply_makes_a_stack_and_the_next_goes_on_with_it(faulty: World) -> None:
+async def test_the_first_apply_creates_a_stack_and_the_next_uses_it(faulty: World) -> None:
     case = faulty.case("")
     plan = await planned(case, SENSORS, RAW)
     assert (plan.header.stack_id, plan.header.stack_name, plan.header.creates_nameless_stack) == ("", "", True)
@@ -119,7 +119,7 @@ async def test_a_first_apply_that_fails_leaves_no_stack(faulty: World) -> None:
     assert (await case.look()).resources == []
 
 
-async def test_of_two_first_applies_the_second_is_planned_anew(faulty: World) -> None:
+async def test_of_two_first_applies_the_second_is_planned_again(faulty: World) -> None:
     case = faulty.case("")
     one, two = await planned(case, SENSORS), await planned(case, SENSORS)
     assert one.digest == two.digest
@@ -131,7 +131,7 @@ async def test_of_two_first_applies_the_second_is_planned_anew(faulty: World) ->
     assert len(await stacks(case)) == 1
 
 
-async def test_the_digest_tells_it_from_a_plan_without_a_stack(faulty: World) -> None:
+async def test_its_digest_differs_from_that_of_a_plan_without_a_stack(faulty: World) -> None:
     case = faulty.case("")
     without = await case.services.plan(text(SENSORS), org=case.org)
     assert (await planned(case, SENSORS, store=False)).digest != without.digest

@@ -223,7 +223,7 @@ async def test_what_a_plan_does_not_touch_may_change(faulty: World) -> None:
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
 
-async def test_another_plan_than_the_one_agreed_to_is_refused(faulty: World) -> None:
+async def test_another_plan_than_the_approved_one_is_refused(faulty: World) -> None:
     case = faulty.case()
     plan = await case.plan(SMALL)
     agreed = named(plan.name, "sha256:00")
@@ -235,7 +235,7 @@ async def test_another_plan_than_the_one_agreed_to_is_refused(faulty: World) -> 
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
 
-async def test_of_several_reasons_against_a_plan_the_first_is_told(faulty: World) -> None:
+async def test_of_several_reasons_against_a_plan_the_first_is_reported(faulty: World) -> None:
     """Used, another digest, another generation, another platform, values that are missing: in this order."""
     case = await faulty.case_with(SMALL)
     unknown = an_object("Label", "new", "new") | {"metadata": {"name": {"envRef": {"key": "stage"}}}}
@@ -298,7 +298,7 @@ async def test_a_stored_plan_without_a_stack_leaves_no_record(faulty: World) -> 
     assert (len((await case.look()).resources), (await case.look()).record) == (2, None)
 
 
-async def test_what_was_left_behind_on_the_stack_is_brought_to_its_end_before_a_plan(faulty: World) -> None:
+async def test_an_unfinished_operation_on_the_stack_is_ended_before_a_plan(faulty: World) -> None:
     """It is undone, so that all is again as the plan found it."""
     case = await faulty.case_with(SMALL)
     plan = await case.plan(FRESH)
@@ -347,10 +347,10 @@ async def test_a_request_that_is_sent_again_is_answered_with_the_same_operation(
 async def test_a_request_that_is_sent_twice_at_once_makes_one_operation(faulty: World, call: Call) -> None:
     case = await faulty.case_with(SMALL)
 
-    told = await asyncio.gather(*(call(case, "r-1") for _ in range(4)))
+    streams = await asyncio.gather(*(call(case, "r-1") for _ in range(4)))
 
-    assert end(told[0]).state == SUCCEEDED
-    assert all(events == told[0] for events in told)
+    assert end(streams[0]).state == SUCCEEDED
+    assert all(events == streams[0] for events in streams)
 
 
 async def test_a_request_id_stands_for_one_content(faulty: World) -> None:
@@ -396,10 +396,10 @@ async def test_a_request_that_runs_is_followed_from_its_first_event(faulty: Worl
     first = asyncio.create_task(case.apply(SMALL, request_id="r-1"))
     await gate.reached.wait()
     second: AsyncIterator[operation_pb2.OperationEvent] = case.events(SMALL, request_id="r-1")
-    told = [await anext(second)]
+    received = [await anext(second)]
 
     gate.opened.set()
 
-    told += [event async for event in second]
-    assert told == await first
-    assert end(told).state == SUCCEEDED
+    received += [event async for event in second]
+    assert received == await first
+    assert end(received).state == SUCCEEDED

@@ -112,9 +112,7 @@ async def answering(tmp_path: Path) -> AsyncIterator[tuple[Answering, World]]:
 
 
 @pytest.mark.parametrize("method", ["ListAbandonedOperations", "ClaimOperation", "AdvanceOperation", "FinishOperation"])
-async def test_an_operation_is_carried_on_whatever_code_the_store_is_said_to_answer(
-    tmp_path: Path, method: str
-) -> None:
+async def test_an_operation_is_resumed_after_any_status_code_of_the_store(tmp_path: Path, method: str) -> None:
     async with answering(tmp_path) as (journal, faulty):
         case = faulty.case()
         case.driver.fail(calls={1: CallFault.CUT_OFF})
@@ -127,7 +125,7 @@ async def test_an_operation_is_carried_on_whatever_code_the_store_is_said_to_ans
         assert set(now.recorded.values()) == now.ids
 
 
-async def test_an_operation_is_carried_on_once_the_driver_describes_itself_again(faulty: World) -> None:
+async def test_an_operation_is_resumed_once_the_driver_describes_itself_again(faulty: World) -> None:
     """What it is answered with meanwhile is no code of ours, an error of ours, a lost kind."""
     case = faulty.case()
     case.driver.fail(calls={1: CallFault.CUT_OFF})
@@ -142,7 +140,7 @@ async def test_an_operation_is_carried_on_once_the_driver_describes_itself_again
     assert case.driver.descriptions == []
 
 
-async def test_an_operation_that_nobody_can_claim_keeps_no_other_from_being_carried_on(tmp_path: Path) -> None:
+async def test_an_operation_that_cannot_be_claimed_keeps_no_other_from_being_resumed(tmp_path: Path) -> None:
     async with answering(tmp_path) as (journal, faulty):
         older, newer = faulty.case(), faulty.case()
         names = []

@@ -90,7 +90,7 @@ async def only(faulty: World, case: Case, kind: str) -> object_pb2.Resource:
     return found
 
 
-async def test_an_undone_deletion_gives_the_rule_of_somebody_else_its_endpoint_back(faulty: World) -> None:
+async def test_an_undone_deletion_restores_the_reference_of_an_unowned_rule(faulty: World) -> None:
     """The endpoint comes back under another id, and nobody else would tell the rule."""
     chat = an_endpoint("Slack", "chat", "chat")
     case = await faulty.case_with(

@@ -56,7 +56,7 @@ async def test_a_refused_creation_costs_no_data_where_both_may_be_there(faulty: 
     assert buckets(await case.look()) == [("new raw", ("red",))]
 
 
-async def test_what_was_replaced_and_cannot_be_deleted_waits_in_the_record_for_the_next_apply(faulty: World) -> None:
+async def test_a_replaced_resource_that_cannot_be_deleted_stays_in_the_record_for_the_next_apply(faulty: World) -> None:
     case = await faulty.case_with(IMPLICIT)
     held = entries(await case.look())["raw"].resource_id
     events = await fails_at(case, Verb.DELETE, "Bucket", RENAMED)
@@ -73,7 +73,7 @@ async def test_what_was_replaced_and_cannot_be_deleted_waits_in_the_record_for_t
     assert (await case.look()).ids == set()
 
 
-async def test_what_was_replaced_and_cannot_be_deleted_can_be_taken_again_by_its_name(faulty: World) -> None:
+async def test_a_replaced_resource_that_cannot_be_deleted_can_be_adopted_by_its_name(faulty: World) -> None:
     case = await faulty.case_with(IMPLICIT)
     held = entries(await case.look())["raw"].resource_id
     await fails_at(case, Verb.DELETE, "Bucket", RENAMED)
@@ -88,7 +88,7 @@ async def test_what_was_replaced_and_cannot_be_deleted_can_be_taken_again_by_its
 
 
 @pytest.mark.parametrize(("before", "after"), [(WATCHED, TURNED), (HELD, MOVED)])
-async def test_a_refused_creation_brings_back_what_was_deleted_with_all_that_hung_on_it(
+async def test_a_rejected_creation_restores_the_deleted_resource_with_its_labels_and_rules(
     faulty: World, before: str, after: str
 ) -> None:
     """Whether it was deleted before or not; what comes back has another id, which record and rules know."""
@@ -119,7 +119,7 @@ async def test_a_refused_creation_past_the_seal_fails_the_command_and_the_next_a
 
 
 @pytest.mark.parametrize("is_adopted", [False, True])
-async def test_nothing_is_created_in_the_place_of_what_cannot_be_deleted(faulty: World, is_adopted: bool) -> None:
+async def test_nothing_replaces_a_resource_that_cannot_be_deleted(faulty: World, is_adopted: bool) -> None:
     if is_adopted:
         case = faulty.case(stack="")
         await case.apply(IMPLICIT)
@@ -139,7 +139,7 @@ async def test_nothing_is_created_in_the_place_of_what_cannot_be_deleted(faulty:
     assert await replaced(case, EXPLICIT) == [("delete", "raw"), ("create", "raw")]
 
 
-async def test_what_no_stack_owns_and_cannot_be_deleted_stays_without_an_owner(faulty: World) -> None:
+async def test_an_unowned_resource_that_cannot_be_deleted_stays_unowned(faulty: World) -> None:
     case = faulty.case(stack="")
     await case.apply(IMPLICIT)
     case.stack = "s"

@@ -182,7 +182,9 @@ async def test_an_operation_that_only_ended_after_the_backup_is_resumed_and_does
         assert (now.resources, now.recorded) == (before.resources, before.recorded)
 
 
-async def test_a_restored_store_whose_clock_was_set_back_counts_on_from_what_the_platform_saw(tmp_path: Path) -> None:
+async def test_a_restored_store_whose_clock_was_set_back_continues_from_the_token_of_the_platform(
+    tmp_path: Path,
+) -> None:
     clock, path = Clock(), tmp_path / "stack.db"
     async with stack_service(path, clock) as store, world(tmp_path, given={"stack": store.address}) as faulty:
         case = faulty.case()
@@ -213,7 +215,7 @@ async def test_nothing_is_sent_before_the_platform_has_seen_the_token(
     await check_that_all_goes_on(case)
 
 
-async def test_who_takes_over_sends_nothing_before_the_platform_has_seen_the_token(faulty: World) -> None:
+async def test_the_next_applier_sends_nothing_before_the_platform_has_seen_the_token(faulty: World) -> None:
     case = faulty.case()
     case.driver.fail(calls={1: CallFault.CUT_OFF})
     gate = case.driver.gate(1)

@@ -33,7 +33,7 @@ def no_collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_collector")
-async def test_the_last_answer_is_returned_and_the_caller_let_go() -> None:
+async def test_the_last_result_is_returned_and_no_reference_is_held() -> None:
     caller = Caller([0, 0, 7])
     retrying = AsyncRetrying(retry=retry_if_result(lambda answer: answer == 0), stop=caller.is_over)
     assert await repeated(retrying, caller.attempt) == 7

@@ -129,7 +129,7 @@ async def test_a_package_that_says_the_same_in_other_words_is_a_revision_and_mov
     await check_history(case)
 
 
-async def test_a_stack_of_every_kind_goes_back_and_forth(faulty: World) -> None:
+async def test_a_stack_of_every_kind_is_rolled_back_and_forth(faulty: World) -> None:
     case = await faulty.case_with(text(*EVERY_KIND))
     before = await case.look()
     await ended(case, text(LABEL))
@@ -149,13 +149,13 @@ async def test_a_stack_of_every_kind_goes_back_and_forth(faulty: World) -> None:
     await check_history(case)
 
 
-async def test_a_rollback_to_what_is_changes_nothing(faulty: World) -> None:
+async def test_a_rollback_to_the_current_revision_changes_nothing(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     assert end(await roll_back(case, 1)).no_change
     assert await numbers(case) == [1]
 
 
-async def test_a_rollback_takes_back_what_somebody_changed(faulty: World) -> None:
+async def test_a_rollback_undoes_the_edits_of_other_writers(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, PLAIN))
     await edit(case, "Bucket", "edits")
 
@@ -174,7 +174,7 @@ async def test_a_rollback_takes_back_what_somebody_changed(faulty: World) -> Non
         (2**62, "has no revision"),
     ],
 )
-async def test_there_is_no_way_to_what_is_no_revision(faulty: World, number: int, problem: str) -> None:
+async def test_a_rollback_to_an_unknown_revision_is_refused(faulty: World, number: int, problem: str) -> None:
     case = await faulty.case_with(text(LABEL))
     for attempt in (roll_back(case, number), package_of(case, number), difference(case, 1, number)):
         with pytest.raises((RequestInvalid, RevisionNotFound), match=problem):
@@ -311,7 +311,7 @@ async def test_a_stored_plan_of_a_revision_is_run_as_it_is(faulty: World) -> Non
     assert (newest.rollback_of, newest.author) == (1, "ann")
 
 
-async def test_ten_applies_compared_and_gone_back_to(faulty: World) -> None:
+async def test_ten_applies_are_compared_and_rolled_back_to(faulty: World) -> None:
     case = faulty.case()
     for number in range(10):
         await ended(case, described(str(number)), text(*([BOARD] if number % 2 else [])))
@@ -368,7 +368,7 @@ async def test_what_is_adopted_without_a_write_has_a_baseline(faulty: World) -> 
 
 
 @pytest.mark.parametrize(("way", "held"), [("keep", "theirs"), ("force", "new"), ("skip", "old")])
-async def test_what_a_decision_left_there_is_the_baseline(faulty: World, way: str, held: str) -> None:
+async def test_a_kept_resource_is_the_baseline(faulty: World, way: str, held: str) -> None:
     case, name = await in_conflict(faulty)
     assert (await case.recover(name, _0=way))[-1].finished.state == SUCCEEDED
     assert json.loads((await baselines(case))["Task", "roll"].spec_json)["description"] == held

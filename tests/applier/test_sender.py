@@ -64,7 +64,7 @@ async def outcomes(positions: list[int]) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("positions", [[1, 0], [0, 0], [0], [0, 1, 2], [0, 5], []])
-async def test_of_results_that_are_out_of_order_nothing_is_known(positions: list[int]) -> None:
+async def test_results_out_of_order_make_all_outcomes_unknown(positions: list[int]) -> None:
     assert all(isinstance(outcome, Unknown) for outcome in await outcomes(positions))
 
 

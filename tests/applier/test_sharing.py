@@ -53,7 +53,7 @@ async def ended(case: Case, *objects: dict[str, object]) -> operation_pb2.Finish
     return end(await case.apply(text(*objects)))
 
 
-async def test_what_another_stack_owns_is_used_and_not_written(faulty: World) -> None:
+async def test_a_resource_of_another_stack_is_used_and_not_written(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
 
@@ -65,7 +65,7 @@ async def test_what_another_stack_owns_is_used_and_not_written(faulty: World) ->
     assert (await ended(case, SENSORS)).no_change
 
 
-async def test_all_that_differs_is_told_at_once_with_owner_and_fields(faulty: World) -> None:
+async def test_all_differences_are_reported_at_once_with_owner_and_fields(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS, an_object("Bucket", "b", "raw", description="mine")))
     package = text(
         an_object("Label", "tag", "sensors", color="#ff0000"), an_object("Bucket", "raw", "raw", description="theirs")
@@ -83,7 +83,7 @@ async def test_all_that_differs_is_told_at_once_with_owner_and_fields(faulty: Wo
 
 
 @pytest.mark.parametrize("way", ["leaves the package", "uninstall"])
-async def test_what_the_owner_lets_go_belongs_to_the_oldest_user(faulty: World, way: str) -> None:
+async def test_a_resource_that_its_owner_removes_belongs_to_the_oldest_user(faulty: World, way: str) -> None:
     case = await faulty.case_with(text(SENSORS))
     second, third = beside(case, "second"), beside(case, "third")
     for each in (second, third):
@@ -134,7 +134,7 @@ async def test_what_was_adopted_stays_adopted_with_its_heir(faulty: World) -> No
     assert await names(case) == [("sensors", ())]
 
 
-async def test_what_a_user_lets_go_stays(faulty: World) -> None:
+async def test_a_resource_that_a_user_removes_stays(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS, RAW | {"metadata": {"name": "mine"}, "spec": {"name": "mine"}})
@@ -199,7 +199,7 @@ async def test_a_user_follows_the_name_and_not_the_resource_that_had_it(faulty: 
     assert await names(case) == [("sensors", ())]
 
 
-async def test_an_association_goes_when_no_record_wants_it_any_more(faulty: World) -> None:
+async def test_an_association_is_removed_when_no_record_has_it(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS, RAW))
     theirs = beside(case, "theirs")
     more = an_object("Label", "more", "more")
@@ -297,7 +297,7 @@ async def test_a_user_that_becomes_the_owner_of_what_it_drops_deletes_it_next_ti
     assert await names(case) == [("other", ())]
 
 
-async def test_two_that_let_go_at_once_leave_nothing_behind(faulty: World) -> None:
+async def test_owner_and_user_that_remove_it_at_once_leave_nothing(faulty: World) -> None:
     """The user, which is uninstalled, becomes the owner meanwhile."""
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
@@ -335,7 +335,7 @@ async def test_a_replacement_of_what_others_use_is_refused(faulty: World) -> Non
         await case.apply(text(an_object("Bucket", "b", "raw", schemaType="explicit")))
 
 
-async def test_a_stored_use_of_what_nobody_owns_any_more_is_stale(faulty: World) -> None:
+async def test_a_stored_use_of_a_resource_without_an_owner_is_stale(faulty: World) -> None:
     case = faulty.case()
     creation = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"sensors"}')
     await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
@@ -348,7 +348,7 @@ async def test_a_stored_use_of_what_nobody_owns_any_more_is_stale(faulty: World)
         await beside(case, "theirs").apply_plan(plan)
 
 
-async def test_what_somebody_deleted_is_made_by_the_first_that_applies(faulty: World) -> None:
+async def test_a_deleted_shared_resource_is_created_by_the_first_apply(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS)
@@ -364,7 +364,7 @@ async def test_what_somebody_deleted_is_made_by_the_first_that_applies(faulty: W
 
 
 @pytest.mark.parametrize("is_used", [True, False])
-async def test_a_plan_announces_who_gets_what_somebody_deleted(faulty: World, is_used: bool) -> None:
+async def test_a_plan_announces_the_next_owner_of_a_deleted_resource(faulty: World, is_used: bool) -> None:
     """The user may have let go by the time of the apply: then nothing is left, and nothing to be done."""
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
@@ -388,7 +388,7 @@ async def test_a_plan_announces_who_gets_what_somebody_deleted(faulty: World, is
         assert ("sensors", ()) in await names(case)
 
 
-async def test_somebody_elses_edit_of_what_is_shared_is_told_to_its_users(faulty: World) -> None:
+async def test_an_edit_of_a_shared_resource_is_reported_to_its_users(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS)

@@ -67,7 +67,7 @@ async def test_a_plan_that_is_larger_is_refused_before_the_first_write(tmp_path:
         assert await faulty.services.stack_names() == []
 
 
-async def test_a_store_neither_keeps_nor_starts_a_plan_that_is_too_large(tmp_path: Path) -> None:
+async def test_a_store_neither_stores_nor_starts_a_plan_that_is_too_large(tmp_path: Path) -> None:
     """Whatever planner made it."""
     async with world(tmp_path, replaced=limited(100_000, "stack")) as faulty:
         case = faulty.case()

@@ -43,14 +43,14 @@ def after(limit: Limit, words: str) -> list[int]:
         (0, "taken", [1]),
     ],
 )
-def test_the_limit_is_halved_when_asked_and_grows_by_one_when_as_many_were_taken(
+def test_the_limit_is_halved_when_throttled_and_grows_by_one_with_each_full_window(
     most: int, words: str, expected: Sequence[int]
 ) -> None:
     assert after(Limit.of(most), words) == expected
 
 
 @given(st.integers(0, 64), st.lists(st.sampled_from(["taken", "refused", "late"])))
-def test_there_is_always_room_for_one_and_never_for_more_than_the_driver_allows(most: int, words: list[str]) -> None:
+def test_the_limit_is_at_least_one_and_at_most_that_of_the_driver(most: int, words: list[str]) -> None:
     assert all(1 <= count <= max(most, 1) for count in after(Limit.of(most), " ".join(words)))
 
 
@@ -102,9 +102,7 @@ async def test_as_many_pass_at_a_time_as_the_limit_says() -> None:
 
 @pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NOTHING])
 @pytest.mark.parametrize("fault", [ItemFault.BUSY, ItemFault.OVERLOADED])
-async def test_a_write_that_the_platform_has_no_time_for_is_done_later(
-    faulty: World, memory: Memory, fault: ItemFault
-) -> None:
+async def test_a_throttled_write_is_done_later(faulty: World, memory: Memory, fault: ItemFault) -> None:
     before, change = CHANGES["mixed"]
     faulty.driver.memory = memory
     wanted, mutations, _ = await wanted_after(faulty, before, change)
@@ -118,7 +116,7 @@ async def test_a_write_that_the_platform_has_no_time_for_is_done_later(
         check(at_first, events, await case.look(), wanted)
 
 
-async def test_a_platform_that_never_has_time_is_a_failure_like_any_other(faulty: World) -> None:
+async def test_a_platform_that_always_throttles_is_a_failure_like_any_other(faulty: World) -> None:
     before, change = CHANGES["mixed"]
     wanted, mutations, _ = await wanted_after(faulty, before, change)
     for number in range(mutations):

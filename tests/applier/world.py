@@ -278,7 +278,7 @@ def end(events: Sequence[operation_pb2.OperationEvent]) -> operation_pb2.Finishe
     return events[-1].finished
 
 
-def told(events: Events) -> list[Any]:
+def lines(events: Events) -> list[Any]:
     """Events in words; those that steps are sent, which say what the outcomes say, are left out."""
     return [_words(event, events.plan) for event in events if not event.HasField("steps_sent")]
 

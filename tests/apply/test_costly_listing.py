@@ -52,7 +52,7 @@ async def slow(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield running
 
 
-async def test_known_resources_are_read_and_kept_as_others_are(slow: Cluster, calls: Calls) -> None:
+async def test_known_resources_are_read_and_kept_like_any_other(slow: Cluster, calls: Calls) -> None:
     assert (await slow.apply(PACKAGE, stack="s")).state == SUCCEEDED
     calls.methods.clear()
     assert (await slow.plan(PACKAGE, stack="s")).no_change
@@ -87,7 +87,7 @@ async def test_a_stored_plan_is_stale_when_a_known_resource_changed(slow: Cluste
         [event async for event in slow.apply_plan(plan.name, plan.digest)]
 
 
-async def test_without_a_stack_others_with_the_name_are_warned_of_unseen(slow: Cluster) -> None:
+async def test_without_a_stack_unseen_resources_of_the_name_are_a_warning(slow: Cluster) -> None:
     await slow.apply(PACKAGE)
     plan = await slow.plan(PACKAGE)
     assert len([step for step in plan.steps if step.verb is Verb.CREATE]) == len(plan.warnings) == 3

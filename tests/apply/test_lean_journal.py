@@ -30,8 +30,8 @@ async def test_a_batch_is_two_rows_of_step_numbers_and_ids(services: Cluster, tm
     assert batches > 1
     assert len(written) <= 2 * batches + 2
     assert all(not records.steps for records, _ in written), "the events of a creation that went well say it all"
-    told = [event.WhichOneof("event") for _, events in written for event in events.events]
-    assert {"accepted", "steps_sent", "steps_ended", "finished"} <= set(told)
+    kinds = [event.WhichOneof("event") for _, events in written for event in events.events]
+    assert {"accepted", "steps_sent", "steps_ended", "finished"} <= set(kinds)
 
 
 async def test_an_apply_with_nothing_to_do_reads_no_inventory_but_for_its_plan(services: Cluster, calls: Calls) -> None:

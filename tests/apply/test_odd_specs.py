@@ -22,7 +22,7 @@ def hold(folder: Path, spec: str) -> None:
 
 @pytest.mark.parametrize("spec", ODD)
 @pytest.mark.parametrize("has_name", [True, False])
-async def test_what_is_no_spec_is_told_of_the_platform(
+async def test_an_invalid_spec_is_reported_with_the_platform(
     services: Cluster, tmp_path: Path, calls: Calls, spec: str, has_name: bool
 ) -> None:
     await services.apply(HELD, stack="s")

@@ -88,7 +88,7 @@ async def test_a_stored_plan_shows_what_is_unchanged_as_the_platform_holds_it(pa
     assert json.loads(shown.new_spec_json)["name"] == "red"
 
 
-async def test_refused_content_is_told_at_once_and_nothing_is_written(services: Cluster, calls: Calls) -> None:
+async def test_rejected_content_is_reported_at_once_and_nothing_is_written(services: Cluster, calls: Calls) -> None:
     await services.apply(STEPS[1], stack="s")
     package = text(LABEL, an_object("Bucket", "one", "_one"), BUCKET, an_object("Bucket", "two", "_two"))
     calls.methods.clear()
@@ -117,14 +117,14 @@ async def test_only_what_differs_is_asked_about(services: Cluster, calls: Calls)
     assert calls.count("PrepareSpecs") == 1
 
 
-async def test_the_platforms_own_words_are_no_drift(particular: Cluster, calls: Calls) -> None:
+async def test_the_spec_as_the_platform_holds_it_is_no_drift(particular: Cluster, calls: Calls) -> None:
     package = text(an_object("Label", "red", " red "), ENDPOINT, RULE)
     assert (await particular.apply(package, stack="s")).state == operation_pb2.OPERATION_STATE_SUCCEEDED
     calls.methods.clear()
 
     found = await drift_of(particular, "s")
 
-    assert found.told == {}
+    assert found.differences == {}
     # What the package says in other words is asked about in one call; a rule is compared by what it refers to.
     assert [calls.count(each) for each in ("Describe", "ListResources", "ReadResources", "PrepareSpecs")] == [
         1,
@@ -134,9 +134,9 @@ async def test_the_platforms_own_words_are_no_drift(particular: Cluster, calls: 
     ]
 
 
-async def test_what_somebody_changes_is_compared_with_the_platforms_own_words(particular: Cluster) -> None:
+async def test_an_edit_is_compared_with_the_spec_that_the_platform_returned(particular: Cluster) -> None:
     await particular.apply(text(an_object("Label", "red", " red ")), stack="s")
     [label] = await particular.resources()
     await particular.mutate(update("Label", label.id, {**json.loads(label.spec_json), "color": "#000001"}))
     found = await drift_of(particular, "s")
-    assert found.told == {("Label", "red"): ("drifted", changed("/color", "", "#000001"))}
+    assert found.differences == {("Label", "red"): ("drifted", changed("/color", "", "#000001"))}

@@ -54,7 +54,7 @@ async def test_the_implicit_schema_type_changes_nothing(services: Cluster, stack
     assert await ids(services) == before
 
 
-async def test_nobodys_bucket_is_replaced_only_if_that_is_allowed(services: Cluster) -> None:
+async def test_an_unowned_bucket_is_replaced_only_if_that_is_allowed(services: Cluster) -> None:
     await services.apply(PLAIN)
     before = await ids(services)
     for call in (services.plan, services.apply):
@@ -174,7 +174,7 @@ async def test_a_label_that_goes_while_its_bucket_is_skipped(services: Cluster) 
     assert entries == {"b": [], "v": []}
 
 
-async def test_the_summary_of_a_rule_tells_its_skipped_endpoint(services: Cluster) -> None:
+async def test_the_summary_of_a_rule_names_its_skipped_endpoint(services: Cluster) -> None:
     package = text(an_endpoint("Slack", "e", "team"), a_rule("r", "e"))
     await services.apply(package)
     [endpoint] = await services.resources(kinds=["NotificationEndpointSlack"])

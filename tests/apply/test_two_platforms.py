@@ -66,7 +66,7 @@ async def test_an_apply_to_one_changes_nothing_of_the_other(both: Cluster, lab: 
     assert not (await both.plan(STEPS[1], stack="s", platform="lab")).no_change
 
 
-async def test_drift_of_one_is_planned_and_mended_there_alone(both: Cluster, lab: DriverClient) -> None:
+async def test_drift_of_one_is_planned_and_corrected_there_alone(both: Cluster, lab: DriverClient) -> None:
     [label] = await lab.listing("Label", org="default")
     [bucket] = await lab.listing("Bucket", org="default")
     await lab.made(update("Label", label.id, {"name": "renamed by people"}), org="default")

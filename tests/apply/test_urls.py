@@ -143,7 +143,7 @@ async def test_a_plan_for_an_unknown_id_says_so(services: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "error", "told"),
+    ("path", "error", "text_part"),
     [
         ("nothing.yml", SourceUnreadable, "404"),
         ("never", SourceUnreadable, "there is no full answer within 1 second"),
@@ -151,7 +151,7 @@ async def test_a_plan_for_an_unknown_id_says_so(services: Cluster) -> None:
     ],
 )
 async def test_what_cannot_be_fetched_or_is_no_package_changes_nothing(
-    services: Cluster, web: Web, path: str, error: type[PkgerError], told: str
+    services: Cluster, web: Web, path: str, error: type[PkgerError], text_part: str
 ) -> None:
     """Such as the page of a server that wants a password, or a server that never answers."""
     ref = await a_stack(services, f"{web.address}/one.yml")
@@ -163,7 +163,7 @@ async def test_what_cannot_be_fetched_or_is_no_package_changes_nothing(
     for call in (services.plan(stack_ref=ref, package=NOTHING), services.apply(stack_ref=ref)):
         with pytest.raises(error) as raised:
             await call
-        assert told in str(raised.value)
+        assert text_part in str(raised.value)
         assert "\n" not in str(raised.value)
 
     assert await get(services, ref) == before
