@@ -135,7 +135,7 @@ class Sender:
         return {effect.number: outcome for effect, outcome in zip(effects, outcomes, strict=True)}
 
     def mark_unanswered(self) -> None:
-        """Remember that a batch may have been sent and had no response."""
+        """Mark that a batch may have been sent without a response."""
         self.unanswered, self.unanswered_token = loop_time(), self._right.token
 
     async def _mutate(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> list[Outcome]:

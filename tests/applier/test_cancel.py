@@ -1,4 +1,4 @@
-"""Operations that are cancelled, left alone by their callers, or waited for at the end of the service."""
+"""Operations that are cancelled, whose callers disconnect, or that a draining service waits for."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ CANCELLED = "the operation was cancelled"
 
 
 async def in_the_middle_of(case: Case, call: int, package: str) -> tuple[Events, "asyncio.Task[Events]", asyncio.Event]:
-    """An apply that waits in call number *call* of Mutate: its events so far, all of them later, and the way on."""
+    """An apply that waits in call number *call* of Mutate: its events so far, a task of all events, and the gate."""
     gate = case.driver.gate(call)
     events = Events()
 
@@ -228,7 +228,7 @@ async def test_a_service_that_has_to_end_rolls_its_operations_back(faulty: World
         feed = applier.start(request_for(case, SMALL))
         await gate.reached.wait()
         drained = asyncio.create_task(applier.drain(0.0))
-        # A few turns of the loop, after which the service has no patience left.
+        # A few rounds of the event loop, after which the grace period of the service is over.
         for _ in range(20):
             await asyncio.sleep(0)
         gate.opened.set()
@@ -238,7 +238,7 @@ async def test_a_service_that_has_to_end_rolls_its_operations_back(faulty: World
 
 
 async def test_a_cancellation_outlasts_the_applier_that_received_it(faulty: World) -> None:
-    """It is cut off with a batch in flight, before it turned back; the one that carries on learns of it."""
+    """It is interrupted with a batch in flight, before the rollback; the applier that resumes reads the request."""
     case = await faulty.case_with(FRESH)
     before = await case.look()
     case.driver.fail(calls={0: CallFault.CUT_OFF})

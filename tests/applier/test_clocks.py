@@ -18,7 +18,7 @@ from tests.applier.world import QUICK, SUCCEEDED, end, world
 from tests.stack.service import Clock, stack_service
 
 ALONE = replace(QUICK, recovery=3600.0)
-"""Looks for nothing that others left behind."""
+"""Timeouts of an applier that does not look for abandoned operations."""
 
 
 @pytest.mark.parametrize("call", [0, 1], ids=["with a creation in flight", "in its second stage"])
@@ -43,7 +43,7 @@ async def test_an_operation_claimed_after_the_clock_of_the_store_jumped_runs_onc
         assert (operation.state, operation.holder) == (SUCCEEDED, "second")
         before = await case.look()
         gate.opened.set()
-        # Of the store, or of the platform.
+        # The clock of the store, or that of the platform.
         with pytest.raises((LeaseLost, TokenStale)):
             await first
         assert await case.look() == before

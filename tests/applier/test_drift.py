@@ -1,4 +1,4 @@
-"""What somebody changes on the platform, drift tells; and nothing else (docs/reference/engine.md, "Drift")."""
+"""Drift reports the changes on the platform and nothing else (docs/reference/engine.md, "Drift")."""
 
 import json
 import sqlite3
@@ -40,7 +40,7 @@ async def resource_of(case: Case, kind: str, name: str) -> object_pb2.Resource:
 
 
 async def change(case: Case, kind: str, key: str, /, **fields: Any) -> dict[str, Any]:
-    """Somebody changes fields of a resource; what it was before."""
+    """Change fields of a resource on the platform; returns the spec before that."""
     resource = await resource_of(case, kind, key)
     before: dict[str, Any] = json.loads(resource.spec_json)
     mutation = update(kind, resource.id, {**before, **fields}, resource.references)
@@ -49,7 +49,7 @@ async def change(case: Case, kind: str, key: str, /, **fields: Any) -> dict[str,
 
 
 async def remove(case: Case, kind: str, name: str) -> None:
-    """Somebody deletes a resource."""
+    """Delete a resource on the platform."""
     resource = await resource_of(case, kind, name)
     assert (await case.driver.change(case.org, delete(kind, resource.id))).results[0].HasField("done")
 
@@ -65,7 +65,7 @@ async def test_after_an_apply_there_is_no_drift(faulty: World) -> None:
     assert (found.summary.generation, found.summary.revision, found.summary.without_baseline_count) == (1, 1, 0)
     assert found.summary.is_stored
     assert counts(found.summary) == counts(await last_detection(case)) == {"in_sync": len(KEYS)}
-    # The names of the endpoints, which differ from what the platform says of rules.
+    # The names of the endpoints, which differ from those that the platform returns for rules.
     assert found.of("NotificationRule", "to_hook").display_name == "rule"
 
 
@@ -100,7 +100,7 @@ async def test_a_renamed_resource_is_reported_and_nothing_else(faulty: World) ->
 
 
 async def test_a_detached_label_is_reported_and_an_added_one_is_not(faulty: World) -> None:
-    """A label that somebody added is theirs, and no drift."""
+    """A label that another writer attached is not drift."""
     case = await faulty.case_with(ALL)
     [made] = (await case.driver.change(case.org, create("Label", {"name": "theirs"}))).results
     label = await resource_of(case, "Label", LABEL)
@@ -130,7 +130,7 @@ async def test_a_deleted_resource_is_reported(faulty: World) -> None:
         assert differences.pop(key) == ("missing",)
         report = found.of(*key)
         assert (report.display_name, report.HasField("same_name")) == (names[key], False)
-        # What referred to it does so no more.
+        # Resources that referred to it have lost the reference.
         assert {name for _, name in differences} == {users.get(key[1], "")} & {name for _, name in differences}
         assert end(await case.apply(ALL)).state == SUCCEEDED
         assert (await drift(case)).differences == {}
@@ -164,7 +164,7 @@ async def test_a_skipped_object_keeps_its_drift_and_its_apply_is_no_detection(fa
     look = await last_detection(case)
     assert look
     assert look.generation == 1
-    # Not what was skipped: it never was the package of the stack.
+    # The skipped change was never in the package of the stack.
     assert (await drift(case)).differences == {("Bucket", "b"): ("drifted", changed("/description", "", "theirs"))}
 
 
@@ -338,7 +338,7 @@ async def test_a_failed_deletion_is_a_leftover_until_the_resource_is_gone(faulty
 
 
 def forget(data: Path, *, revisions: bool) -> None:
-    """Make the store one that was kept before there were baselines, and perhaps before there were revisions."""
+    """Make the store one from before there were baselines, and optionally from before there were revisions."""
     connection = sqlite3.connect(data / "stack.db")
     connection.execute("DELETE FROM baselines")
     connection.execute("DELETE FROM looks")
@@ -360,7 +360,7 @@ async def test_without_any_history_drift_says_what_is_missing(faulty: World, tmp
     assert found.differences == {("Bucket", "pristine_noir"): ("missing",)}
     assert (found.summary.revision, found.summary.without_baseline_count) == (0, len(KEYS))
     assert found.reports[0].lacks_baseline
-    # The first apply makes all of it.
+    # The first apply makes the history.
     assert end(await case.apply(ALL)).state == SUCCEEDED
     found = await drift(case)
     assert (found.differences, found.summary.without_baseline_count, found.summary.revision) == ({}, 0, 1)
@@ -405,7 +405,7 @@ async def test_a_detection_for_some_resources_is_not_stored(faulty: World) -> No
     assert {each.key.name for each in found.reports} == {"pristine_noir", LABEL, "hook", "pager", "chat", "hot"}
     assert not found.summary.is_stored
     assert await last_detection(case) == before
-    # The other kinds are none of its business: a listing for each kind.
+    # One listing for each requested kind, and none for the others.
     assert case.driver.looks == 6
 
 
@@ -423,7 +423,7 @@ async def test_an_unknown_stack_is_not_found(faulty: World) -> None:
 
 
 async def case_detach(case: Case, label_id: str) -> None:
-    """Somebody takes a label from the bucket of the stack."""
+    """Detach a label from the bucket of the stack, on the platform."""
     bucket = await resource_of(case, "Bucket", "b")
     await case.driver.change(case.org, detach("Bucket", bucket.id, label_id))
 
@@ -441,7 +441,7 @@ async def test_an_imported_resource_is_pending_until_a_package_has_it(faulty: Wo
 
     found = await drift(case)
 
-    # As it is compared: where nothing is said of the schema, it is implicit.
+    # As it is compared: a missing schema type is implicit.
     spec = {**json.loads(bucket.spec_json), "schemaType": ""}
     assert found.differences == {("Bucket", "b"): ("pending", ("", "pending", ABSENT, spec, spec))}
     assert found.of("Bucket", "b").origin == object_pb2.ORIGIN_ADOPTED

@@ -1,4 +1,4 @@
-"""What the stream of an operation says, from its first event to its last."""
+"""The event stream of an operation, from its first event to its last."""
 
 import pytest
 from pkger.driver.v1 import driver_pb2
@@ -128,7 +128,7 @@ async def test_irreversible_steps_run_last_and_their_failures_are_leftovers(faul
 
 
 async def pending(case: Case) -> list[str]:
-    """Names of what is recorded and could not be deleted yet."""
+    """Names of the recorded resources that could not be deleted yet."""
     record = (await case.look()).record
     return [entry.key.name for entry in (record.resources if record else ()) if entry.is_pending_delete]
 

@@ -1,4 +1,4 @@
-"""Taking resources into a stack, letting them go, and renaming their objects."""
+"""Importing resources into a stack, forgetting them, and renaming their objects."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ BUCKET = an_object("Bucket", "b", "raw", ["l"])
 
 
 async def import_into(case: Case, kind: str, resource_id: str, name: str = "", **more: Any) -> str:
-    """Import a resource; the name of its object."""
+    """Import a resource; returns the name of its object."""
     peer = case.services.peers["applier"]
     request = applier_pb2.ImportResourceRequest(**_named(case), kind=kind, resource_id=resource_id, name=name, **more)
     return (await peer.call(ApplierServiceStub(peer.channel).ImportResource, request)).entry.key.name
@@ -56,7 +56,7 @@ def _named(case: Case) -> dict[str, Any]:
 
 
 async def unowned(case: Case, kind: str = "Bucket", name: str = "theirs") -> str:
-    """A resource that somebody has made; its id."""
+    """Create a resource outside any stack; returns its id."""
     await case.driver.change(case.org, create(kind, {"name": name}))
     return next(each.id for each in (await case.look()).resources if f'"name":"{name}"' in each.spec_json)
 

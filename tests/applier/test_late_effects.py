@@ -1,5 +1,5 @@
 """
-What took effect after nobody waited for it any more is told at the end, and never silently left
+Late effects are reported at the end of the operation, and never silently left on the platform
 (docs/reference/engine.md, "Recovery").
 """
 
@@ -22,7 +22,7 @@ FAILING = text(an_object("Label", "red", "crimson"), an_object("Bucket", "reserv
 
 
 def late(events: Events) -> list[str]:
-    """What was told before the end."""
+    """The lines of the event before the last."""
     assert events[-2].HasField("late_effects")
     return list(lines(events)[-2])
 
@@ -31,7 +31,7 @@ async def test_a_late_creation_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     case.driver.fail({0: ItemFault.DELAY})
-    # The plan, what was there before, what became of it, twice, and what is there at the end.
+    # Reads: the plan, the ids before the creation, two lookups, and the late effects at the end.
     case.driver.arrive_before_look(4)
     events = await case.apply(ONE)
     assert end(events).state == SUCCEEDED
@@ -46,7 +46,7 @@ async def test_a_write_that_arrives_after_its_undo_is_reported(faulty: World) ->
     faulty.driver.memory = Memory.NOTHING
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.DELAY})
-    # The plan, and what is there at the end.
+    # Reads: the plan, and the late effects at the end.
     case.driver.arrive_before_look(1)
     events = await case.apply(FAILING)
     assert end(events).state == ROLLED_BACK
@@ -75,7 +75,7 @@ async def test_a_platform_that_fences_is_not_read_again(faulty: World, memory: M
 
 @pytest.fixture
 async def patient(tmp_path: Path) -> AsyncIterator[World]:
-    """An applier that would wait for an hour for what may still arrive."""
+    """An applier that would wait an hour for late requests."""
     async with world(tmp_path, replace(QUICK, settle=3600.0)) as faulty:
         yield faulty
 

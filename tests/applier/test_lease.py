@@ -1,4 +1,4 @@
-"""Who may write: leases that are lost, stores that go away, tokens that are old."""
+"""The right to write: lost leases, unavailable stores, stale tokens."""
 
 import asyncio
 import gc
@@ -26,7 +26,7 @@ from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, World, c
 from tests.stack.service import Clock, stack_service
 
 HASTY = replace(QUICK, mutate=0.3, margin=0.0, lease=1.0)
-"""Asks a store that does not answer for a second."""
+"""Timeouts of an applier that retries calls to the store for a second."""
 
 
 async def test_the_second_of_two_applies_is_refused_with_the_holder_of_the_lease(faulty: World) -> None:
@@ -68,7 +68,7 @@ async def test_an_applier_that_lost_its_lease_sends_nothing_more(tmp_path: Path,
 async def test_an_applier_that_claims_its_own_operation_ends_both_runs_of_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, first_ends: str
 ) -> None:
-    """It stood still for longer than its lease; then the next apply carries on what was left behind."""
+    """It was stopped for longer than its lease; then the next apply resumes the unfinished operation."""
     clock = Clock()
     async with (
         stack_service(tmp_path / "stack.db", clock) as store,
@@ -92,7 +92,7 @@ async def test_an_applier_that_claims_its_own_operation_ends_both_runs_of_it(
 
         assert end(await next_one).no_change
         assert len((await case.look()).ids) == 3
-    # A task that ends with a defect nobody waits for says so when it is collected.
+    # The exception of a task that is never awaited is logged when the task is collected.
     gc.collect()
     assert [record for record in caplog.records if record.name == "asyncio" and record.exc_info] == []
 
@@ -270,7 +270,7 @@ async def test_a_token_that_the_store_did_not_issue_blocks_and_the_store_continu
 
 
 async def test_the_platform_distinguishes_fences_of_stacks_and_of_transient_stacks(tmp_path: Path) -> None:
-    """It forgets those after a day; the tokens of stacks tell that a store was restored."""
+    """It forgets the latter after a day; the tokens of stacks show that a store was restored."""
     async with world(tmp_path) as faulty:
         case = faulty.case()
         assert end(await case.apply(FRESH)).state == SUCCEEDED

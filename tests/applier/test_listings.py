@@ -1,5 +1,5 @@
 """
-Absence from a listing is a question: nothing is made twice, and nothing is lost (docs/reference/engine.md, "Cases",
+A listing does not prove absence: nothing is created twice, and nothing is lost (docs/reference/engine.md, "Cases",
 case 7).
 """
 

@@ -1,4 +1,4 @@
-"""A creation without an answer, on a platform that forgets idempotency keys and lists less than it has."""
+"""A creation without a response, on a platform that forgets idempotency keys and has incomplete listings."""
 
 import pytest
 
@@ -9,11 +9,11 @@ from tests.apply.packages import an_object, text
 TASK = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
 BUCKET = text(an_object("Bucket", "logs", "logs"))
 SEARCHED, NAMED = pytest.param(TASK, 2, id="searched"), pytest.param(BUCKET, 1, id="named")
-"""A package, and the first look for what became of its creation: only what may repeat is looked for before, too."""
+"""A package, and the read that first looks up its creation: repeatable names are also listed before it is sent."""
 
 
 def lost(faulty: World) -> Case:
-    """A case whose first creation gets no answer, and took effect."""
+    """A case whose first creation takes effect and gets no response."""
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
@@ -36,7 +36,7 @@ async def test_it_is_found_in_the_second_listing(faulty: World, package: str, lo
 
 
 async def test_a_deleted_resource_in_a_stale_listing_is_not_adopted(faulty: World) -> None:
-    """It was deleted before, and looks alike; the listing lacks what is new."""
+    """The deleted resource is equal; the listing lacks the new one."""
     case = await faulty.case_with(TASK)
     before = (await case.look()).resources
     assert end(await case.uninstall()).state == SUCCEEDED
@@ -58,7 +58,7 @@ async def test_it_is_sent_again_once_two_listings_agree(faulty: World, package: 
 
 
 async def test_a_taken_name_leads_to_another_lookup(faulty: World) -> None:
-    """Both listings lacked it, so it was sent again, and refused."""
+    """Both listings lacked it, so it was sent again, and rejected."""
     case = lost(faulty)
     case.driver.lack(1, 2)
     assert end(await case.apply(BUCKET)).state == SUCCEEDED

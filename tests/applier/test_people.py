@@ -1,5 +1,5 @@
 """
-People who work on what an operation is about: nothing of theirs is overwritten (docs/reference/engine.md, "Cases", case
+Edits of the resources of a running operation: none is overwritten (docs/reference/engine.md, "Cases", case
 4).
 """
 
@@ -23,7 +23,7 @@ CONFLICT = operation_pb2.BLOCKED_REASON_CONFLICT
 OURS = text(an_object("Label", "l", "sensors", color="#000001"), an_object("Bucket", "b", "raw", description="old"))
 NEXT = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "raw", description="new"))
 FAILING = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "_system"))
-"""The label is updated, and then the platform refuses the name of the bucket."""
+"""The label is updated, and then the platform rejects the name of the bucket."""
 
 
 async def resource(case: Case, kind: str) -> object_pb2.Resource:
@@ -32,7 +32,7 @@ async def resource(case: Case, kind: str) -> object_pb2.Resource:
 
 
 async def edit(case: Case, kind: str, how: str) -> None:
-    """Somebody works on the only resource of a kind."""
+    """Edit the only resource of a kind, as a person does."""
     found = await resource(case, kind)
     spec = json.loads(found.spec_json)
     match how:
@@ -77,7 +77,7 @@ async def test_a_resource_deleted_before_its_step_is_sent_is_not_created_again(f
 
 
 async def blocked_by_an_edit(faulty: World) -> tuple[Case, str, object_pb2.Resource]:
-    """A blocked operation that updated a label, which somebody edited then; its name, and what they made of it."""
+    """A blocked operation that updated a label, which was edited then; its name, and the edited resource."""
     case = await faulty.case_with(OURS)
     events, mine, opened = await in_the_middle_of(case, 1, FAILING)
     await edit(case, "Label", "edits")
@@ -133,7 +133,7 @@ async def test_the_undo_of_an_update_needs_no_decision_if_the_resource_was_delet
 
 
 async def test_an_undo_that_lacks_another_resource_needs_a_decision(faulty: World) -> None:
-    """Somebody has deleted the endpoint that the rule is to refer to again; the rule is there."""
+    """The endpoint that the undo needs was deleted; the rule still exists."""
     slack, pager = an_endpoint("Slack", "chat", "chat"), an_endpoint("PagerDuty", "pager", "pager")
     variable = an_object("Variable", "v", "v", type="constant", values=["a"])
     case = await faulty.case_with(text(slack, pager, a_rule("alarm", "chat"), variable))

@@ -35,12 +35,12 @@ OTHER = text(an_object("Label", "red", "red", color="#ff0000"), an_object("Bucke
 
 
 def named(name: str, digest: str = "") -> Shown:
-    """A plan of which nothing else is known."""
+    """A plan of which only the name is known."""
     return Shown(JoinedPlan(header=plan_pb2.Plan(name=name, digest=digest)))
 
 
 async def refused(case: Case, plan: Shown, reason: type[PkgerError]) -> PkgerError:
-    """How the apply of *plan* is refused; it writes nothing to the platform, and the stack is free afterwards."""
+    """The error that refuses the apply of *plan*; nothing is written, and the stack is not leased afterwards."""
     case.driver.heal()
     before = await case.look()
     with pytest.raises(reason) as raised:
@@ -51,7 +51,7 @@ async def refused(case: Case, plan: Shown, reason: type[PkgerError]) -> PkgerErr
 
 
 async def on_the_platform(case: Case, *mutations: driver_pb2.Mutation) -> None:
-    """What people do behind our back."""
+    """Change the platform as other writers do."""
     results = (await case.services.mutate(*mutations, org=case.org)).results
     assert all(result.HasField("done") for result in results)
 
@@ -129,7 +129,7 @@ async def test_of_two_appliers_with_one_plan_one_runs_it(faulty: World) -> None:
 
     events = [each for each in ended if not isinstance(each, BaseException)]
     assert [end(each).state for each in events] == [SUCCEEDED]
-    # Whoever looked at the platform when the first one had begun found what that one had made.
+    # Depending on the time of its checks, the second one may have found the resources of the first.
     assert {type(each) for each in ended if isinstance(each, BaseException)} <= {PlanUsed, PlanStale}
     assert len((await case.look()).resources) == 2
 
@@ -236,7 +236,7 @@ async def test_another_plan_than_the_approved_one_is_refused(faulty: World) -> N
 
 
 async def test_of_several_reasons_against_a_plan_the_first_is_reported(faulty: World) -> None:
-    """Used, another digest, another generation, another platform, values that are missing: in this order."""
+    """In this order: used, another digest, another generation, a changed platform, missing values."""
     case = await faulty.case_with(SMALL)
     unknown = an_object("Label", "new", "new") | {"metadata": {"name": {"envRef": {"key": "stage"}}}}
     package = text(an_object("Label", "red", "red", color="#00ff00"), unknown)
@@ -299,7 +299,7 @@ async def test_a_stored_plan_without_a_stack_leaves_no_record(faulty: World) -> 
 
 
 async def test_an_unfinished_operation_on_the_stack_is_ended_before_a_plan(faulty: World) -> None:
-    """It is undone, so that all is again as the plan found it."""
+    """It is rolled back, so the plan fits again."""
     case = await faulty.case_with(SMALL)
     plan = await case.plan(FRESH)
     both = (an_object("Label", "red", "red", color="#ff0000"), an_object("Bucket", "raw", "raw", description="other"))
@@ -321,7 +321,7 @@ async def applying(case: Case, request_id: str) -> list[operation_pb2.OperationE
 
 
 async def applying_a_plan(case: Case, request_id: str) -> list[operation_pb2.OperationEvent]:
-    """The request for the plan is one, too: sent again, it is answered with the same plan, however old that is."""
+    """The request for the plan has an id, too: repeated, it returns the same plan, however old that is."""
     plan = await case.plan(OTHER, request_id=f"{request_id}-plan")
     return await case.apply_plan(plan, request_id=request_id)
 
@@ -370,7 +370,7 @@ async def test_a_request_id_stands_for_one_content(faulty: World) -> None:
 
 
 async def test_a_request_that_got_no_operation_can_be_sent_again(faulty: World) -> None:
-    """What kept it from starting is no answer to remember: here a refused replacement, and a package with a mistake."""
+    """A failure before the start is not stored as its result: here a refused replacement, and an invalid package."""
     case = faulty.case()
     package = text(an_object("NotificationEndpointSlack", "chat", "chat", url="https://example.com"))
     create = driver_pb2.CreateResource(kind="NotificationEndpointPagerDuty", spec_json=PAGER)

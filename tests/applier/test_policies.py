@@ -1,4 +1,4 @@
-"""What the policy of a stack does with its resources (docs/reference/engine.md, "Policies")."""
+"""The effects of the policy of a stack on its resources (docs/reference/engine.md, "Policies")."""
 
 import json
 from typing import Any
@@ -35,12 +35,12 @@ async def set_policy(case: Case, **policy: Any) -> stack_pb2.Stack:
 
 
 async def kinds(case: Case) -> list[str]:
-    """Kinds of what is on the platform."""
+    """Kinds of the resources on the platform."""
     return [each.kind for each in (await case.look()).resources]
 
 
 async def recorded(case: Case) -> list[str]:
-    """Names of what is recorded."""
+    """Names of the recorded objects."""
     record = (await case.look()).record
     return [entry.key.name for entry in record.resources] if record else []
 
@@ -78,7 +78,7 @@ async def test_a_removed_object_leaves_its_resource_on_the_platform(faulty: Worl
     await ended(case, LABEL)
 
     assert (await kinds(case), await recorded(case)) == (["Bucket", "Label"], ["l"])
-    # Nobody owns it any more, so it can be adopted.
+    # It has no owner any more, so it can be adopted.
     await ended(case, LABEL, BUCKET)
     assert await recorded(case) == ["b", "l"]
     await check_history(case)
@@ -212,7 +212,7 @@ async def test_an_ignored_field_stays_as_the_platform_has_it(faulty: World) -> N
     case = await faulty.case_with(text(LABEL, BUCKET))
     await set_policy(case, ignore=[{"kind": "Bucket", "paths": ["/description"]}])
     await edit(case, "Bucket", "edits")
-    # The generation moved, and what is recorded says what is ignored now; nothing is written.
+    # The generation moved, and the record has the new policy; nothing is written to the platform.
     case.driver.heal()
     await ended(case, LABEL, BUCKET)
     assert case.driver.sent == []

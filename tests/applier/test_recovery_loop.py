@@ -1,5 +1,5 @@
 """
-The loop that carries on what was left behind lives, whatever it is answered (docs/reference/engine.md, "Driver
+The loop that resumes abandoned operations survives every answer (docs/reference/engine.md, "Driver
 answers", "Cases" case 10).
 """
 
@@ -36,13 +36,13 @@ CODES = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
 
 class Answering(JournalServicer):
     """
-    The real thing, behind something that answers in its place at times.
+    The real journal service, behind a proxy that answers some calls itself.
 
     Attributes:
-        method: What it answers,
-        codes: with each of these once.
-        never: The operation that nobody can claim.
-        body: What is told of the plan of an operation that is claimed; None: its body.
+        method: The method that the proxy answers.
+        codes: The status codes with which it answers, each once.
+        never: An operation that cannot be claimed.
+        body: Replaces the body of the plan of a claimed operation; None: it is not replaced.
     """
 
     def __init__(self, store: Store) -> None:
@@ -126,7 +126,7 @@ async def test_an_operation_is_resumed_after_any_status_code_of_the_store(tmp_pa
 
 
 async def test_an_operation_is_resumed_once_the_driver_describes_itself_again(faulty: World) -> None:
-    """What it is answered with meanwhile is no code of ours, an error of ours, a lost kind."""
+    """Meanwhile the driver answers with a foreign status code, an error of pkger, and without a kind."""
     case = faulty.case()
     case.driver.fail(calls={1: CallFault.CUT_OFF})
     gate = case.driver.gate(1)

@@ -1,4 +1,4 @@
-"""What is replaced while the platform refuses some of it: nothing is lost that can be kept, and the record is right."""
+"""Replacements with rejected steps: no resource is lost that can be kept, and the record is right."""
 
 import json
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Events, Snapshot, 
 from tests.apply.packages import an_object, text
 
 RENAMED = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "new raw", ["red"], schemaType="explicit"))
-"""After IMPLICIT: the bucket is replaced, and the name of the new one is free."""
+"""After IMPLICIT: the bucket is replaced by one with another, free name."""
 
 CREATED, ADOPTED = object_pb2.ORIGIN_CREATED, object_pb2.ORIGIN_ADOPTED
 
 
 async def fails_at(case: Case, verb: Verb, kind: str, *texts: str, **more: Any) -> Events:
-    """An apply in which the platform refuses what the step with *verb* and *kind* sends."""
+    """An apply in which the platform rejects the step with *verb* and *kind*."""
     steps = (await case.plan(*texts, **more)).steps
     [number] = [step.number for step in steps if (step.verb, step.key.kind) == (verb, kind)]
     case.driver.fail({number: ItemFault.REJECT})
@@ -29,7 +29,7 @@ async def fails_at(case: Case, verb: Verb, kind: str, *texts: str, **more: Any) 
 
 
 async def replaced(case: Case, *texts: str, **more: Any) -> list[tuple[str, str]]:
-    """What an apply without faults does to resources; afterwards there is nothing left to do."""
+    """Resources after an apply without faults; afterwards there is nothing left to do."""
     case.driver.heal()
     events = await case.apply(*texts, **more)
     assert (end(events).state, end(events).leftover_count) == (SUCCEEDED, 0)
@@ -91,7 +91,7 @@ async def test_a_replaced_resource_that_cannot_be_deleted_can_be_adopted_by_its_
 async def test_a_rejected_creation_restores_the_deleted_resource_with_its_labels_and_rules(
     faulty: World, before: str, after: str
 ) -> None:
-    """Whether it was deleted before or not; what comes back has another id, which record and rules know."""
+    """The restored resource has another id, which is in the record and in the rules."""
     case = await faulty.case_with(before)
     kinds = [step.key.kind for step in (await case.plan(after)).steps if step.verb is Verb.CREATE]
     for kind in kinds:
@@ -108,7 +108,7 @@ async def test_a_refused_creation_past_the_seal_fails_the_command_and_the_next_a
     case = await faulty.case_with(IMPLICIT)
     events = await fails_at(case, Verb.CREATE, "Bucket", EXPLICIT)
     finished, now = end(events), await case.look()
-    # The label of the bucket has nothing to be attached to.
+    # There is no bucket to attach the label to.
     assert (finished.state, finished.leftover_count) == (SUCCEEDED, 2)
     assert finished.cause.startswith("create Bucket 'raw'")
     assert (await case.operation(events[0].operation)).cause == finished.cause

@@ -1,4 +1,4 @@
-"""The history of a stack: each operation that changed anything makes a revision, and a stack can go back to each."""
+"""The history of a stack: each operation that changed it makes a revision, to which it can be rolled back."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ def described(words: str) -> str:
 
 
 async def ended(case: Case, *texts: str, **more: Any) -> int:
-    """How an apply ended, which has to be well."""
+    """The end of an apply, which has to succeed."""
     finished = end(await case.apply(*texts, **more))
     assert finished.state == SUCCEEDED, finished.cause
     return finished.generation
@@ -63,7 +63,7 @@ async def test_each_apply_that_changed_anything_makes_a_revision(faulty: World) 
 
 
 async def test_a_package_without_objects_is_one_too(faulty: World) -> None:
-    """It is not taken for that of an uninstall, which has none."""
+    """It differs from an uninstall, which has no package."""
     case = await faulty.case_with(text(LABEL))
     await ended(case, "[]", allow_empty=True)
     await ended(case, text(LABEL))
@@ -91,7 +91,7 @@ async def test_a_package_is_sent_once_and_only_when_a_plan_is_to_run(faulty: Wor
     assert calls.count("StoreAttachment") == 1
     await ended(case, text(LABEL, BUCKET))
     await ended(case, text(LABEL))
-    # The package of revision 1 is there.
+    # The package of revision 1 is stored.
     assert calls.count("StoreAttachment") == 2
 
 
@@ -196,7 +196,7 @@ async def test_a_rollback_is_refused_as_an_apply_is(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     await ended(case, text(an_object("Label", "l", "probes")))
     before = await case.look()
-    # Another stack takes the name, which the bucket needs.
+    # Another stack takes the name that the bucket needs.
     await case.services.apply(text(an_object("Bucket", "b", "raw", description="other")), stack="t", org=case.org)
 
     with pytest.raises(Exception, match="shares Bucket 'raw' of stack 't'"):

@@ -1,4 +1,4 @@
-"""Secrets that are given with an apply: written first, taken back as far as that goes, told to nobody (issue 4)."""
+"""Secrets of an apply: written first, undone as far as possible, and shown nowhere."""
 
 import base64
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ CANARY = "canary-8a1f"
 REFUSAL = RejectionReason.CONTENT_REFUSED
 LABEL = text(an_object("Label", "red", "red"))
 REFUSED = text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system"))
-"""A bucket that the platform refuses, after its label and the secrets were written."""
+"""A bucket that the platform rejects, after its label and the secrets were written."""
 
 
 CREATE, UPDATE = secret_steps(["a", "b"], {"b"})
@@ -84,7 +84,7 @@ def test_a_value_inside_an_encoded_text_is_masked(value: str, before: bytes, beh
     octets = value.encode()
     code = base64.b64encode(before + octets + behind).decode()
     left = Secrets({"k": value}).masked(code)
-    # But for the characters at its ends, which hold bits of what stands beside it.
+    # Except for the characters at its ends, which hold bits of the surrounding text.
     assert "[secret]" in left
     assert len(left) - len("[secret]") <= len(base64.b64encode(before)) + len(base64.b64encode(behind)) + 8
     assert octets.hex() not in Secrets({"k": value}).masked(f"{before.hex()}{octets.hex()}{behind.hex()}")
@@ -175,7 +175,7 @@ async def held(case: Case) -> list[str]:
 
 
 def last_value(case: Case, key: str) -> str:
-    """What was last written to a secret, as far as the platform was asked to."""
+    """The value in the last write of a secret that the platform received."""
     return [each.put_secret.value for each in case.driver.sent if each.put_secret.key == key][-1]
 
 
@@ -246,7 +246,7 @@ async def test_when_a_later_step_fails_created_secrets_go_and_overwritten_ones_a
 
 
 async def test_an_operation_with_an_irreversible_end_seals_only_there(faulty: World) -> None:
-    """A refused step after an overwritten secret is undone, although another step of the plan cannot be."""
+    """A rejected step after an overwritten secret rolls back, although the plan has an irreversible step."""
     case = await faulty.case_with(FRESH)
     await put_secrets(case, {"ours": "2"})
     before = await case.look()
@@ -292,7 +292,7 @@ async def test_a_secret_that_cannot_be_written_undoes_everything(
         stays = "" if fault is ItemFault.REJECT else " (secrets that may have been overwritten: 'ours')"
     assert finished.cause.endswith(stays)
     assert ("(secrets" in finished.cause) == bool(stays)
-    # What may be somebody else's stays.
+    # A secret that another writer may have made stays.
     assert await held(case) == (["new", "ours"] if (key, fault) == ("new", ItemFault.LOSE_RESPONSE) else ["ours"])
     case.driver.heal()
     assert end(await case.apply(LABEL, secrets={"new": "1", "ours": CANARY})).state == SUCCEEDED
@@ -333,7 +333,7 @@ async def test_a_secret_in_messages_of_a_driver_is_masked_everywhere(
         assert operation.state in (ROLLED_BACK, SUCCEEDED)
     assert any(CANARY in each.put_secret.value for each in case.driver.sent)
     assert CANARY not in said
-    # What the driver itself logs is the driver's own.
+    # The log of the driver itself is not masked.
     assert not [
         record for record in caplog.records if record.name == "pkger.applier" and CANARY in str(record.__dict__)
     ]
@@ -377,7 +377,7 @@ async def test_a_secret_that_came_or_went_makes_a_plan_stale(faulty: World, is_t
 
 
 def test_a_request_is_the_same_with_other_values_of_the_same_secrets() -> None:
-    """Its digest is stored: one of values would tell those that can be guessed."""
+    """The digest of a request is stored; with the values in it, they could be guessed."""
     requests = [
         applier_pb2.ApplyRequest(request_id="r", secrets=secrets)
         for secrets in ({"a": "1", "b": "2"}, {"b": "3", "a": "4"}, {"a": "1"}, {})
@@ -391,7 +391,7 @@ def test_a_request_is_the_same_with_other_values_of_the_same_secrets() -> None:
 async def test_a_secret_that_cannot_be_removed_again_blocks_until_a_decision(faulty: World) -> None:
     case = faulty.case()
     before = await case.look()
-    # The bucket is refused, and then the removal of the secret.
+    # The bucket is rejected, and then the removal of the secret.
     case.driver.fail({4: ItemFault.REJECT}, lasting=True)
     events = await case.apply(REFUSED, secrets={"k": CANARY})
     assert events[-1].finished.state == BLOCKED
@@ -421,7 +421,7 @@ async def test_a_failed_lookup_is_reported_without_a_value(faulty: World) -> Non
     await case.services.plan(LABEL, stack="s", org=case.org, secret_keys=["k"])
     looks_of_plan = case.driver.looks
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
-    # The plan of the apply, and what is asked right before the secret is sent.
+    # Reads: the plan of the apply, and the keys right before the secret is sent.
     case.driver.hide(looks_of_plan + 1)
     case.driver.echoes = True
     events = await case.apply(LABEL, secrets={"k": CANARY})

@@ -13,7 +13,7 @@ LABELLED = an_object("Bucket", "raw", "raw", ["l"])
 
 
 async def somebodys_label(case: Case) -> None:
-    """The label ``sensors`` is there before any stack."""
+    """The label ``sensors``, which exists before any stack."""
     creation = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"sensors"}')
     await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
 

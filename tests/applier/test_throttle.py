@@ -1,4 +1,4 @@
-"""Fewer batches in flight for a platform that asks for patience: the arithmetic, and an apply on such a platform."""
+"""Fewer batches in flight on a platform that throttles: the arithmetic, and an apply on such a platform."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tests.apply.packages import an_object, text
 
 
 def after(limit: Limit, words: str) -> list[int]:
-    """How many are in flight after each of the *words*: taken, refused, or late, refused before the last cut."""
+    """The limit after each of *words*: taken, refused, or late (refused, but sent before the last cut)."""
     shown = []
     for word in words.split():
         match word:
@@ -78,7 +78,7 @@ async def test_as_many_pass_at_a_time_as_the_limit_says() -> None:
     throttle = Throttle(3)
 
     async def most_inside(calls: int, expected: int, refused: bool) -> int:
-        """How many of *calls* are in flight at most, when none leaves before the *expected* number is in."""
+        """Most of *calls* in flight at a time, if none ends before the *expected* number has begun."""
         inside = most = 0
         full = asyncio.Event()
 
@@ -142,7 +142,7 @@ async def test_fewer_batches_are_in_flight_on_a_platform_that_takes_one_at_a_tim
         retry = case.driver.gate(4)
         for gate in gates[1:]:
             gate.opened.set()
-        # Three were refused at once. Half of four are left: the one that waits, and one of the three, sent again.
+        # Three were throttled at once. Half of four remain: the waiting one, and one of the three, sent again.
         await retry.reached.wait()
         assert case.driver.in_flight == [1, 2, 3, 4, 2]
         retry.opened.set()

@@ -1,4 +1,4 @@
-"""An uninstall removes what a stack created, and keeps the stack or deletes it, as was agreed."""
+"""An uninstall deletes the resources that a stack created, and keeps or deletes the stack, as approved."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ async def record_of(case: Case) -> Record:
 
 
 async def with_words(case: Case) -> Record:
-    """The record of a stack, to which description and URLs are added."""
+    """The record of a stack, with description and URLs."""
     peer, made = case.services.peers["stack"], await record_of(case)
     urls, ref = stack_pb2.StackUrls(urls=[URL]), object_pb2.StackRef(id=made.id)
     request = stack_pb2.UpdateStackRequest(stack=ref, description="text", urls=urls)
@@ -57,9 +57,9 @@ async def test_a_kept_stack_owns_nothing_and_starts_again(faulty: World) -> None
     again = await case.apply(SMALL)
 
     assert end(again).counts.creates == 2
-    after = await record_of(case)
-    assert (after.id, after.generation) == (before.id, before.generation + 2)
-    assert {*after.ids.values()}.isdisjoint(before.ids.values())
+    kept = await record_of(case)
+    assert (kept.id, kept.generation) == (before.id, before.generation + 2)
+    assert {*kept.ids.values()}.isdisjoint(before.ids.values())
 
 
 async def clear_urls(case: Case) -> None:

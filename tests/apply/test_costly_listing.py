@@ -1,4 +1,4 @@
-"""A platform that refuses to list dashboards, through real servers: known ones are read by their ids."""
+"""A platform that does not list dashboards, through real servers: known ones are read by their ids."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
 class Slow(EmbeddedDriver):
-    """Has no time for a listing of dashboards."""
+    """Refuses listings of dashboards."""
 
     async def describe(self) -> PlatformTraits:
         costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
@@ -56,7 +56,7 @@ async def test_known_resources_are_read_and_kept_like_any_other(slow: Cluster, c
     assert (await slow.apply(PACKAGE, stack="s")).state == SUCCEEDED
     calls.methods.clear()
     assert (await slow.plan(PACKAGE, stack="s")).no_change
-    # Of the two listings, one is that of the record.
+    # One of the two listings is that of the record.
     assert [calls.count(each) for each in ("Describe", "ListResources", "ReadResources")] == [1, 2, 1]
     ids = (await slow.record("s")).ids
     await slow.mutate(

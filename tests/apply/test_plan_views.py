@@ -1,4 +1,4 @@
-"""A stored plan tells what the planner told of it; once it ran, with the ids of what it created (issue 12)."""
+"""A stored plan shows what the planner returned; once it ran, also the ids of the created resources."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.cluster import Cluster, Shown
 
 
 async def planned(services: Cluster, change: str) -> Shown:
-    """A stored plan for a stack, or for its end."""
+    """A stored plan for a stack, or for its uninstall."""
     before, after = CHANGES[change]
     if before:
         await services.apply(before, stack="s")

@@ -1,4 +1,4 @@
-"""A platform that holds something else than it is sent, through real servers: plans get quiet all the same."""
+"""A platform that normalises specs, through real servers: plans still become empty."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -31,7 +31,7 @@ ENDPOINT = an_endpoint("Slack", "chat", "chat")
 
 
 class Particular(EmbeddedDriver):
-    """Holds names without blanks around them, and no name of an endpoint in a rule."""
+    """Strips names, and drops the name of the endpoint from rules."""
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
         return await super().prepare_specs(org, [_held(each) for each in wanted])
@@ -65,7 +65,7 @@ async def test_what_the_platform_changes_is_planned_and_is_no_difference_then(pa
     specs = {step.key.name: step.new_spec for step in planned.steps}
     assert specs["red"]
     assert (specs["red"].display_name, specs["red"].value["name"]) == ("red", "red")
-    # What is stored shows the same as what was answered.
+    # The stored plan is equal to the returned one.
     stored = await particular.stored_plan(planned.name)
     assert stored.resource_diffs == planned.resource_diffs
     assert {json.loads(diff.new_spec_json)["name"] for diff in stored.resource_diffs} == {"red", "chat", "rule"}
@@ -101,7 +101,7 @@ async def test_rejected_content_is_reported_at_once_and_nothing_is_written(servi
     assert "Bucket 'one': bucket names that start with an underscore" in one
     assert "Bucket 'two'" in two
     assert (calls.count("PrepareSpecs"), calls.count("Mutate")) == (2, 0)
-    # The stack is free, and as it was.
+    # The stack is not leased, and unchanged.
     assert (await services.plan(STEPS[1], stack="s")).no_change
 
 
@@ -125,7 +125,7 @@ async def test_the_spec_as_the_platform_holds_it_is_no_drift(particular: Cluster
     found = await drift_of(particular, "s")
 
     assert found.differences == {}
-    # What the package says in other words is asked about in one call; a rule is compared by what it refers to.
+    # All specs that differ are prepared in one call; a rule is compared by its references.
     assert [calls.count(each) for each in ("Describe", "ListResources", "ReadResources", "PrepareSpecs")] == [
         1,
         4,

@@ -1,4 +1,4 @@
-"""What an apply promises beside the six steps (issue 2), through real servers."""
+"""Guarantees of an apply beyond the six steps, through real servers."""
 
 import pytest
 from pkger.driver.v1 import driver_pb2
@@ -12,7 +12,7 @@ from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_ob
 from tests.cluster import Calls, Cluster, InvalidPackage, Record
 
 REFUSED = an_object("Bucket", "reserved", "_system")
-"""The platform keeps such names for itself; the package format allows them."""
+"""The platform reserves such names; the package format allows them."""
 
 
 async def everything(services: Cluster) -> tuple[list[bytes], list[Record]]:

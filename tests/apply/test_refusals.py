@@ -1,4 +1,4 @@
-"""What an apply does not do unless it is told to, and what it leaves out when told so (issue 4)."""
+"""What an apply refuses unless it is allowed, and what it skips on request."""
 
 from typing import Any
 
