@@ -37,7 +37,7 @@ class Secrets:
             RequestInvalid: A value is empty, as that of an unset variable, or too long.
         """
         self._values = dict(values or {})
-        self._are_gone = are_lost
+        self._are_lost = are_lost
         for key, value in sorted(self._values.items()):
             if not 0 < len(value) <= MOST_CHARACTERS:
                 problem = "it is empty" if not value else f"it has {len(value):,}"
@@ -84,7 +84,7 @@ class Secrets:
         The whole message is withheld if it is about a batch that writes secrets, or if the values are lost: then a
         repeated value cannot be recognised (docs/reference/engine.md, "Secrets").
         """
-        if self._are_gone or writes_secrets:
+        if self._are_lost or writes_secrets:
             return _WITHHELD
         return self._masking.masked(text)
 

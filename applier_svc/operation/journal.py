@@ -178,7 +178,7 @@ class Journal:
         """Record that the operation rolls back from now on; *step_count* steps are undone."""
         started = operation_pb2.RollbackStarted(cause=cause, step_count=step_count)
         await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), [started])
-        self.progress.turned_back = cause
+        self.progress.rollback_cause = cause
         self.progress.is_undoing = True
         reach("after_rollback")
 

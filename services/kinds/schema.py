@@ -16,14 +16,14 @@ API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 NAME_FORM = "[a-z0-9]([-_a-z0-9]{0,61}[a-z0-9])?"
-"""Of a metadata.name."""
+"""The form of a metadata.name."""
 
 
 class _Name(Referable):
     """The shape of a metadata.name."""
 
     def schema(self) -> Schema:
-        """As of any literal or reference; a text has the form of a name."""
+        """The schema of a literal or reference, in which a text has the form of a name."""
         return {**super().schema(), "pattern": f"^{NAME_FORM}$"}
 
 
@@ -83,7 +83,7 @@ def package_schema() -> Schema:
 
 
 def _kinds() -> Schema:
-    """All words for kinds; those of families are flagged, as objects of them are ignored."""
+    """The names of kinds; names of families are flagged, as their objects are ignored."""
     families = [
         {"const": name, **deprecated(f"Objects of kind {name} are ignored: write one of {', '.join(_members(name))}.")}
         for name in sorted(FAMILY_NAMES)

@@ -1,8 +1,8 @@
 """
-Reads mappings that are plainly right in one pass: known keys only, each with a value of the type that it takes.
+A fast path for plainly valid mappings, in one pass: known keys only, each with a value of the type of its field.
 
-Nearly all mappings of nearly all packages are such. What is not is left to the methods of ``Table``, which find and
-word all that is wrong and all that there is to remark on. A property test holds both to the same values.
+Nearly all mappings of nearly all packages are plainly valid. Other mappings are left to the methods of ``Table``, which
+find their faults and remarks. A property test checks that both ways return the same values.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,8 +14,9 @@ from services.kinds.format.shapes import Boolean, Fold, Integer, Shape, Text
 
 PlainReader = Callable[[Mapping[str, Any]], dict[str, Any] | None]
 """
-Makes what ``Table.read`` makes of a mapping, if ``Table.faults`` and ``Table.remarks`` find nothing there for certain;
-None: they have to be asked.
+Returns the values of ``Table.read`` for a mapping that certainly has no ``Table.faults`` and no ``Table.remarks``.
+
+None: the methods of ``Table`` have to be called.
 """
 
 
@@ -24,14 +25,14 @@ class _Unsure:
 
 
 _UNSURE: Final = _Unsure()
-"""What a value comes to that a shape has to look at closely."""
+"""The result for a value that the methods of its shape have to check."""
 
 _Reader = Callable[[Any], Any]
-"""The normalised value of a field that is plainly right, else ``_UNSURE``."""
+"""Returns the normalised value of a plainly valid field, else ``_UNSURE``."""
 
 
 def plain_reader(table: Table) -> PlainReader:
-    """The function that reads the mappings of *table*, or of one of its variants, that are plainly right."""
+    """The fast reader for mappings of *table*, or of one of its variants."""
     if table.variants:
         return _variant_reader(table.variants, table.fields[table.variants.key].shape)
     shapes = {key: field.shape for key, field in table.fields.items()}
@@ -51,7 +52,7 @@ def plain_reader(table: Table) -> PlainReader:
                 values[key] = found
         return values if needed <= mapping.keys() else None
 
-    return _closely if table.has_own_check else read
+    return _never_plain if table.has_own_check else read
 
 
 def _variant_reader(variants: Variants, shape: Shape) -> PlainReader:
@@ -64,12 +65,12 @@ def _variant_reader(variants: Variants, shape: Shape) -> PlainReader:
     return read
 
 
-def _closely(mapping: Mapping[str, Any]) -> None:
-    """Its rules are not those of its fields alone."""
+def _never_plain(mapping: Mapping[str, Any]) -> None:
+    """The reader of tables with a check of their own: always None."""
 
 
 def _takes_any_text(shape: Shape) -> bool:
-    """Whether each text is right, and comes to itself."""
+    """Whether every text is valid for *shape*, and read unchanged."""
     match shape:
         case Text(absent="", words=(), fold=Fold.KEEP, required=False, known=()):
             return True
