@@ -112,7 +112,7 @@ async def test_a_plan_that_cannot_be_read_blocks_its_operation(tmp_path: Path) -
         name, env = operation.name.removeprefix("operations/"), environment(tmp_path, faulty.services.addresses)
         shown = (await pkger("operations", "show", name, env=env)).out
         assert "DecodeError" in shown
-        assert f"`pkger operations recover {name}` tries again, once the defect is mended" in shown
+        assert f"`pkger operations recover {name}` retries; run it once the defect is fixed" in shown
         refused = await pkger("operations", "recover", name, "--step", "0=skip", env=env)
         assert "step 0 is not blocked; blocked are: none" in refused.err
         journal.body = None
