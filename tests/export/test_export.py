@@ -262,7 +262,7 @@ async def test_a_resource_of_a_stack_that_is_gone_is_a_warning(services: Cluster
     export = await services.export(stack="s")
     assert export.warning_texts == [
         "NotificationEndpointPagerDuty 'pager' of the stack is left out: its resource is gone",
-        "NotificationRule 'rule': its endpointName leads to nothing, so it is left out",
+        "NotificationRule 'rule': its endpointName refers to no resource, so it is left out",
     ]
     assert [(warning.resource.kind, warning.display_name) for warning in export.warnings] == [
         ("NotificationEndpointPagerDuty", "pager"),
@@ -281,8 +281,8 @@ async def test_what_breaks_a_rule_of_packages_is_a_warning(services: Cluster) ->
     bucket, label, task = export.warning_texts
     assert bucket.startswith("Bucket 'b': it breaks a rule of packages (spec.name: the name 'b' is too short")
     assert label == (
-        "Label 'fine': packages cannot say /color, /description, /odd as it is, so a plan of the package will show a"
-        " difference there"
+        "Label 'fine': a package cannot express /color, /description, /odd exactly, so a plan of the package will show"
+        " a difference there"
     )
     assert task.startswith("Task 'idle': it breaks a rule of packages (spec.every: ")
 

@@ -127,7 +127,7 @@ async def test_a_rule_whose_endpoint_is_left_out_is_left_out_too(odd: Cluster) -
     assert (export.text, export.header.object_count) == ("", 0)
     endpoint, rule = export.warning_texts
     assert endpoint.startswith("NotificationEndpointSlack 'chat': it breaks a rule of packages (spec.url: ")
-    assert rule == "NotificationRule 'rule': what its endpointName leads to is left out, so it is left out"
+    assert rule == "NotificationRule 'rule': the resource of its endpointName is left out, so it is left out"
 
 
 async def test_kinds_whose_listing_is_costly_are_read_by_ids_where_those_are_known(

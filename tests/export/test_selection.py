@@ -23,8 +23,8 @@ def test_a_name_of_the_stack_that_no_package_can_write_is_another_one_and_a_warn
         f"apiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata:\n  name: {name}\nspec:\n  name: red\n"
     ]
     assert [warned.text for warned in exported.warnings] == [
-        "Label 'red': the stack calls it 'Not A Name', which no package can write (an environment value gave it once);"
-        f" it is exported as {name!r}"
+        "Label 'red': its name in the stack, 'Not A Name', is not valid in a package (it came from an environment"
+        f" value); it is exported as {name!r}"
     ]
 
 

@@ -59,7 +59,7 @@ def test_the_places_that_the_parser_knows_are_told() -> None:
     with pytest.raises(RequestInvalid) as caught:
         refuse_written_secrets(Desired(package), EMBEDDED, known)
     assert str(caught.value) == (
-        "package: a plan is shown and kept, so write {secretRef: {key: KEY}} instead of a credential itself as"
+        "package: a plan is shown and stored, so write {secretRef: {key: KEY}} instead of the credential in"
         f" token of {HTTP} 'e', a.yml:7:13 (username of {HTTP} 'e')"
     )
 

@@ -36,7 +36,7 @@ def test_the_checks_stand_in_their_order() -> None:
         "a reference leads to nothing",
         "a shared resource differs",
         "another stack uses what is replaced",
-        "a resource of nobody would be replaced",
+        "an unowned resource would be replaced",
         "two objects have one name",
         "a name is not free in time",
         "objects exchange their names",
@@ -51,7 +51,7 @@ def test_no_check_stands_before_one_whose_facts_are_known_earlier() -> None:
 
 
 def test_a_request_for_nothing_is_refused() -> None:
-    with pytest.raises(RequestInvalid, match="desired: say what is wanted"):
+    with pytest.raises(RequestInvalid, match="desired: give a package, a revision, or destroy"):
         run_checks(planner_pb2.CreatePlanRequest())
     run_checks(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
 

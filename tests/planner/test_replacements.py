@@ -48,8 +48,8 @@ def test_what_no_stack_owns_is_replaced_only_if_the_caller_allows_it(record: Sta
     with pytest.raises(ReplacementRefused) as caught:
         world.plan(a_bucket("explicit"))
     assert str(caught.value) == (
-        "Bucket 'b' is on the platform already, no stack owns it, and it will be deleted, with its data, and created"
-        " anew, as schemaType cannot change; set allow_replace to apply it anyway"
+        "Bucket 'b' is on the platform already, no stack owns it, and it will be replaced and lose its data, as"
+        " schemaType cannot change; set allow_replace to apply it anyway"
     )
     assert caught.value.metadata == {"objects": "Bucket/b", "count": "1"}
     plan = world.plan(a_bucket("explicit"), allow_replace=True)
@@ -113,7 +113,7 @@ def test_an_object_that_changes_its_kind_gets_another_resource_in_one_plan(old: 
     ]
     assert [(step.undo, step.reason) for step in plan.steps[1:3]] == [
         (Undo.RECREATE, "its kind cannot change: replaced"),
-        (Undo.EXACT, "takes the place of the replaced one"),
+        (Undo.EXACT, "replaces the old resource"),
     ]
     [diff] = [diff for diff in world.last.diffs().resources if diff.key.name == "c"]
     assert (diff.key, diff.status, diff.resource_id, diff.old_kind) == (Key(new, "c"), DiffStatus.EXISTS, first, old)

@@ -25,7 +25,7 @@ def test_what_is_held_is_overwritten_for_good_and_the_rest_created() -> None:
     assert (created.verb, created.key, created.undo) == (Verb.CREATE, Key(SECRET, "a"), Undo.EXACT)
     assert (overwritten.verb, overwritten.key, overwritten.undo) == (Verb.UPDATE, Key(SECRET, "b"), Undo.NONE)
     assert overwritten.resource_id == "b"
-    assert "cannot come back" in overwritten.reason
+    assert "cannot be restored" in overwritten.reason
     assert not any(step.old_spec or step.new_spec for step in (created, overwritten))
 
 
@@ -114,4 +114,4 @@ def test_a_platform_without_secrets_is_given_none() -> None:
 
 
 def test_the_end_of_a_stack_takes_no_secrets() -> None:
-    assert "the end of a stack" in refusal(["k"], is_end=True)
+    assert "an uninstall writes no secrets" in refusal(["k"], is_end=True)

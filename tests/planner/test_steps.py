@@ -219,7 +219,7 @@ def test_without_a_stack_a_second_resource_of_one_name_is_warned_of() -> None:
     world.add("Label", "same")
     plan = world.plan(an_object("Dashboard", "same"), an_object("Label", "same"), an_object("Task", "same"))
     assert plan.remarks.warnings == (
-        "Dashboard 'same' is created beside another one named 'same'; only a stack would know it",
+        "Dashboard 'same' is created beside another one named 'same'; only a stack would match the two",
     )
     assert World().plan(an_object("Dashboard", "same")).remarks.warnings == ()
 
@@ -229,7 +229,7 @@ def test_without_a_stack_nobody_knows_what_is_there_of_a_kind_with_a_costly_list
     platform = replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
     world = World(record=StackRecord("", Target(), "", 0), platform=platform)
     assert world.plan(an_object("Dashboard", "same")).remarks.warnings == (
-        "Dashboard 'same' is created, also if there is one named 'same' already; only a stack would know it",
+        "Dashboard 'same' is created, also if one named 'same' exists; only a stack would match the two",
     )
 
 
