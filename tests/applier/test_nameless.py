@@ -139,7 +139,7 @@ async def test_the_digest_tells_it_from_a_plan_without_a_stack(faulty: World) ->
 
 async def test_only_a_package_finds_its_stack(faulty: World) -> None:
     case, nobody = faulty.case(""), object_pb2.StackRef(nameless=True)
-    with pytest.raises(RequestInvalid, match="destroy is for a stack that is named"):
+    with pytest.raises(RequestInvalid, match="destroy needs a stack that is named"):
         await case.services.plan(org=case.org, destroy=True, stack_ref=nobody)
     with pytest.raises(RequestInvalid, match="name the stack by id or by name"):
         await planned_with(case, object_pb2.StackRef(nameless=False))
