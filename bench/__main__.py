@@ -40,7 +40,7 @@ def main() -> None:
     wanted = arguments.parse_args()
     sizes = wanted.objects or [1_000, 10_000]
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores", flush=True)
-    # A run on a few objects is to see that it runs.
+    # With few objects, the number of packages is small too: such a run only checks that everything works.
     figures = [_help(), *parsing_corpus(wanted.corpus, min(97, max(sizes)))]
     for size in sizes:
         figures += parsing_objects(size, Mix.MIXED)
