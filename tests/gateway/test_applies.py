@@ -127,7 +127,7 @@ async def test_an_apply_that_the_platform_refuses_is_taken_back(older_services: 
         status, failed = await post(http, APPLY, body_of(LABEL, BUCKET, refused))
         assert (status, failed["code"]) == (500, "internal error")
         first, *lines = failed["message"].split("\n")
-        assert "all that was done was taken back" in first
+        assert "all changes were rolled back" in first
         assert any(line.strip().startswith("Bucket refused: ") for line in lines)
         assert (await get(http, f"{STACKS}?orgID={ORG}"))["stacks"] == []
         assert await older_services.resources("example") == []
