@@ -24,7 +24,7 @@ class HttpRequest:
         own_headers: Headers that every answer to it has.
         principal: Name of the client; empty if no token is needed.
         parameters: Parameters of its path.
-        follow: Counts the request as a stream that watches events, and no longer as a request.
+        take_stream_place: Counts the request as a stream that watches events, and no longer as a request.
         gone: Set when the client has disconnected, so that the answer is not needed.
         stopping: Set when the server stops, so that a stream without an end has to end.
     """
@@ -35,7 +35,7 @@ class HttpRequest:
     own_headers: Mapping[str, str]
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    follow: Callable[[], None] = lambda: None
+    take_stream_place: Callable[[], None] = lambda: None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -78,11 +78,11 @@ class HttpRequest:
         """Headers of every answer, for a handler that prepares its response itself."""
         return dict(self.own_headers)
 
-    def is_following(self) -> None:
+    def count_as_stream(self) -> None:
         """
         Count the request as a stream, as its answer may take hours.
 
         Raises:
             Problem: Too many streams are open.
         """
-        self.follow()
+        self.take_stream_place()

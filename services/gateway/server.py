@@ -309,13 +309,13 @@ class _Chain:
         """The answer of a handler, which has a place among the requests or the streams."""
         with ExitStack() as held:
 
-            def follow() -> None:
+            def take_stream_place() -> None:
                 self._streams.take()
                 # Releases the place among the requests.
                 held.close()
                 held.callback(self._streams.release)
 
-            request.follow = follow
+            request.take_stream_place = take_stream_place
             try:
                 if found.route.access is not Access.OPEN:
                     self._requests.take()

@@ -135,14 +135,14 @@ WRONG = [
     ("StackService_ListStacks", "page_size=2147483648", b"", "page_size: is no whole number from -2147483648 to"),
     ("StackService_ListStacks", "page_size=1&pageSize=2", b"", "pageSize: is there twice"),
     ("StackService_ListStacks", "target={}&target.org=x", b"", None),
-    ("StackService_ListStacks", "target=x", b"", "target: is no JSON, as a parameter for a message has to be"),
+    ("StackService_ListStacks", "target=x", b"", "target: is no JSON; the parameter is a message"),
     ("StackService_ListStacks", "target=5", b"", "target: is no object"),
-    ("StackService_ListStacks", "target=5&target.org=x", b"", "target.org: target is there as a whole, too"),
+    ("StackService_ListStacks", "target=5&target.org=x", b"", "target.org: target is also there as a whole"),
     (
         "PlannerService_ExportPackage",
         'everything={"kinds":null}&everything.kinds=Label',
         b"",
-        "everything.kinds: everything is there as a whole, too",
+        "everything.kinds: everything is also there as a whole",
     ),
     (
         "PlannerService_ExportPackage",
@@ -150,8 +150,8 @@ WRONG = [
         b"",
         "everything: is there twice",
     ),
-    ("StackService_ListStacks", "", b"{}", "body: GET takes none here"),
-    ("StackService_GetStack", "stack.name=x", b"", "stack.id: the path says it, and the rest of the request"),
+    ("StackService_ListStacks", "", b"{}", "body: is not allowed for GET"),
+    ("StackService_GetStack", "stack.name=x", b"", "stack.id: the path and the rest of the request differ"),
     ("PlannerService_ExportPackage", "stack.id=x&stack.name=y", b"", "stack.name: is there beside stack.id"),
     ("ApplierService_ListOperations", "states=X", b"", "states: is none of OPERATION_STATE_SUCCEEDED"),
     ("ApplierService_ListOperations", "since=today", b"", "since: is no time such as"),
@@ -180,7 +180,7 @@ WRONG = [
     ("ApplierService_RollbackStack", "", b'{"revision": 9223372036854775808}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": 1.5}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": true}', "revision: is no whole number"),
-    ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"name": "x"}}', "stack.id: the path says it"),
+    ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"name": "x"}}', "stack.id: the path and the rest"),
 ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ async def test_the_commands_of_the_page_run_and_call_every_rpc(services: Cluster
         told = await run(f"cd {tmp_path}\n{script}", environment(tmp_path))
     assert told.count("OPERATION_STATE_SUCCEEDED") >= 4
     assert "id: 3\ndata: " in told
-    assert "nmes: there is no such parameter of the query here" in told
+    assert "nmes: there is no such parameter of this query" in told
     assert '"violations":[{"kind":' in told
     assert set(calls.methods) >= {rpc.name for service in PUBLIC_SERVICES for rpc in service.methods}
 

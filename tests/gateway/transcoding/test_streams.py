@@ -236,7 +236,7 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
         finally:
             ended.set()
 
-    limits = StreamLimits(patience_seconds=0.3)
+    limits = StreamLimits(stall_seconds=0.3)
     async with scripted(watch=endless, limits=limits) as client, client.get(WATCH, headers=EVENTS) as response:
         async with asyncio.timeout(60):
             await ended.wait()
@@ -289,7 +289,7 @@ async def test_a_queue_has_no_more_than_its_bytes() -> None:
             yield a_change("p", "x" * 600)
 
     with pytest.raises(NotRead):
-        await Feed(StreamLimits(bytes=1000, patience_seconds=0.05)).fill(messages())
+        await Feed(StreamLimits(bytes=1000, stall_seconds=0.05)).fill(messages())
     # The third one found no room.
     assert made == 3
 
