@@ -51,7 +51,7 @@ PROBLEM_SCHEMA: dict[str, Any] = {
         "message": {"type": "string", "description": "What is wrong, where, and what to do; for people."},
         "reason": {
             "type": "string",
-            "description": "The cause, for programs: a pkger.errors.v1.Reason; empty for an error of the gateway itself.",
+            "description": "The cause, for programs: a pkger.errors.v1.Reason; empty for an error of the gateway.",
         },
         "metadata": {
             "type": "object",
