@@ -482,7 +482,7 @@ SCHEMAS: dict[str, Schema] = {
             "orgIDs": _or_null(
                 _list(
                     _object(
-                        "The resources of an organisation, or those that pass the filters.",
+                        "The resources of an organisation; with filters, only resources that pass.",
                         {"orgID": _ID},
                         {
                             "resourceFilters": _or_null(

@@ -73,7 +73,7 @@ async def test_no_request_causes_a_defect(services: Cluster, tmp_path: Path, exa
 
 
 def fuzz(url: str, examples: int, is_whole: bool) -> None:
-    """Test the operations; those that delete the stack come last."""
+    """Test the operations; destructive ones come last."""
     with requests.Session() as session:
         session.headers.update(HEADERS)
         document = session.get(f"{url}/api/v2/swagger.json", timeout=SECONDS).json()

@@ -10,13 +10,13 @@ from pkger.stack.v1 import stack_pb2
 
 def _is_settled_plan(first: Message) -> bool:
     """Whether a plan does not change any more: while it runs, it gets the ids of the resources that it creates."""
-    assert isinstance(first, stack_pb2.GetPlanResponse)  # noqa: S101 - as the table says
+    assert isinstance(first, stack_pb2.GetPlanResponse)  # noqa: S101 - the response of the RPC
     return first.part.header.state not in (plan_pb2.PLAN_STATE_UNSPECIFIED, plan_pb2.PLAN_STATE_APPLYING)
 
 
 def _is_revision(first: Message) -> bool:
     """Revisions never change."""
-    assert isinstance(first, stack_pb2.GetRevisionResponse)  # noqa: S101 - as the table says
+    assert isinstance(first, stack_pb2.GetRevisionResponse)  # noqa: S101 - the response of the RPC
     return first.HasField("revision")
 
 

@@ -212,7 +212,7 @@ class Caller:
         """The ETag of the events of an operation that has ended; empty for all other streams."""
         if self._binding.rpc.full_name != EVENTS:
             return ""
-        assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - what the RPC takes
+        assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - the request of the RPC
         get = self._binding.rpc.containing_service.methods_by_name["GetOperation"]
         asked = applier_pb2.GetOperationRequest(operation=message.operation)
         found = await _while_there(request, self._peer.call(_callable(self._peer, get), asked))

@@ -101,7 +101,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
                 raise _unknown_parameter(name)
             path += f"{field.name}."
             if path in wholes:
-                raise RequestInvalid(name[:200], f"{field.name} is also there as a whole: send one of them")
+                raise RequestInvalid(name[:200], f"{field.name} is also set as a whole: send only one of them")
             inner, descriptor = inner.setdefault(field.name, {}), field.message_type
         field = field_of(descriptor, last)
         if field is None or is_map(field):
@@ -110,7 +110,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
         if field.is_repeated:
             inner.setdefault(field.name, []).extend(value if isinstance(value, list) else [value])
         elif field.name in inner:
-            raise RequestInvalid(name, "is there twice")
+            raise RequestInvalid(name, "is set twice: send it once")
         else:
             inner[field.name] = value
             if value != {}:
@@ -150,7 +150,7 @@ def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bo
             continue
         one = field.containing_oneof.full_name if field.containing_oneof else field.full_name
         if one in filled:
-            raise RequestInvalid(place, f"is there beside {where}{filled[one]}: send only one of them")
+            raise RequestInvalid(place, f"conflicts with {where}{filled[one]}: send only one of them")
         filled[one] = name
         if is_map(field):
             _fill_map(getattr(message, field.name), field, value, place)
