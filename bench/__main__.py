@@ -15,7 +15,7 @@ from bench.influxdb import on_influxdb
 from bench.journaling import journaling
 from bench.listing import listing
 from bench.package import Mix
-from bench.parsing import parsing_corpus, parsing_objects
+from bench.parsing import parsing_corpus, parsing_floors, parsing_objects
 from bench.serving import serving
 
 
@@ -43,6 +43,8 @@ def main() -> None:
     figures = [_help(), *parsing_corpus(wanted.corpus, min(97, max(sizes)))]
     for size in sizes:
         figures += parsing_objects(size, Mix.MIXED)
+        for mix in (Mix.SMALL, Mix.MIXED):
+            figures += parsing_floors(size, mix)
     figures += evaluating(min(1_000, max(sizes)))
     for size in () if wanted.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):

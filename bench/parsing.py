@@ -10,11 +10,15 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import yaml
+from yaml._yaml import CParser
 
 from bench.figures import Figure, median_of, seconds
 from bench.package import Mix, package_text
+from parser_svc.collection import uncollected
+from parser_svc.document_cache import DocumentCache
 from parser_svc.package import Options, parse
 from parser_svc.sources import Source
+from services.settings import DOCUMENT_CACHE_BYTES
 
 RUNS = 5
 
@@ -44,6 +48,38 @@ def parsing_objects(count: int, mix: Mix) -> list[Figure]:
         Figure("parse: one package", f"{count:,} {mix.value}", f"{seconds(taken)}, {len(text) / 1e6 / taken:.1f} MB/s"),
         Figure("  peak memory", "", f"{after / 1e6:.0f} MB, {before / 1e6:.0f} of them before", "< 300 MB"),
     ]
+
+
+def parsing_floors(count: int, mix: Mix) -> list[Figure]:
+    """Parse one package of *count* objects, new and known from before, beside libyaml alone; CPU time, least of 5."""
+    text = package_text(count, mix)
+    sources, cache = [Source("bench.yml", text)], DocumentCache(DOCUMENT_CACHE_BYTES)
+    floor = _cpu(lambda: CParser(text).raw_parse())
+    taken = {
+        "parse: CPU time, a new text": _cpu(lambda: parse(sources, {})),
+        "  new, and kept in the cache": _cpu(lambda: parse(sources, {}, cache=DocumentCache(DOCUMENT_CACHE_BYTES))),
+        "  all documents known": _cpu(lambda: parse(sources, {}, cache=cache)),
+    }
+    return [
+        Figure(
+            what,
+            f"{count:,} {mix.value}" if not what.startswith(" ") else "",
+            f"{cpu * 1e6 / count:.1f} ms for 1,000, {cpu / floor:.1f} times libyaml's {floor * 1e6 / count:.1f} ms",
+            "8 times" if not what.startswith(" ") else "",
+        )
+        for what, cpu in taken.items()
+    ]
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    """Seconds of CPU time, the least of some runs, as parsers run: without collections in between."""
+    taken = []
+    for _ in range(RUNS):
+        with uncollected():
+            before = time.process_time()
+            work()
+            taken.append(time.process_time() - before)
+    return min(taken)
 
 
 def _rates(size: str, texts: Sequence[str], parse_one: Callable[[str], object]) -> list[Figure]:

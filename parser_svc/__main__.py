@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from parser_svc.document_cache import DocumentCache
 from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
 from services.rpc.process import Service, run_process
@@ -12,7 +13,8 @@ from services.settings import Settings
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Service]:
     """The parser."""
-    yield Service([register(Gatherer.of(settings))], [SERVICE])
+    cache = DocumentCache(settings.document_cache) if settings.document_cache else None
+    yield Service([register(Gatherer.of(settings), cache)], [SERVICE])
 
 
 if __name__ == "__main__":

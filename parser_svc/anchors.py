@@ -27,6 +27,11 @@ class Anchors:
         self._measured: dict[str, _Anchored] = {}
         self._open: set[str] = set()
 
+    @property
+    def are_used(self) -> bool:
+        """Whether any value has an anchor."""
+        return bool(self._values)
+
     def open(self, name: str) -> None:
         """A list or mapping with the anchor *name* begins."""
         self._open.add(name)

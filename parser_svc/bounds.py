@@ -45,6 +45,10 @@ class Usage:
         """What the sources that are still to come may have of text."""
         return self.bounds.bytes - self._bytes
 
+    def take_over(self, attempt: "Usage") -> None:
+        """Count what *attempt*, a copy of this, has taken since it was made."""
+        self._nodes, self._repeated = attempt._nodes, attempt._repeated
+
     def look_at_the_clock(self, source: str) -> None:
         """The source is still being read."""
         if self._clock() > self._end:

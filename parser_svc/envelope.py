@@ -14,6 +14,7 @@ from services.core.model import Location
 _KEYS = ("apiVersion", "kind", "metadata", "spec")
 _KEY_SET = frozenset(_KEYS)
 _UNKNOWN: Place = (0, 0)
+_NO_SPELLING: Mapping[str, str] = MappingProxyType({})
 
 
 class RawObject(NamedTuple):
@@ -40,7 +41,7 @@ class RawObject(NamedTuple):
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
     location: Location
-    spelling: Mapping[str, str] = MappingProxyType({})
+    spelling: Mapping[str, str] = _NO_SPELLING
     unknown_keys: tuple[str, ...] = ()
     missing_keys: Collection[str] = ()
 
@@ -85,8 +86,8 @@ def from_documents(
             _mapping(name, text, (position, "metadata"), root),
             _mapping(name, text, (position, "spec"), root),
             Location(name, *starts.get(position, _UNKNOWN)),
-            unknown_keys=tuple(root.keys() - _KEY_SET),
-            missing_keys=_KEY_SET - root.keys(),
+            _NO_SPELLING,
+            *_odd_keys(root),
         )
         for position, root in roots.items()
     ]
@@ -136,6 +137,12 @@ def _from_element(source: int, location: Location, text: str, pointer: Pointer, 
         tuple(key for key in written if key.lower() not in known),
         _KEY_SET - spelling.keys(),
     )
+
+
+def _odd_keys(root: Mapping[str, Any]) -> tuple[tuple[str, ...], Collection[str]]:
+    """The keys that an envelope does not have, and those of it that are missing."""
+    keys = root.keys()
+    return ((), ()) if keys == _KEY_SET else (tuple(keys - _KEY_SET), _KEY_SET - keys)
 
 
 def _document(name: str, text: str, position: int, root: Any) -> Mapping[str, Any]:

@@ -1,19 +1,21 @@
 """From sources to a package, or to all that is wrong with it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from parser_svc.bounds import Bounds, stopped_clock
 from parser_svc.correcting import fixes
+from parser_svc.document_cache import DocumentCache
 from parser_svc.envelope import RawObject
+from parser_svc.known_documents import KnownDocuments, KnownObject
 from parser_svc.places import NOWHERE, Pointer, Written, places
 from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
 from parser_svc.validation import Outcome, validate
 from services.core.errors import RequestInvalid
-from services.core.model import Credential, Key, Location, Package, Position, Related, Violation
+from services.core.model import Credential, Key, Location, Object, Package, Position, Related, Violation
 from services.kinds.diagnostics import DIAGNOSTICS, Code
 from services.kinds.format.fields import Fault, Remark
 
@@ -22,6 +24,8 @@ _Fault = tuple[int, Fault]
 
 _Remark = tuple[int, Remark]
 """A remark and the position of its object."""
+
+_Raw = RawObject | KnownObject
 
 _Held = tuple[int, Key, str]
 """A field of a spec that holds a credential, with the position and the key of its object."""
@@ -79,6 +83,7 @@ def parse(
     options: Options = _DEFAULTS,
     bounds: Bounds | None = None,
     clock: Callable[[], float] = stopped_clock,
+    cache: DocumentCache | None = None,
 ) -> Parsed:
     """
     Parse sources as one package (docs/reference/package-format.md, "Several sources").
@@ -89,6 +94,7 @@ def parse(
         options: What the caller chose.
         bounds: What the sources may ask for, all together; None: the default ones.
         clock: Tells seconds since any point of time; by default, time is not bounded.
+        cache: What documents came to before, and what these come to; None: each is read. It changes no answer.
 
     Raises:
         RequestInvalid: There is no source.
@@ -97,13 +103,16 @@ def parse(
     """
     if not sources:
         raise RequestInvalid("sources", "a package needs at least one source")
-    raw_objects = read_sources(sources, bounds, clock)
+    known = KnownDocuments(cache, options.warn, (bounds or Bounds()).depth) if cache else None
+    raw_objects = read_sources(sources, bounds, clock, known)
     # Values are supplied to a package that is valid without them (docs/reference/package-format.md, "Resolution").
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:
         outcome = validate(raw_objects, env)
     faults = _distinct(outcome)
     remarks = _remarks(raw_objects, outcome) if options.warn else []
+    if known:
+        known.keep(_sound(raw_objects, outcome, remarks))
     held = [(position, key, name) for position, (key, names) in sorted(outcome.credentials.items()) for name in names]
     violations, warnings, credentials = _told(sources, raw_objects, faults, remarks, held)
     if not raw_objects and not options.allow_empty:
@@ -137,17 +146,29 @@ def _distinct(outcome: Outcome) -> list[_Fault]:
     return list(distinct.values())
 
 
-def _remarks(raw_objects: Sequence[RawObject], outcome: Outcome) -> list[_Remark]:
+def _sound(
+    raw_objects: Sequence[_Raw], outcome: Outcome, remarks: Sequence[_Remark]
+) -> Iterator[tuple[RawObject, Object]]:
+    """The objects about which there will never be anything to say, whatever stands around them."""
+    remarked = {position for position, _ in remarks}
+    for position, item in outcome.self_contained.items():
+        raw = raw_objects[position]
+        if position not in remarked and isinstance(raw, RawObject):
+            yield raw, item
+
+
+def _remarks(raw_objects: Sequence[_Raw], outcome: Outcome) -> list[_Remark]:
     return [
         (position, remark)
         for position, raw in enumerate(raw_objects)
-        for remark in (*remarks_on(raw), *outcome.remarks.get(position, ()))
+        if isinstance(raw, RawObject)
+        for remark in (*remarks_on(raw, position in outcome.unremarkable), *outcome.remarks.get(position, ()))
     ]
 
 
 def _told(
     sources: Sequence[Source],
-    raw_objects: Sequence[RawObject],
+    raw_objects: Sequence[_Raw],
     faults: Sequence[_Fault],
     remarks: Sequence[_Remark],
     held: Sequence[_Held],
@@ -203,7 +224,7 @@ def _told(
 
 
 def _locate(
-    sources: Sequence[Source], raw_objects: Sequence[RawObject], of_interest: Sequence[tuple[int, Pointer]]
+    sources: Sequence[Source], raw_objects: Sequence[_Raw], of_interest: Sequence[tuple[int, Pointer]]
 ) -> dict[int, dict[Pointer, Written]]:
     """For each source with something *of_interest*, by position of the object and way within it: its places."""
     wanted: dict[int, set[Pointer]] = defaultdict(set)

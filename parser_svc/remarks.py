@@ -12,8 +12,14 @@ from services.kinds.schema import METADATA, spec_table
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec")
 
 
-def remarks_on(raw: RawObject) -> Iterator[Remark]:
-    """The remarks on one object, in the order in which its parts stand in an envelope."""
+def remarks_on(raw: RawObject, spec_is_unremarkable: bool = False) -> Iterator[Remark]:
+    """
+    The remarks on one object, in the order in which its parts stand in an envelope.
+
+    Args:
+        raw: The object.
+        spec_is_unremarkable: Whether its spec needs no look, as there is nothing to remark on in it.
+    """
     if raw.kind in FAMILY_NAMES:
         text = f"{raw.kind} is a family of kinds, so this object will be ignored; write the kind that you mean"
         yield Remark(Code.FAMILY_IGNORED, "kind", text, ("kind",))
@@ -23,7 +29,8 @@ def remarks_on(raw: RawObject) -> Iterator[Remark]:
     if raw.kind in KINDS:
         if not METADATA.is_unremarkable(raw.metadata):
             yield from METADATA.remarks(Fields(raw.metadata, "metadata", ("metadata",)))
-        yield from spec_table(raw.kind).remarks(Fields(raw.spec, "spec", ("spec",)))
+        if not spec_is_unremarkable:
+            yield from spec_table(raw.kind).remarks(Fields(raw.spec, "spec", ("spec",)))
 
 
 def _unknown(key: str, raw: RawObject) -> Remark:

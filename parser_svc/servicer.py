@@ -12,6 +12,8 @@ from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
 from parser_svc.bounds import Bounds
+from parser_svc.collection import uncollected
+from parser_svc.document_cache import DocumentCache
 from parser_svc.gathering import Gatherer, Wanted
 from parser_svc.package import Options, Parsed, parse
 from parser_svc.rendering import render
@@ -55,8 +57,8 @@ _VIEWS = frozenset((parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUM
 class ParserServicer(ParserServiceServicer):
     """Translates, has sources gathered, and calls ``parse`` and ``render``."""
 
-    def __init__(self, gatherer: Gatherer) -> None:
-        self._gatherer = gatherer
+    def __init__(self, gatherer: Gatherer, cache: DocumentCache | None = None) -> None:
+        self._gatherer, self._cache = gatherer, cache
 
     async def ParsePackage(
         self, request: parser_pb2.ParsePackageRequest, context: object
@@ -66,7 +68,7 @@ class ParserServicer(ParserServiceServicer):
         sources = await self._gatherer.gather([_wanted(*numbered) for numbered in enumerate(request.sources)])
         clock = asyncio.get_running_loop().time
         # In a thread of its own, so that health checks are answered while a large package is read.
-        for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds, clock):
+        for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds, clock, self._cache):
             yield message
 
     async def RenderPackage(
@@ -92,19 +94,24 @@ class ParserServicer(ParserServiceServicer):
         )
 
 
-def register(gatherer: Gatherer) -> Register:
+def register(gatherer: Gatherer, cache: DocumentCache | None = None) -> Register:
     """What a server needs to serve the parser."""
-    return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer))
+    return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer, cache))
 
 
+@uncollected()
 def _answer(
-    request: parser_pb2.ParsePackageRequest, sources: Sequence[Source], bounds: Bounds, clock: Callable[[], float]
+    request: parser_pb2.ParsePackageRequest,
+    sources: Sequence[Source],
+    bounds: Bounds,
+    clock: Callable[[], float],
+    cache: DocumentCache | None,
 ) -> list[parser_pb2.ParsePackageResponse]:
     """All messages of the answer."""
     env = {key: _tree(value) for key, value in request.env.items()}
     wants_warnings = parser_pb2.PACKAGE_VIEW_WARNINGS in request.view
     options = Options(request.allow_empty, request.keep_valid_parts, warn=wants_warnings)
-    parsed = parse(sources, env, options, bounds, clock)
+    parsed = parse(sources, env, options, bounds, clock, cache)
     messages = [parser_pb2.ParsePackageResponse(header=_header(parsed)), *_findings(parsed)]
     if parsed.package and parser_pb2.PACKAGE_VIEW_OBJECTS in request.view:
         objects = parts(parsed.package.objects, object_bytes)

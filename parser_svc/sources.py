@@ -7,6 +7,7 @@ from enum import Enum
 from parser_svc.bounds import Bounds, Usage, stopped_clock
 from parser_svc.envelope import RawObject, from_array, from_documents
 from parser_svc.json_reader import read_array
+from parser_svc.known_documents import KnownDocuments, KnownObject
 from parser_svc.yaml_reader import read_stream
 from services.addresses import is_of_jsonnet
 from services.core.errors import EncodingInvalid, SourceUndecodable
@@ -42,8 +43,11 @@ class Source:
 
 
 def read_sources(
-    sources: Sequence[Source], bounds: Bounds | None = None, clock: Callable[[], float] = stopped_clock
-) -> list[RawObject]:
+    sources: Sequence[Source],
+    bounds: Bounds | None = None,
+    clock: Callable[[], float] = stopped_clock,
+    known: KnownDocuments | None = None,
+) -> list[RawObject | KnownObject]:
     """
     Read all objects of all sources, in order.
 
@@ -51,6 +55,7 @@ def read_sources(
         sources: The texts.
         bounds: What they may ask for, all together; None: the default ones.
         clock: Tells seconds since any point of time; by default, time is not bounded.
+        known: The documents that need not be read again; None: all are read.
 
     Raises:
         SourceUndecodable: A source is not what its encoding says, or an object in it has not the shape of one.
@@ -60,9 +65,9 @@ def read_sources(
     usage = Usage(bounds, clock)
     for source in sources:
         usage.take_bytes(source.name, size(source.name, source.text))
-    objects: list[RawObject] = []
+    objects: list[RawObject | KnownObject] = []
     for number, source in enumerate(sources):
-        read = _read(number, source, usage)
+        read = _read(number, source, usage, known)
         usage.take_objects(source.name, len(read))
         objects += read
     return objects
@@ -100,15 +105,18 @@ def size(name: str, text: str) -> int:
         raise SourceUndecodable(name, "half of a surrogate pair is no character", line) from None
 
 
-def _read(number: int, source: Source, usage: Usage) -> list[RawObject]:
+def _read(number: int, source: Source, usage: Usage, known: KnownDocuments | None) -> Sequence[RawObject | KnownObject]:
     try:
         match source.encoding or encoding_of(source.name) or _begins_as(source.text):
             case Encoding.JSON:
                 elements, places = read_array(source.name, source.text, usage)
                 return from_array(number, source.name, source.text, elements, () if source.generated else places)
             case Encoding.YAML:
-                documents, starts = read_stream(source.name, source.text, usage)
-                return from_documents(number, source.name, source.text, documents, {} if source.generated else starts)
+                if known and not source.generated:
+                    return known.read(number, source.name, source.text, usage)
+                stream = read_stream(source.name, source.text, usage)
+                starts = {} if source.generated else stream.starts
+                return from_documents(number, source.name, source.text, stream.documents, starts)
             case Encoding.JSONNET:
                 raise EncodingInvalid(source.name, "jsonnet", "evaluate it and send the JSON that it gives")
     except SourceUndecodable as error:

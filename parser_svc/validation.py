@@ -3,11 +3,12 @@ Validates the objects of a package together: identity, uniqueness, fields, assoc
 (docs/reference/package-format.md, "Objects").
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from parser_svc.envelope import RawObject
+from parser_svc.known_documents import KnownObject
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
 from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import canonical_text, spec_of
@@ -17,7 +18,7 @@ from services.kinds.format.names import LONGEST_META_NAME, is_meta_name
 from services.kinds.format.references import Reference, Use, read_reference
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS, REFERABLE_FAMILIES
-from services.kinds.schema import API_VERSIONS
+from services.kinds.schema import API_VERSIONS, plain_spec
 
 _ACCEPTED = sorted(ACCEPTED)
 _KINDS_LISTED = ", ".join(sorted(KINDS))
@@ -37,7 +38,10 @@ class Outcome:
         env_keys: Environment keys that objects refer to.
         secret_keys: Secret keys that objects refer to.
         remarks: What kinds remarked on objects, by position.
+        unremarkable: Positions of objects with nothing in their specs for the tables of their kinds to remark on.
         credentials: Keys of objects that hold credentials, each with the fields of its spec, by position.
+        self_contained: Objects without faults and remarks that depend on nothing but their documents and that the
+            package has their labels, by position; no values, secrets or other objects. Without those known before.
     """
 
     objects: tuple[Object, ...]
@@ -45,14 +49,16 @@ class Outcome:
     env_keys: frozenset[str]
     secret_keys: frozenset[str]
     remarks: Mapping[int, Sequence[Remark]]
+    unremarkable: Set[int]
     credentials: Mapping[int, tuple[Key, Sequence[str]]]
+    self_contained: Mapping[int, Object]
 
 
 class _Named(NamedTuple):
     """An object whose kind, API version and name are right."""
 
     position: int
-    raw: RawObject
+    raw: RawObject | KnownObject
     kind: Kind
     meta: Reference
     display: Reference
@@ -65,11 +71,25 @@ class _Labels:
 
     def __init__(self, labels: Iterable[_Named]) -> None:
         self.by_name = {label.name: label for label in labels}
+        self.by_value = {name for name, label in self.by_name.items() if label.meta.is_one}
         self.by_display_name = {label.display_name: label for label in self.by_name.values()}
         names = sorted(self.by_name)
         self.shown = (
             ", ".join(name[:80] for name in names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
         )
+
+    def are_literal(self, keys: Iterable[Key]) -> bool:
+        """Whether the package has the labels *keys*, under names that no value can change."""
+        return all(key.name in self.by_name and key.name not in self.by_value for key in keys)
+
+    def attached(self, associations: Sequence[Mapping[str, Any]]) -> Sequence[Key] | None:
+        """The labels that *associations*, as their table reads them, name; None: one of them is not plainly right."""
+        if not associations:
+            return ()
+        names = {entry["name"] for entry in associations}
+        if len(names) < len(associations) or not names <= self.by_name.keys():
+            return None
+        return [Key(LABEL, name) for name in sorted(names)]
 
 
 @dataclass(slots=True)
@@ -77,11 +97,13 @@ class _Findings:
     faults: dict[int, list[Fault]] = field(default_factory=dict)
     objects: dict[int, Object] = field(default_factory=dict)
     remarks: dict[int, Sequence[Remark]] = field(default_factory=dict)
+    unremarkable: set[int] = field(default_factory=set)
     credentials: dict[int, tuple[Key, Sequence[str]]] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
+    self_contained: dict[int, Object] = field(default_factory=dict)
 
 
-def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcome:
+def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, Any]) -> Outcome:
     """
     Validate all objects as one package.
 
@@ -92,7 +114,7 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
     findings = _Findings()
     named: dict[str, list[_Named]] = {name: [] for name in KINDS}
     for position, raw in enumerate(raw_objects):
-        found = _identify(position, raw, env)
+        found = _recall(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
         if isinstance(found, Fault):
             findings.faults[position] = [found]
         elif found:
@@ -104,16 +126,28 @@ def validate(raw_objects: Sequence[RawObject], env: Mapping[str, Any]) -> Outcom
         if item.kind.family in objects:
             objects[item.kind.family][item.name] = Key(item.kind.name, item.name)
     for item in unique:
-        scope = Scope(item.name, item.display_name, item.raw.api_version, env, objects)
-        _read(item, labels, scope, findings)
+        if isinstance(item.raw, KnownObject) and labels.are_literal(item.raw.cached.associations):
+            findings.objects[item.position] = item.raw.object()
+            continue
+        raw = item.raw.read() if isinstance(item.raw, KnownObject) else item.raw
+        scope = Scope(item.name, item.display_name, raw.api_version, env, objects)
+        _read(item, raw, labels, scope, findings)
     return Outcome(
         objects=tuple(item for _, item in sorted(findings.objects.items(), key=lambda entry: entry[0])),
         faults=findings.faults,
         env_keys=frozenset(reference.env_key for reference in findings.references if reference.env_key),
         secret_keys=frozenset(reference.secret_key for reference in findings.references if reference.secret_key),
         remarks=findings.remarks,
+        unremarkable=findings.unremarkable,
         credentials=findings.credentials,
+        self_contained=findings.self_contained,
     )
+
+
+def _recall(position: int, known: KnownObject) -> _Named:
+    """Steps 1 to 3 of an object that has passed them; its names are no references."""
+    name, display_name = known.cached.key.name, known.cached.display_name
+    return _Named(position, known, KINDS[known.kind], Reference(name), Reference(display_name), name, display_name)
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
@@ -178,40 +212,62 @@ def _taken(item: _Named, pointer: tuple[str, str], name: str, first: int) -> Fau
     return Fault(Code.NAME_TAKEN, path, reason, pointer, first, related=related)
 
 
-def _read(item: _Named, labels: _Labels, scope: Scope, findings: _Findings) -> None:
+def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings: _Findings) -> None:
     """Steps 5 and 6."""
-    fields = Fields(item.raw.spec, "spec", ("spec",))
-    reading = item.kind.read(fields, scope)
-    attached, association_faults = _associations(fields, labels, scope.env) if item.kind.labelled else ([], [])
-    if faults := [*reading.faults, *association_faults]:
+    fields, kind = Fields(raw.spec, "spec", ("spec",)), item.kind
+    attached: Sequence[Key] | None = None
+    association_faults: Sequence[Fault] = ()
+    takes_labels_by_value = False
+    if (values := plain_spec(kind.name)(raw.spec)) is not None:
+        findings.unremarkable.add(item.position)
+        attached = labels.attached(values.pop("associations", ()))
+        scope = scope._replace(values=values)
+    if attached is None:
+        attached, association_faults = _associations(fields, labels, scope.env) if kind.labelled else ((), ())
+        takes_labels_by_value = _refers_to_labels(fields)
+    reading = kind.read(fields, scope)
+    faults = [*reading.faults, *association_faults]
+    if faults:
         findings.faults[item.position] = faults
     if reading.remarks:
         findings.remarks[item.position] = reading.remarks
-    key = Key(item.kind.name, item.name)
-    if credentials := item.kind.fields.written_out(item.raw.spec):
+    key = Key(kind.name, item.name)
+    if kind.holds_credentials and (credentials := kind.fields.written_out(raw.spec)):
         findings.credentials[item.position] = key, credentials
-    named_by = reading.named_by or Use(item.display, "spec.name")
-    own = (Use(item.meta, "metadata.name"), named_by)
-    findings.references += [
-        use.reference for use in (*own, *reading.references) if use.registered and use.reference.is_one
-    ]
-    through_labels = [
-        Use(labels.by_name[key.name].meta, f"spec.associations[{place}].name")
-        for place, key in enumerate(attached)
-        if labels.by_name[key.name].meta.is_one
-    ]
-    findings.objects[item.position] = Object(
+    uses = _uses(item, reading, attached, labels)
+    findings.references += [use.reference for use in uses if use.registered]
+    written = _written(item, reading)
+    found = findings.objects[item.position] = Object(
         key,
-        item.raw.api_version,
+        raw.api_version,
         spec_of(reading.spec),
         tuple(attached),
-        _env_references(item.kind, (*own, *through_labels, *reading.references), scope.env),
-        _written(item, reading),
-        item.raw.location,
+        _env_references(kind, uses, scope.env) if uses else (),
+        written,
+        raw.location,
     )
+    depends = uses or written or kind.uses or kind.holds_credentials or takes_labels_by_value
+    if not (depends or faults or reading.remarks):
+        findings.self_contained[item.position] = found
 
 
-def _env_references(kind: Kind, uses: Iterable[Use], env: Mapping[str, Any]) -> tuple[EnvReference, ...]:
+def _uses(item: _Named, reading: Reading, attached: Sequence[Key], labels: _Labels) -> list[Use]:
+    """The references of an object to values and secrets: its names, those of its labels, and those in its spec."""
+    uses = []
+    if item.meta.is_one or item.display.is_one or reading.named_by:
+        uses += [Use(item.meta, "metadata.name"), reading.named_by or Use(item.display, "spec.name")]
+    if labels.by_value:
+        # Whether its value is missing, the label itself tells.
+        uses += [
+            Use(labels.by_name[key.name].meta, f"spec.associations[{place}].name", registered=False)
+            for place, key in enumerate(attached)
+            if key.name in labels.by_value
+        ]
+    uses += reading.references
+    return [use for use in uses if use.reference.is_one]
+
+
+def _env_references(kind: Kind, uses: Sequence[Use], env: Mapping[str, Any]) -> tuple[EnvReference, ...]:
     listed = [use.listed(env) for use in uses if use.reference.env_key and use.resource_field]
     if kind.references_by_key:
         listed.sort(key=lambda reference: reference.env_key)
@@ -257,6 +313,13 @@ def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tu
         else:
             attached.add(name)
     return [Key(LABEL, name) for name in sorted(attached)], faults
+
+
+def _refers_to_labels(fields: Fields) -> bool:
+    """Whether an association takes the name of its label from a value."""
+    return any(
+        isinstance(entry, dict) and isinstance(entry.get("name"), dict) for entry in fields.items("associations")
+    )
 
 
 def _unknown_label(path: str, pointer: tuple[str | int, ...], name: str, is_literal: bool, labels: _Labels) -> Fault:

@@ -3,7 +3,8 @@ Reads a YAML stream into plain trees: own constructor over libyaml's events, as 
 wants it.
 """
 
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from yaml import MarkedYAMLError
 from yaml._yaml import CParser
@@ -37,6 +38,23 @@ libyaml reads up to 1,024 characters ahead of its events, to see whether they ar
 """
 
 
+class Stream(NamedTuple):
+    """
+    A stream that was read.
+
+    Attributes:
+        documents: The root of each document: a dict, a list or a scalar (``plain_scalar``).
+        starts: Where the root begins, by position of the document, if it is a mapping or list.
+        nodes: How many values each document has.
+        has_anchors: Whether an anchor stands in it, so that documents may depend on earlier ones.
+    """
+
+    documents: list[Any]
+    starts: dict[int, Place]
+    nodes: list[int]
+    has_anchors: bool
+
+
 def read_documents(source: str, text: str, usage: Usage | None = None) -> list[Any]:
     """
     Read all documents of a stream.
@@ -55,16 +73,11 @@ def read_documents(source: str, text: str, usage: Usage | None = None) -> list[A
         SourceUndecodable: The text is no YAML, repeats a key, merges something else than mappings, or misuses an alias.
         SourceTooLarge: The text exceeds a bound.
     """
-    return read_stream(source, text, usage)[0]
+    return read_stream(source, text, usage).documents
 
 
-def read_stream(source: str, text: str, usage: Usage | None = None) -> tuple[list[Any], dict[int, Place]]:
-    """
-    Read all documents of a stream; arguments and errors as for ``read_documents``.
-
-    Returns:
-        The root of each document, and where the root begins, by position of the document, if it is a mapping or list.
-    """
+def read_stream(source: str, text: str, usage: Usage | None = None) -> Stream:
+    """Read all documents of a stream; arguments and errors as for ``read_documents``."""
     try:
         return _construct(source, text, usage or Usage())
     except ReaderError as error:
@@ -78,7 +91,7 @@ def read_stream(source: str, text: str, usage: Usage | None = None) -> tuple[lis
         raise _undecodable(source, text, error) from None
 
 
-def _construct(source: str, text: str, usage: Usage) -> tuple[list[Any], dict[int, Place]]:  # noqa: PLR0915
+def _construct(source: str, text: str, usage: Usage) -> Stream:  # noqa: PLR0915
     """The one pass over all events: iterative, and flat because most of the time that parsing takes is spent here."""
     # Bounds are looked at while events are pulled: libyaml neither recurses nor looks far ahead.
     pull = CParser(text).get_event
@@ -92,6 +105,9 @@ def _construct(source: str, text: str, usage: Usage) -> tuple[list[Any], dict[in
     stack: list[tuple[list[Any], Any, str | None]] = []
     # Events that are no values: the start of the stream, and what is added below.
     others = 1
+    # Values up to the last look at the bounds, and before each document.
+    counted = 0
+    before: list[int] = []
     while True:
         for pulled in range(_EVENTS):
             event: Any = pull()
@@ -134,11 +150,15 @@ def _construct(source: str, text: str, usage: Usage) -> tuple[list[Any], dict[in
                 others += 1
                 items.append(anchors.value(event.anchor, event.start_mark, len(stack)))
             elif cls is DocumentStartEvent:
+                before.append(counted + pulled - others)
                 others += 2
             elif cls is StreamEndEvent:
                 usage.take_nodes(source, pulled - others)
-                return documents, starts
+                before.append(counted + pulled - others)
+                nodes = [end - start for start, end in pairwise(before)]
+                return Stream(documents, starts, nodes, anchors.are_used)
         usage.take_nodes(source, _EVENTS - others)
+        counted += _EVENTS - others
         usage.look_at_the_clock(source)
         others = 0
 

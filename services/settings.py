@@ -104,6 +104,10 @@ _MOST_KEPT = {"operations": 10**9, "days": 36_500, "bytes": 10**15}
 """Maxima of the fields of ``Keep``."""
 
 
+DOCUMENT_CACHE_BYTES = 32 * 1024 * 1024
+"""What ``PKGER_DOCUMENT_CACHE`` is by default: room for about 25,000 objects of a mixed package."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """
@@ -123,6 +127,7 @@ class Settings:
         platforms: The platforms file; None: the one in *home*, if it exists.
         more_platforms: Rows that are added to those of the platforms file, as its text.
         platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses.
+        document_cache: Bytes of memory for the document cache of the parser; 0: no cache.
     """
 
     addresses: Mapping[str, str]
@@ -138,6 +143,7 @@ class Settings:
     platforms: Path | None = None
     more_platforms: str = ""
     platform_sockets: Path | None = None
+    document_cache: int = DOCUMENT_CACHE_BYTES
 
 
 def is_configured(environ: Mapping[str, str]) -> bool:
@@ -155,7 +161,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
     ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases;
     ``PKGER_KEEP_<BOUND>`` a field of ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads
-    it), ``PKGER_MORE_PLATFORMS`` further rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers.
+    it), ``PKGER_MORE_PLATFORMS`` further rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers;
+    ``PKGER_DOCUMENT_CACHE`` the bytes of the parser's cache.
 
     Raises:
         SettingInvalid: A limit is not a whole number in its range, or a switch is neither 0 nor 1.
@@ -176,6 +183,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         platforms=_path(environ, "PKGER_PLATFORMS"),
         more_platforms=environ.get(MORE_PLATFORMS, ""),
         platform_sockets=_path(environ, "PKGER_PLATFORM_SOCKETS"),
+        document_cache=_document_cache(environ),
     )
 
 
@@ -200,9 +208,14 @@ def _keep(environ: Mapping[str, str]) -> Keep:
     )
 
 
-def _whole_number(variable: str, value: str, most: int) -> int:
-    if not re.fullmatch("[1-9][0-9]{0,15}", value) or int(value) > most:
-        raise SettingInvalid(variable, value, f"write a whole number from 1 to {most:,}")
+def _document_cache(environ: Mapping[str, str]) -> int:
+    value = environ.get("PKGER_DOCUMENT_CACHE") or str(DOCUMENT_CACHE_BYTES)
+    return _whole_number("PKGER_DOCUMENT_CACHE", value, 10**15, least=0)
+
+
+def _whole_number(variable: str, value: str, most: int, least: int = 1) -> int:
+    if not re.fullmatch("0|[1-9][0-9]{0,15}", value) or not least <= int(value) <= most:
+        raise SettingInvalid(variable, value, f"write a whole number from {least} to {most:,}")
     return int(value)
 
 

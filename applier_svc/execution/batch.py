@@ -218,7 +218,7 @@ class Batch:
         """*answer*, unless it gives the lie to what was concluded of an earlier sending: then that is open again."""
         effect = self._effects[step]
         is_taken = effect.makes and isinstance(answer, Failed) and answer.reason is RejectionReason.NAME_TAKEN
-        if not is_taken or step not in self._retracted or effect.is_remembered(self._exchange.traits):
+        if not is_taken or step not in self._retracted or effect.is_resolved_by_retry(self._exchange.traits):
             return answer
         self._taken.add(step)
         return Unknown("it was sent before, and not answered; sent again: its name is taken")
@@ -257,7 +257,7 @@ class Batch:
             await self._journal.record(outcomes, self._order.direction)
 
     def _may_have_happened(self, effect: AnyEffect) -> bool:
-        return self._progress.may_have_happened(effect.number, self._order.direction)
+        return self._progress.is_unresolved(effect.number, self._order.direction)
 
     def _is_worth_repeating(self, effect: AnyEffect) -> bool:
         """Whether nobody knows what became of *effect*, and it may be sent again."""

@@ -44,7 +44,7 @@ class RefusedClaims:
         exchange, step, now = self._exchange, effect.number, loop_time()
         waits = effect.awaits_claims(exchange.traits)
         is_in_time = waits and now < self._give_up_at.setdefault(step, now + exchange.timeouts.lease)
-        if exchange.journal.progress.may_have_happened(step, self._direction):
+        if exchange.journal.progress.is_unresolved(step, self._direction):
             return Unknown(f"it was sent before, and cannot be sent again: {refusal}")
         return Failed(str(refusal), refusal.reason, exchange.timeouts.watch if is_in_time else None)
 

@@ -14,7 +14,7 @@ from services.core.errors import ServiceUnavailable
 from services.core.model import LABEL, PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
-from services.engine.outcome import Done, Failed, NotHappened, Outcomes, Unknown
+from services.engine.outcome import Done, Failed, NoEffect, Outcomes, Unknown
 from services.engine.step_life import StepRecord, StepState
 from services.rpc.call import loop_time
 
@@ -67,7 +67,7 @@ class Inquiry:
         Raises:
             PkgerError: Nothing more may be sent or noted.
         """
-        asked = [effect for effect in effects if not effect.is_remembered(self._traits)]
+        asked = [effect for effect in effects if not effect.is_resolved_by_retry(self._traits)]
         if not asked:
             return []
         await self.settle(is_stubborn=True)
@@ -75,9 +75,9 @@ class Inquiry:
         sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in asked}
         findings = await self._prober.find_out(asked, sent, ids.known())
         outcomes = {
-            step: Unknown(_TAKEN) if isinstance(found, NotHappened) else found
+            step: Unknown(_TAKEN) if isinstance(found, NoEffect) else found
             for step, found in findings.items()
-            if step in taken or not isinstance(found, NotHappened)
+            if step in taken or not isinstance(found, NoEffect)
         }
         failed = [effect for effect in asked if effect.number not in outcomes]
         if failed:

@@ -12,7 +12,7 @@ from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, ResourceKey, Target, UnreadableSpecError
 from services.engine.effects import AnyEffect, Create
 from services.engine.effects.effect import Sending
-from services.engine.outcome import Done, Failed, Finding, NotHappened, Unknown
+from services.engine.outcome import Done, Failed, Finding, NoEffect, Unknown
 from services.rpc.client import Peer
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, live_resources, read_resources
 
@@ -157,7 +157,7 @@ class Prober:
         kinds = {each.step.key.kind for each in effects}
         live = await self._listed(kinds, known)
         found = await self._found_among(effects, sent, known, live)
-        if any(isinstance(finding, NotHappened) for finding in found.values()):
+        if any(isinstance(finding, NoEffect) for finding in found.values()):
             # Absent from a listing is a question, and there is no id to read: a second listing has to agree.
             await asyncio.sleep(self._timeouts.longest_wait)
             live = await self._listed(kinds, {*known, *((each.kind, each.id) for each in live)})

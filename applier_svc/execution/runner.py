@@ -10,7 +10,18 @@ from services.engine.decisions import BlockedStep, StepDecision, decided_records
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
 from services.engine.outcome import Outcome, Unknown
-from services.engine.scheduler import AskAgain, Block, Finish, LookUp, Move, RollBack, RunStage, Seal, Undo, next_move
+from services.engine.scheduler import (
+    Block,
+    Finish,
+    LookUp,
+    Move,
+    RetryCreations,
+    RollBack,
+    RunStage,
+    Seal,
+    Undo,
+    next_move,
+)
 
 End = Finish | Block
 
@@ -67,8 +78,8 @@ class Runner:
                 await self._executor.send(effects, Order(Direction.DO, self._is_stopped))
             case Seal():
                 await self._journal.seal()
-            case AskAgain(cause, stages, lost):
-                self._progress.cause, self._progress.has_asked = cause, True
+            case RetryCreations(cause, stages, lost):
+                self._progress.cause, self._progress.has_retried_creations = cause, True
                 await self._ask_again(stages, lost)
             case RollBack(cause, step_count):
                 # What got no answer may still arrive, also where it was sent again and done: on what the undo restores.

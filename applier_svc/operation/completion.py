@@ -22,7 +22,7 @@ from services.core.errors import ResourceOwned, ServiceUnavailable, StackMoved, 
 from services.core.model import InventoryEntry, PlatformTraits
 from services.engine.conclusion import NO_ORPHANS, Conclusion, Orphans, needs_record
 from services.engine.decisions import StepDecision, blocked_steps
-from services.engine.late_writes import LateWrite, kinds_to_look_at, late_writes, writes_secrets
+from services.engine.late_writes import LateWrite, kinds_to_compare, late_writes, writes_secrets
 from services.engine.operation import Direction, OperationState
 from services.engine.outcome import Outcome, Unknown
 from services.engine.scheduler import Block, Finish
@@ -197,7 +197,7 @@ async def _publish_late_writes(work: Work, place: Place, entries: Sequence[Inven
     progress, problem = work.journal.progress, ""
     found: list[LateWrite] = []
     try:
-        live, owned = await prober.live_and_owned(kinds_to_look_at(progress, place.traits), progress.ids.known())
+        live, owned = await prober.live_and_owned(kinds_to_compare(progress, place.traits), progress.ids.known())
         held = await prober.secret_keys() if writes_secrets(progress) else frozenset[str]()
         owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.known()
         found = late_writes(progress, live, owned, place.traits, held)

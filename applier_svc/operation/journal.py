@@ -173,7 +173,7 @@ class Journal:
         """From now on what was done is taken back: *step_count* steps."""
         started = operation_pb2.RollbackStarted(cause=cause, step_count=step_count)
         await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), [started])
-        self.progress.turned_back = cause
+        self.progress.rollback_cause = cause
         self.progress.is_undoing = True
         reach("after_turn_back")
 

@@ -170,8 +170,8 @@ class Operation:
                 await _give_up(lease, "its applier was gone before it sent anything")
                 return
             plan = work_from_pb(claimed.plan, journal_pb2.PlanBody.FromString(claimed.body))
-            turned_back = (claimed.operation.cause or "it had turned back") if claimed.rollback else ""
-            progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, turned_back)
+            rollback_cause = (claimed.operation.cause or "it had turned back") if claimed.rollback else ""
+            progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, rollback_cause)
             secrets = Secrets(are_gone=writes_secrets(progress))
             taken_over = loop_time()
             place = await self._place_again(plan)

@@ -526,8 +526,8 @@ class SharedDiffers(PkgerError):
         shown = fitting(differing, _SHOWN_LENGTH)
         super().__init__(
             f"{listed(differing, len(shown), '; ')}. Nothing was written: only its owner changes a resource. Declare"
-            " the object as the resource is, give it another metadata.name and display name, or change the resource in the"
-            " stack that owns it first",
+            " the object as the resource is, give it another metadata.name and display name, or change the resource in"
+            " the stack that owns it first",
             objects="\n".join(shown),
             count=str(len(differing)),
         )

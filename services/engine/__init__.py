@@ -1,4 +1,4 @@
 """
-The words and rules of an operation, pure: what a step does, how it ended, what is done next (docs/reference/engine.md,
+The rules of an operation as pure functions: effects of steps, outcomes, the next move (docs/reference/engine.md,
 "Invariants" to "Recovery").
 """

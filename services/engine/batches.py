@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from services.engine.effects import AnyEffect
 
 BATCH_BYTES = 16 * 1024 * 1024
-"""Most spec text in one batch: its answer holds the specs too, and both stay well below the message limit."""
+"""Most spec text in one batch. The response repeats the specs, and both stay well below the message limit."""
 
 
 def rounds(effects: Sequence[AnyEffect]) -> list[list[AnyEffect]]:
@@ -14,10 +14,10 @@ def rounds(effects: Sequence[AnyEffect]) -> list[list[AnyEffect]]:
     Split effects so that creations with one display name never run at the same time (docs/reference/engine.md, "Steps
     and stages").
 
-    Only then can recovery tell them apart by looking at the platform.
+    Otherwise recovery could not distinguish the created resources on the platform.
 
     Returns:
-        The rounds, to be run one after another; the effects of each in the order given.
+        The rounds, to be run one after another. Each keeps the order of *effects*.
     """
     seen: Counter[tuple[str, str]] = Counter()
     found: list[list[AnyEffect]] = []

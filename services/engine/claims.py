@@ -1,6 +1,6 @@
 """
-Claims: what an operation needs from before it is sent until its end (docs/reference/engine.md, "Claims" and "Shared
-resources").
+Claims: exclusive or shared rights of an operation, from the first intent to its end (docs/reference/engine.md, "Claims"
+and "Shared resources").
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from services.engine.outcome import RejectionReason
 
 
 class ClaimedResource(NamedTuple):
-    """A resource, whatever its name is."""
+    """A resource, by its id."""
 
     kind: str
     resource_id: str
@@ -23,7 +23,7 @@ class ClaimedResource(NamedTuple):
 
 
 class ClaimedName(NamedTuple):
-    """A name that no two resources of *scope* may have, or be given at the same time, as the platform compares it."""
+    """A name, normalised as the platform compares it. No two resources of *scope* may have or get it at one time."""
 
     scope: str
     name: str
@@ -56,25 +56,25 @@ Claimed = ClaimedResource | ClaimedName | ClaimedAssociation | ClaimedSecret
 
 
 class ClaimMode(Enum):
-    """How an operation needs what it claims."""
+    """How an operation uses the claimed thing."""
 
     ALONE = "alone"
-    """For itself alone; its owner claims it so, too, while others use it."""
+    """Exclusive, except that other stacks may use a resource while its owner claims it so."""
     REMOVE = "remove"
-    """For itself alone, as it takes that away: nobody else may use it."""
+    """Exclusive, because the operation removes it: no other stack may use it."""
     USE = "use"
-    """To stay as it is: others may use it, and its owner may change it, but nobody may take it away."""
+    """Shared: others may use it and its owner may change it, but no operation may remove it."""
 
 
 class Claim(NamedTuple):
     """
-    What one step needs.
+    One claim of a step.
 
     Attributes:
-        step: Number of the step; 0 for what a plan adopts or uses without one.
-        key: The object that it is for; with an empty name where no object names the resource.
-        what: What is claimed.
-        mode: How it is needed.
+        step: Number of the step; 0 for an adoption or use that has no step.
+        key: The object that the claim is for; its name is empty where no object names the resource.
+        what: The claimed resource, name, association or secret.
+        mode: Exclusive or shared.
     """
 
     step: int
@@ -85,13 +85,13 @@ class Claim(NamedTuple):
 
 class Holder(NamedTuple):
     """
-    Who has what was claimed.
+    The stack or operation that holds a claimed thing.
 
     Attributes:
         stack: Id of the stack.
         stack_name: Its name; may be empty.
-        operation: The operation of it that claims the same; empty when it stands in the record of the stack.
-        since: Since when, in microseconds since 1970.
+        operation: The operation of the stack that holds the claim; empty when the record of the stack has it.
+        since: When the holder got it, in microseconds since 1970.
     """
 
     stack: str
@@ -101,11 +101,11 @@ class Holder(NamedTuple):
 
     def __str__(self) -> str:
         stack = f"stack {self.stack_name!r} ({self.stack})" if self.stack_name else f"stack {self.stack}"
-        return f"{self.operation} of {stack}, which is not over" if self.operation else stack
+        return f"{self.operation} of {stack}, which has not ended" if self.operation else stack
 
 
 class Refusal(NamedTuple):
-    """A claim that somebody is in the way of: who owns or claims it or, where it is *in_use*, who uses it."""
+    """A refused claim and the holder that prevents it: an owner, a claimant or, where it is *in_use*, a user."""
 
     claim: Claim
     holder: Holder
@@ -114,23 +114,23 @@ class Refusal(NamedTuple):
     def __str__(self) -> str:
         if self.in_use:
             return f"{self.claim.what} is used by {self.holder}: plan again"
-        return f"{self.claim.what} belongs to {self.holder}"
+        return f"{self.claim.what} is {'claimed' if self.holder.operation else 'owned'} by {self.holder}"
 
     @property
     def reason(self) -> RejectionReason:
-        """Why the step is not sent."""
+        """The reason for programs why the step is not sent."""
         return RejectionReason.IN_USE if self.in_use else RejectionReason.RESOURCE_OWNED
 
     @property
     def owned(self) -> Owned:
-        """The same as a part of an error."""
+        """The refusal as a part of an error."""
         (_, key, what, _), holder, _ = self
         resource_id = what.resource_id if isinstance(what, ClaimedResource) else ""
         return Owned(*key, str(what), resource_id, holder.stack, holder.stack_name, holder.operation)
 
 
 def claimed_names(kind: str, specs: Iterable[Spec | None], platform: PlatformTraits) -> list[ClaimedName]:
-    """The names that resources of *kind* with *specs* have, each once, in order; none where names may repeat."""
+    """The distinct unique names of resources of *kind* with *specs*, in order; none where names may repeat."""
     traits = platform.kinds[kind]
     unique = [traits.unique_name(spec.display_name) for spec in specs if spec]
     return [ClaimedName(traits.scope, name) for name in dict.fromkeys(unique) if name is not None]
@@ -138,9 +138,9 @@ def claimed_names(kind: str, specs: Iterable[Spec | None], platform: PlatformTra
 
 def adopted_claims(adoptions: Iterable[Adoption], platform: PlatformTraits) -> list[Claim]:
     """
-    The claims of a plan on what it adopts: the resource, and its name.
+    The claims of a plan on the resources that it adopts, and on their names.
 
-    Whoever makes a resource has its id only once it is known what came of that; until then the name tells.
+    An operation that creates a resource knows its id only with the outcome. Until then the name shows the conflict.
     """
     claims: list[Claim] = []
     for key, kind, resource_id, display_name in adoptions:
@@ -152,7 +152,7 @@ def adopted_claims(adoptions: Iterable[Adoption], platform: PlatformTraits) -> l
 
 
 def used_claims(uses: Iterable[Use]) -> list[Claim]:
-    """The claims of a plan on what it uses."""
+    """The claims of a plan on the resources and associations that it uses."""
     return [
         Claim(
             0,

@@ -1,4 +1,4 @@
-"""What the record says after an operation, for every way in which it can end."""
+"""The record of a stack after an operation, for every state in which the operation can end."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -31,12 +31,12 @@ class Write:
     The record of the stack changes.
 
     Attributes:
-        changes: What the stack owns and uses.
+        changes: Changes of the resources that the stack owns and uses.
         sources: Names of the sources that were applied.
         has_changed: Whether the operation changed resources; generation and history then move, even without *changes*.
         has_secrets: Whether it wrote secrets; the generation then moves.
-        baselines: What the platform holds of the resources that it wrote, sorted by key.
-        is_in_sync: Whether all that the stack has was compared with its package, and is now as that says.
+        baselines: Baselines of the resources that it wrote, sorted by key.
+        is_in_sync: Whether all resources of the stack were compared with its package, and agree with it now.
     """
 
     changes: RecordChanges
@@ -49,7 +49,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The stack owns nothing any more, and goes away; *staying*: what others use or own, and was not deleted."""
+    """The stack owns nothing any more and is deleted. *staying* was not deleted, as other stacks use or own it."""
 
     staying: tuple[Key, ...] = ()
     staying_labels: tuple[Use, ...] = ()
@@ -58,10 +58,10 @@ class Remove:
 @dataclass(frozen=True, slots=True)
 class Orphans:
     """
-    What was to stay with other stacks and has to stay in the record, as the store says.
+    Resources and labels that were left to other stacks, and that the store found to have no other stack any more.
 
     Attributes:
-        keys: What belongs to the stack alone by now.
+        keys: Objects whose resource no other stack has now.
         labels: Labels that no other record wants any more.
     """
 
@@ -76,23 +76,23 @@ class Orphans:
 
 
 NO_ORPHANS = Orphans()
-"""All that was to stay with other stacks does."""
+"""Other stacks still have everything that was left to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """
-    How one operation is recorded.
+    The end of one operation, and the changes of the record that follow from it.
 
     Attributes:
-        progress: How far it got.
-        end: How it ended.
-        kind: What it was for.
+        progress: Its progress.
+        end: The last move.
+        kind: Its kind.
         stack_id: Id of its stack.
-        is_transient: Whether the stack goes away with the operation, which works on behalf of none.
-        is_pending: Whether the stack goes away unless the operation succeeds.
-        recorded: What the stack owns; not needed where ``needs_record`` says so.
-        orphans: What was to stay with other stacks, and has to stay with this one, as the store says.
+        is_transient: Whether the operation has no stack of its own: the internal one is deleted when it ends.
+        is_pending: Whether the stack is deleted unless the operation succeeds.
+        recorded: The inventory of the stack; may be left empty where ``needs_record`` is false.
+        orphans: Resources and labels that no other stack has any more, so that this one retains them.
     """
 
     progress: Progress
@@ -106,21 +106,21 @@ class Conclusion:
 
     @property
     def cause(self) -> str:
-        """One sentence for people: what failed, or what the stack could not let go; empty when all is as wanted."""
+        """One sentence for people: what failed, or what the stack has to retain; empty after a complete success."""
         if self.end.cause or not self.orphans:
             return self.end.cause
         first, *more = sorted({*self.orphans.keys, *(each.key for each in self.orphans.labels)})
         others = f" ({and_more(len(more), '')})" if more else ""
-        return f"{first}{others} stays in the record, as no other stack has it or its labels any more"
+        return f"{first}{others} stays in the record: no other stack has it or its labels any more"
 
     @property
     def leftover_count(self) -> int:
-        """Number of resources that the stack was to let go and still has."""
+        """Number of resources that the stack was to delete or forget, and still has."""
         return len(self.end.leftovers) + len(self.orphans.keys | {each.key for each in self.orphans.labels})
 
     @property
     def changes(self) -> RecordChanges:
-        """What changes in the record; also for an operation that keeps none, as if it did."""
+        """The changes of the record; for an operation without a stack, as if it had one."""
         match self.end:
             case Finish(state=OperationState.SUCCEEDED):
                 changes = after_success(self.progress, self.end.leftovers.keys(), self.recorded)
@@ -128,18 +128,18 @@ class Conclusion:
             case Finish(state=OperationState.ROLLED_BACK):
                 return after_undo(self.progress, self.recorded)
             case _:
-                # The record stays as it is until somebody has looked: the journal says what is different.
+                # The record stays unchanged until an operator decides; the journal has the differences.
                 return RecordChanges()
 
     def change(self, changes: RecordChanges) -> Write | Remove | None:
-        """What becomes of the record with *changes*; None: there is none to keep, or it stays as it is."""
+        """The effect of *changes* on the record; None: there is no record to keep, or it stays unchanged."""
         plan = self.progress.plan
         if self.is_transient or self.end.state is OperationState.BLOCKED:
             return None
         if self.end.state is OperationState.SUCCEEDED:
             if self._deletes_stack and not changes.entries:
                 return Remove(changes.staying, changes.staying_labels)
-            # The store tells whether the package is the one of the current revision.
+            # The store compares the package with the one of the current revision.
             is_as_it_was = plan.no_change and not (self.is_pending or plan.package_digest)
         else:
             is_as_it_was = changes == RecordChanges()
@@ -152,26 +152,26 @@ class Conclusion:
 
     @property
     def _is_in_sync(self) -> bool:
-        """Whether all that the stack has was compared, and everything went as planned, whatever somebody decided."""
+        """Whether all resources of the stack were compared and every step took effect as planned, none by KEEP."""
         progress = self.progress
         if self.end.state is not OperationState.SUCCEEDED or self.leftover_count or progress.plan.untouched_count:
             return False
         return all(progress.stands(each.number) and not progress.is_kept(each.number) for each in progress.effects)
 
     def has_stack(self, changes: RecordChanges) -> bool:
-        """Whether there is a stack afterwards."""
+        """Whether the stack exists afterwards."""
         if self.is_transient:
             return False
         if self.end.state is OperationState.SUCCEEDED:
-            # What could not be removed stays in the record.
+            # Resources that could not be deleted stay in the record.
             return bool(changes.entries) or not self._deletes_stack
-        # A stack that the operation made is there for others once something is left behind.
+        # A stack that this operation created becomes visible when a rollback leaves something behind.
         has_left = self.end.state is OperationState.ROLLED_BACK and bool(changes.entries)
         return has_left or not self.is_pending
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether platform and record were as wanted already; to delete a stack always changes something."""
+        """Whether nothing had to change on the platform or in the record; deleting a stack always changes something."""
         is_over = self.end.state is OperationState.SUCCEEDED
         return is_over and self.progress.plan.no_change and not self._deletes_stack
 
@@ -182,13 +182,13 @@ class Conclusion:
 
 def baselines_of(progress: Progress, changes: RecordChanges) -> list[Baseline]:
     """
-    What the platform holds of the resources that steps wrote which are in effect, sorted by key.
+    The baselines of the resources that were written by steps in effect, sorted by key.
 
     Args:
-        progress: How far the operation got.
-        changes: What changes in the record.
+        progress: The progress of the operation.
+        changes: The changes of the record.
     """
-    # An empty spec leaves the one of the baseline that there is.
+    # An empty spec leaves the spec of the stored baseline unchanged.
     found: dict[Key, Baseline] = {}
     missing: defaultdict[Key, set[Key]] = defaultdict(set)
     for effect in progress.effects:
@@ -212,18 +212,18 @@ def _existing(references: Sequence[Reference]) -> tuple[Reference, ...]:
 
 
 def needs_record(end: Finish | Block) -> bool:
-    """Whether what changes in the record depends on what is recorded: after an undo, and where something is left."""
+    """Whether the changes of the record depend on the recorded inventory: after a rollback, and with leftovers."""
     return isinstance(end, Finish) and (end.state is OperationState.ROLLED_BACK or bool(end.leftovers))
 
 
 def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequence[InventoryEntry]) -> RecordChanges:
     """
-    What changes in the record once all steps are done, but for *leftovers*.
+    The changes of the record once all steps but *leftovers* are done.
 
-    A creation that was kept made nothing: its resource was there, and is adopted. What could not be removed stays in
-    the inventory as pending, so that the next apply tries again (docs/reference/engine.md, "Steps and stages");
-    *recorded* says how, where there are leftovers. What was to be deleted before another resource is created in its
-    place, and was not, stays what its key means: the next apply replaces it.
+    A creation that ended as KEPT created nothing: its resource existed, and is adopted. A resource that could not be
+    deleted stays in the inventory as a pending deletion, so that the next apply retries (docs/reference/engine.md,
+    "Steps and stages"); its entry comes from *recorded*. A resource that was to be deleted before its replacement is
+    created, and was not, keeps its key: the next apply replaces it.
     """
     ids, changes, before = progress.ids, progress.plan.record, by_key(recorded)
     entries, removed = {}, set(changes.removed)
@@ -243,7 +243,7 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
     for step in left:
         key = step.key
         if ids.is_replaced(key, step.resource_id):
-            # Its key means what was created in its place.
+            # The key identifies the replacement, so the old resource gets an entry beside it.
             if key in own and (resource_id := ids.find(key, step.resource_id)):
                 pending = before[key].beside(resource_id)
                 entries[pending.key] = pending
@@ -257,12 +257,12 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
 
 
 def _with_orphans(changes: RecordChanges, recorded: Sequence[InventoryEntry], orphans: Orphans) -> RecordChanges:
-    """*changes* where *orphans* stay in the record: the next apply deletes resources and detaches labels."""
+    """*changes*, with *orphans* retained in the record: the next apply deletes or detaches them."""
     if not orphans:
         return changes
     before = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
     by_name, entries = by_key(recorded), by_key(changes.entries)
-    # Of what leaves no label is wanted any more, and those that leave with it would be in the record of nothing.
+    # An object that leaves has no wanted labels, and no record would have its associations with labels that leave too.
     staying = {key: _leaving(by_name[key]) for key in orphans.keys if key in by_name}
     for use in orphans.labels:
         held = before.get((use.kind, use.resource_id))
@@ -286,23 +286,23 @@ def _with_orphans(changes: RecordChanges, recorded: Sequence[InventoryEntry], or
 
 
 def _leaving(entry: InventoryEntry) -> InventoryEntry:
-    """*entry* of an object that left the package, whose resource the next apply deletes."""
+    """*entry* as a pending deletion: its object left the package, and the next apply deletes its resource."""
     return entry._replace(associations=(), is_pending_delete=True)
 
 
 def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> RecordChanges:
     """
-    What changes in the record once what was done is undone, as far as that went.
+    The changes of the record after a rollback, with steps that could not be undone.
 
-    What was deleted and created again has another id, what was deleted and could not be created again is gone, and what
-    was created and could not be deleted again is there. If that was to replace something that is there, too, it is
-    pending: the next apply deletes it.
+    A resource that was deleted and created again has another id. A deleted one that could not be created again is
+    removed from the record. A created one that could not be deleted is added to it; where it was to replace a resource
+    that still exists, it is a pending deletion, and the next apply deletes it.
     """
     before, ids = by_key(recorded), progress.ids
     planned = by_key(progress.plan.record.entries)
     entries: dict[Key, InventoryEntry] = {}
     removed: set[Key] = set()
-    # What was to be replaced by what was created before it comes first: it has its key as long as it is there.
+    # Deletions of resources that are replaced creation first come first: the old resource has the key while it exists.
     for effect in sorted(progress.effects, key=lambda each: not _is_of_replaced(each, ids)):
         # No stack owns a secret.
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):
@@ -316,12 +316,12 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
                 entries.pop(key, None)
                 removed.add(key)
         elif effect.makes and not is_undone:
-            # On behalf of no stack nothing is recorded, so the plan says nothing of it.
+            # A plan without a stack has no entry for it.
             entry = planned.get(key) or InventoryEntry(key, "", Origin.CREATED)
             is_kept = progress.is_kept(effect.number)
             entry = entry._replace(resource_id=ids.get(key), origin=Origin.ADOPTED if is_kept else entry.origin)
             if known and key in before and ids.is_replaced(key, before[key].resource_id):
-                # What was kept is left to whoever made it.
+                # A kept resource is left to its creator.
                 entry = known if is_kept else entry.beside(entry.resource_id)
             entries[entry.key] = entry
             removed.discard(key)

@@ -1,4 +1,4 @@
-"""How many steps there are of each sort: of a plan, or of those that are in effect."""
+"""Counts of steps by verb: of a plan, or of the steps of an operation that are in effect."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ from services.engine.progress import Progress
 
 class StepCounts(NamedTuple):
     """
-    Numbers of steps; plan.proto says what each counts.
+    Numbers of steps, as in plan.proto.
 
-    ``irreversible`` counts the deletions among them that cannot be taken back.
+    ``irreversible`` counts the deletions that cannot be undone; ``deletes`` includes them.
     """
 
     creates: int = 0

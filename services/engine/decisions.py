@@ -1,4 +1,4 @@
-"""What keeps an operation from its end, which ways out there are, and what becomes of a step that takes one."""
+"""The steps that block an operation, the decisions that fit them, and the state of a step after a decision."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from services.engine.outcome import Failed, Outcome, RejectionReason, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 
-_GIVEN_UP = "somebody gave it up"
+_GIVEN_UP = "given up by a decision"
 _SHOWN = 10
 
 
 class BlockedStep(NamedTuple):
     """
-    One step that keeps an operation from its end.
+    One step that blocks an operation.
 
     Attributes:
         step: The step of the plan.
-        direction: Whether it is blocked, or its inverse.
-        reason: What is the matter with it.
-        message: The same: one sentence.
-        found_resource_id: Of a conflict: the resource that is there instead; empty when there is none, or another stack
-            has it.
+        direction: Whether the step or its inverse is blocked.
+        reason: Why it is blocked, for programs.
+        message: Why it is blocked, in one sentence.
+        found_resource_id: In a conflict: the resource that exists instead; empty when there is none, or another stack
+            owns it.
     """
 
     step: Step
@@ -50,12 +50,12 @@ class BlockedStep(NamedTuple):
 
     def decided(self, decision: Decision, target: str, adopted: str) -> StepRecord | None:
         """
-        What is known of the step once it is decided; None for one that is tried again.
+        The record of the step after *decision*; None for RETRY.
 
         Args:
-            decision: One that fits.
-            target: The resource that the step is about; empty where there is none.
-            adopted: With ADOPT: the resource.
+            decision: One of ``decisions``.
+            target: Id of the resource that the step is about; empty where there is none.
+            adopted: With ADOPT: id of the adopted resource.
         """
         is_undo, number = self.direction is Direction.UNDO, self.step.number
         done = StepState.UNDONE if is_undo else StepState.DONE
@@ -63,7 +63,7 @@ class BlockedStep(NamedTuple):
             case Decision.RETRY:
                 return None
             case Decision.FORCE:
-                # Where it was before it was sent: what is sent next writes over whatever is there.
+                # Its state before it was sent: the next mutation is sent without an expectation.
                 state = StepState.DONE if is_undo else StepState.PLANNED
                 return StepRecord(number, state, target, is_forced=True)
             case Decision.ADOPT:
@@ -82,7 +82,7 @@ class BlockedStep(NamedTuple):
 
 
 class StepDecision(NamedTuple):
-    """What somebody decided for one blocked step; *resource_id* goes with ADOPT. None: a decision nobody knows."""
+    """The decision about one blocked step; *resource_id* comes with ADOPT. None: a value that pkger does not know."""
 
     step: int
     decision: Decision | None
@@ -90,11 +90,11 @@ class StepDecision(NamedTuple):
 
 
 def blocked_steps(progress: Progress) -> list[BlockedStep]:
-    """The steps that somebody has to look at, sorted by step, each with the decisions that fit."""
+    """The steps that need a decision, in the order of the plan."""
     found: list[BlockedStep] = []
     for effect in progress.effects:
         for direction, outcome in (
-            # An operation whose secrets are in doubt turns back, which removes them whether they were written or not.
+            # The unknown outcome of a secret does not block: a rollback deletes the secret, written or not.
             (Direction.DO, None if effect.is_of_secret else progress.outcome(effect.number)),
             (Direction.UNDO, progress.undo_outcome(effect.number)),
         ):
@@ -110,7 +110,7 @@ def steps_of_defect(progress: Progress) -> list[BlockedStep]:
     """
     The steps that are open or blocked when a defect ends an attempt to resume an operation, sorted by step.
 
-    All that can be decided is to try again: what blocks them otherwise is told once the defect is mended.
+    RETRY is the only decision that fits. Other reasons of a block are reported once the defect is fixed.
     """
     found = [each._replace(reason=BlockedReason.DEFECT) for each in blocked_steps(progress)]
     for direction in Direction:
@@ -121,17 +121,17 @@ def steps_of_defect(progress: Progress) -> list[BlockedStep]:
 
 
 def reason_of(blocked: Sequence[BlockedStep]) -> BlockedReason:
-    """What an operation is BLOCKED by; without any step, its outcome could not be recorded."""
+    """The first reason among *blocked*. Without any step the operation is blocked as its end could not be recorded."""
     reasons = {each.reason for each in blocked}
     return next((reason for reason in BlockedReason if reason in reasons), BlockedReason.ROLLBACK)
 
 
 def check_decisions(decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep]) -> None:
     """
-    See to it that each decision fits a blocked step.
+    Check that each decision fits a blocked step.
 
     Raises:
-        RequestInvalid: Names the first that does not.
+        RequestInvalid: A decision does not fit; names the first.
     """
     by_step = {each.step.number: each for each in blocked}
     seen: set[int] = set()
@@ -141,20 +141,20 @@ def check_decisions(decisions: Sequence[StepDecision], blocked: Sequence[Blocked
             numbers = ", ".join(str(number) for number in sorted(by_step)[:_SHOWN]) or "none"
             raise RequestInvalid(f"{field}.step", f"step {decision.step} is not blocked; blocked are: {numbers}")
         if decision.step in seen:
-            raise RequestInvalid(f"{field}.step", f"step {decision.step} is decided twice")
+            raise RequestInvalid(f"{field}.step", f"step {decision.step} has two decisions; give one")
         seen.add(decision.step)
         if decision.decision not in step.decisions:
             fitting = ", ".join(each.value.lower() for each in step.decisions)
-            word = repr(decision.decision.value.lower()) if decision.decision else "a decision that is none"
-            raise RequestInvalid(f"{field}.decision", f"{word} does not fit step {decision.step}; what does: {fitting}")
+            chosen = repr(decision.decision.value.lower()) if decision.decision else "an unknown decision"
+            raise RequestInvalid(f"{field}.decision", f"{chosen} does not fit step {decision.step}; choose: {fitting}")
         if (decision.decision is Decision.ADOPT) != bool(decision.resource_id):
-            raise RequestInvalid(f"{field}.resource_id", "goes with adopt, and adopt with it: the id of the resource")
+            raise RequestInvalid(f"{field}.resource_id", "give the id of the resource with adopt, and with adopt only")
 
 
 def decided_records(
     decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep], progress: Progress
 ) -> list[StepRecord]:
-    """What the journal knows of the steps once it is decided; nothing of those that are tried again."""
+    """The records of the steps after *decisions*; a step that is retried has none."""
     by_step = {each.step.number: each for each in blocked}
     records = [
         by_step[each.step].decided(each.decision, progress.resource(each.step), each.resource_id)

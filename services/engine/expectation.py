@@ -1,4 +1,7 @@
-"""What an operation believes a resource holds before it writes over it (docs/reference/engine.md, "Expectations")."""
+"""
+The content that an operation expects of a resource before it overwrites or deletes it (docs/reference/engine.md,
+"Expectations").
+"""
 
 from typing import NamedTuple
 
@@ -12,12 +15,12 @@ _SHOWN = 5
 
 class Expectation(NamedTuple):
     """
-    What a resource is to hold, so that it may be written over or deleted.
+    The content that a resource has to have, so that it may be overwritten or deleted.
 
     Attributes:
         spec_json: Its spec as canonical JSON text.
-        references: What it refers to, sorted by pointer.
-        label_ids: The labels on it; they count for a deletion, which would take them along.
+        references: Its references, sorted by pointer.
+        label_ids: The labels on it. They count for a deletion only, which would remove them too.
     """
 
     spec_json: str
@@ -25,9 +28,9 @@ class Expectation(NamedTuple):
     label_ids: tuple[str, ...] = ()
 
 
-def what_changed(expected: Expectation, found: Resource) -> str:
+def describe_changes(expected: Expectation, found: Resource) -> str:
     """
-    Both sides of what is not as expected, in one sentence.
+    The differences between *expected* and *found*, in one sentence.
 
     Raises:
         UnreadableSpecError: The text of a spec is no JSON object.
@@ -37,16 +40,16 @@ def what_changed(expected: Expectation, found: Resource) -> str:
     had = {each.pointer: each.id for each in expected.references}
     has = {each.pointer: each.id for each in found.references}
     parts += [
-        f"{pointer} refers to {has.get(pointer, 'nothing')}, and not to {had.get(pointer, 'nothing')}"
+        f"{pointer} refers to {has.get(pointer, 'nothing')}, expected {had.get(pointer, 'nothing')}"
         for pointer in sorted(had.keys() | has.keys())
         if had.get(pointer) != has.get(pointer)
     ]
     if not parts:
         labels = sorted({*found.label_ids} ^ {*expected.label_ids})
         parts = [f"label {label} was {'attached' if label in found.label_ids else 'detached'}" for label in labels]
-    changes = listed(parts, _SHOWN, "; ", "fields") or "it is not as expected"
-    return f"somebody else has changed it: {changes}"
+    changes = listed(parts, _SHOWN, "; ", "fields") or "it differs from the expectation"
+    return f"another writer changed it: {changes}"
 
 
 def _shown(change: FieldChange) -> str:
-    return f"{change.path} is {shown_value(change.new)}, and not {shown_value(change.old)}"
+    return f"{change.path} is {shown_value(change.new)}, expected {shown_value(change.old)}"

@@ -1,5 +1,6 @@
 """
-What a journal says of steps: its writes, folded; the later word on a step counts (docs/reference/engine.md, "Journal").
+Fold the writes of a journal to the records of steps; the last record of a step counts (docs/reference/engine.md,
+"Journal").
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,44 +30,44 @@ class Entry(NamedTuple):
     One write of a journal.
 
     Attributes:
-        happenings: What its events say of steps, in order.
-        records: What events do not say; of a step that an event names, too, the record counts.
+        events: Its events about steps, in order.
+        records: Facts that no event contains; where an event names the same step, the record counts.
     """
 
-    happenings: Sequence[Sent | Ended]
+    events: Sequence[Sent | Ended]
     records: Sequence[StepRecord] = ()
 
 
 class JournalBrokenError(Exception):
-    """A journal says what cannot have happened: a defect of the applier that wrote it."""
+    """A journal contains an impossible transition: a defect of the applier that wrote it."""
 
 
 def folded(entries: Iterable[Entry], step_count: int, known: Iterable[StepRecord] = ()) -> list[StepRecord]:
     """
-    What is known of steps after some writes, sorted by step.
+    The records of steps after *entries*, sorted by step.
 
     Args:
         entries: The writes, in order.
         step_count: Number of steps of the plan.
-        known: What was known before the first of them.
+        known: The records before the first write.
 
     Raises:
-        JournalBrokenError: The plan has no such step, or it cannot get there from where it is (``step_life``).
+        JournalBrokenError: The plan has no such step, or no event leads from its state to the new one (``step_life``).
     """
     records = {record.step: record for record in known}
     for entry in entries:
-        told = {record.step: record for record in entry.records}
-        for happening in entry.happenings:
-            for record in _records_of(happening, records):
-                if record.step not in told:
+        explicit = {record.step: record for record in entry.records}
+        for event in entry.events:
+            for record in _records_of(event, records):
+                if record.step not in explicit:
                     _learn(records, record, step_count)
-        for record in told.values():
+        for record in explicit.values():
             _learn(records, record, step_count)
     return [records[step] for step in sorted(records)]
 
 
-def _records_of(happening: Sent | Ended, records: Mapping[int, StepRecord]) -> Iterable[StepRecord]:
-    match happening:
+def _records_of(event: Sent | Ended, records: Mapping[int, StepRecord]) -> Iterable[StepRecord]:
+    match event:
         case Sent(direction, steps):
             return (sent(_before(records, step), direction) for step in steps)
         case Ended(direction, outcomes):

@@ -1,4 +1,4 @@
-"""What took effect after nobody waited for it any more: resources of nobody, and changes of what a plan touched."""
+"""Late effects of an operation: unowned resources, and changes of the resources that its plan touched."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from services.engine.progress import Progress
 
 
 class LateWrite(NamedTuple):
-    """One thing that is not as the operation left it; ``message`` is one sentence."""
+    """One resource or secret that differs from the end of the operation; ``message`` is one sentence."""
 
     key: Key
     resource_id: str
@@ -27,15 +27,15 @@ def late_writes(
     held_secrets: Collection[str] = (),
 ) -> list[LateWrite]:
     """
-    Compare what an operation left with what is there now, at its end; sorted by kind and id.
+    Compare the expected content at the end of an operation with the platform; sorted by kind and id.
 
-    Steps that somebody decided about, or whose outcome nobody knows, say nothing of what is to be there.
+    Steps with a decision or an unknown outcome are left out: they determine no content.
 
     Args:
-        progress: What became of the steps.
-        live: All resources of the kinds of ``kinds_to_look_at``, and what the operation knows of those with a costly
-            listing.
-        owned: Those that a stack owns, or that the operation is about to record.
+        progress: The outcomes of the steps.
+        live: All resources of ``kinds_to_compare``, and of kinds with a costly listing the resources that the operation
+            knows.
+        owned: Resources that a stack owns, or that the operation is about to record.
         platform: The platform.
         held_secrets: Keys of the secrets that the platform holds, for a plan that writes some.
     """
@@ -50,11 +50,11 @@ def late_writes(
     return sorted(found, key=lambda each: (each.key.kind, each.resource_id, each.message))
 
 
-def kinds_to_look_at(progress: Progress, platform: PlatformTraits) -> list[str]:
+def kinds_to_compare(progress: Progress, platform: PlatformTraits) -> list[str]:
     """
     The kinds whose resources a plan touches, sorted.
 
-    Of those with a costly listing, only the ones of which something was created: that has to be searched for.
+    A kind with a costly listing is included only where a resource of it was created, as that has to be searched for.
     """
     touched = {effect.step.key.kind for effect in progress.effects if not effect.is_of_secret}
     created = {effect.step.key.kind for effect in progress.effects if _created(effect, progress)}
@@ -62,7 +62,7 @@ def kinds_to_look_at(progress: Progress, platform: PlatformTraits) -> list[str]:
 
 
 def writes_secrets(progress: Progress) -> bool:
-    """Whether a plan is about secrets, too."""
+    """Whether a plan writes secrets."""
     return any(effect.is_of_secret for effect in progress.effects)
 
 
@@ -96,12 +96,12 @@ def _extra(
 
 
 def _created(effect: AnyEffect, progress: Progress) -> Spec | None:
-    """What a creation that was sent for a step was to make; None: none was, or the platform refused it."""
+    """The spec of a creation that was sent for a step; None: none was sent, or the platform rejected it."""
     outcome = progress.outcome(effect.number)
     if effect.makes:
-        # A refusal with a reason is one of the platform: it never took effect.
-        was_refused = isinstance(outcome, Failed) and outcome.reason
-        return None if outcome is None or was_refused else effect.step.new_spec
+        # A failure with a reason is a rejection by the platform: the creation never took effect.
+        was_rejected = isinstance(outcome, Failed) and outcome.reason
+        return None if outcome is None or was_rejected else effect.step.new_spec
     was_made_again = effect.removes and progress.undo_outcome(effect.number) is not None
     return effect.step.old_spec if was_made_again else None
 
@@ -126,7 +126,7 @@ def _drift(
         if resource is None:
             yield LateWrite(key, resource_id, "it is gone")
         elif not has_content(resource, spec, platform.kinds[key.kind]):
-            yield LateWrite(key, resource_id, "it is not as the operation left it")
+            yield LateWrite(key, resource_id, "it differs from the end of the operation")
 
 
 def _labels(
@@ -137,7 +137,7 @@ def _labels(
             continue
         resource_id, label_id = effect.target(progress.ids), effect.label_id(progress.ids)
         if _stands(effect, progress) and progress.resource(effect.number) != resource_id:
-            # The resource that it was about is replaced since.
+            # The labelled resource was replaced since.
             continue
         resource = live.get((effect.step.key.kind, resource_id))
         is_wanted = _stands(effect, progress) != effect.removes
@@ -156,4 +156,4 @@ def _secrets(progress: Progress, held: Collection[str]) -> Iterator[LateWrite]:
         if stands and key.name not in held:
             yield LateWrite(key, key.name, "it is gone")
         elif not effect.overwrites and was_sent and not stands and key.name in held:
-            yield LateWrite(key, key.name, "it may have been written late: it was taken back before")
+            yield LateWrite(key, key.name, "it may have been written late, after its undo")

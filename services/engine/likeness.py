@@ -1,4 +1,4 @@
-"""Whether a resource is what a step found, or what it was to leave."""
+"""Whether a resource has the content before a step, or the content after it."""
 
 from collections.abc import Collection
 
@@ -7,7 +7,7 @@ from services.kinds.comparing import differences
 
 
 def has_content(resource: Resource, spec: Spec | None, traits: KindTraits) -> bool:
-    """Whether *resource* has the content *spec*, as far as the order of lists counts; never for None."""
+    """Whether *resource* has the content *spec*, but for the order of lists that are sets; False for None."""
     if spec is None:
         return False
     return not differences(resource.kind, resource.spec, resource.kind, spec, traits.set_paths)

@@ -1,4 +1,4 @@
-"""Which kinds are listed whole; of others, whose listing is costly, only known resources are read."""
+"""The kinds that are listed whole. Of other kinds, whose listing is costly, only known resources are read."""
 
 from collections.abc import Collection, Set
 
@@ -8,13 +8,13 @@ from services.kinds.registry import KINDS
 
 def listed_whole(kinds: Collection[str], deleted: Set[str], platform: PlatformTraits) -> list[str]:
     """
-    Those of *kinds* that are listed whole, sorted.
+    The part of *kinds* that is listed whole, sorted.
 
-    A kind with a costly listing is, where deletions may change any resource of it.
+    A kind with a costly listing is included where deletions may change any resource of it.
 
     Args:
         kinds: Kinds of the platform.
-        deleted: The kinds of what is deleted.
+        deleted: The kinds of the deleted resources.
         platform: The platform.
     """
     return sorted(
@@ -23,9 +23,9 @@ def listed_whole(kinds: Collection[str], deleted: Set[str], platform: PlatformTr
 
 
 def _is_changed_by_deletions(kind: str, deleted: Set[str]) -> bool:
-    """Whether deletions take labels or references from resources of *kind*."""
+    """Whether deletions remove labels or references from resources of *kind*."""
     if not deleted or kind not in KINDS:
-        # Nobody knows what a kind refers to that packages have not.
+        # The references of a kind that packages do not have are unknown.
         return bool(deleted)
     families = {KINDS[each].family for each in deleted if each in KINDS}
     return LABEL in deleted or not families.isdisjoint(KINDS[kind].uses.values())

@@ -1,10 +1,10 @@
-"""How far an operation is, and what keeps it from its end (docs/reference/engine.md, "States")."""
+"""The states of an operation, the reasons why it is blocked, and the decisions (docs/reference/engine.md, "States")."""
 
 from enum import StrEnum
 
 
 class OperationState(StrEnum):
-    """As in operation.proto, which says what each means."""
+    """As in operation.proto, where each value is described."""
 
     PREPARING = "PREPARING"
     APPLYING = "APPLYING"
@@ -16,18 +16,18 @@ class OperationState(StrEnum):
 
 
 FINISHED = frozenset({OperationState.SUCCEEDED, OperationState.ROLLED_BACK, OperationState.FAILED})
-"""Nothing happens in such an operation any more."""
+"""The states without a transition."""
 
 
 class Direction(StrEnum):
-    """Whether a step is carried out or taken back: two effects, each with an outcome of its own."""
+    """Whether a step is performed or undone: two effects, each with its own outcome."""
 
     DO = "DO"
     UNDO = "UNDO"
 
 
 class BlockedReason(StrEnum):
-    """As in operation.proto; what somebody has to look at first comes first."""
+    """As in operation.proto, the most urgent reason first."""
 
     STORE_RESTORED = "STORE_RESTORED"
     DEFECT = "DEFECT"
@@ -37,7 +37,7 @@ class BlockedReason(StrEnum):
 
 
 class Decision(StrEnum):
-    """A way out for one blocked step, as in operation.proto, which says what each means."""
+    """A decision about one blocked step, as in operation.proto, where each value is described."""
 
     RETRY = "RETRY"
     SKIP = "SKIP"

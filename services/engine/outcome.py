@@ -1,11 +1,11 @@
-"""How a step, or its undo, ended."""
+"""Outcomes of a step, or of its undo."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class RejectionReason(StrEnum):
-    """Why a platform refused a mutation; as in operation.proto."""
+    """Why a mutation was rejected; as in operation.proto."""
 
     NAME_TAKEN = "NAME_TAKEN"
     NOT_FOUND = "NOT_FOUND"
@@ -20,11 +20,11 @@ class RejectionReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Done:
     """
-    It took effect.
+    The mutation took effect.
 
     Attributes:
-        resource_id: The resource it is about.
-        observed: The spec that the platform holds now as canonical JSON text, where that is not what was sent; else
+        resource_id: Id of its resource.
+        observed: The spec that the platform holds now as canonical JSON text, where it differs from the sent one; else
             empty.
     """
 
@@ -35,12 +35,12 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Failed:
     """
-    It certainly had no effect.
+    The mutation certainly had no effect.
 
     Attributes:
-        message: One sentence: why.
-        reason: Why, for programs; None when the driver gave no reason.
-        retry_after: Seconds that the platform asks to wait before it is sent again; None: it does not ask for patience.
+        message: The cause, in one sentence.
+        reason: The cause for programs; None when the driver gave no reason.
+        retry_after: Seconds to wait before a retry, where the platform throttles; None: it does not.
     """
 
     message: str
@@ -51,12 +51,12 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """
-    Nobody knows whether it had an effect.
+    It is unknown whether the mutation took effect.
 
     Attributes:
-        message: One sentence: what happened to the call, or what was found.
-        is_conflict: Whether something is there that neither was before nor was to be.
-        found: Id of that resource; empty when there is none, or it is another stack's.
+        message: The failure of the call, or the result of the lookup, in one sentence.
+        is_conflict: Whether the platform holds content that is neither the one before nor the wanted one.
+        found: Id of that resource; empty when there is none, or another stack owns it.
         retry_after: As of ``Failed``.
     """
 
@@ -67,20 +67,20 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class NotHappened:
-    """It was sent, and certainly had no effect: it is where it was before."""
+class NoEffect:
+    """The mutation was sent and certainly had no effect: its step returns to the state before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """It was not sent."""
+    """The mutation was not sent."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """Somebody decided that it is not to be done."""
+    """A decision was to give the step up."""
 
     message: str
 
@@ -90,5 +90,5 @@ Outcome = Done | Failed | Unknown | Skipped | GivenUp
 Outcomes = dict[int, Outcome]
 """Outcome of each step by its number."""
 
-Finding = Done | NotHappened | Unknown
-"""What looking at the platform tells of a step that got no answer. Unknown: it does not tell; somebody has to look."""
+Finding = Done | NoEffect | Unknown
+"""The result of a lookup of a step without a response. Unknown: the platform does not show it; an operator decides."""

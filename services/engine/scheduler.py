@@ -1,5 +1,5 @@
 """
-What an operation does next: a pure function of how far it is (docs/reference/engine.md, "Steps and stages" to
+The next move of an operation: a pure function of its progress (docs/reference/engine.md, "Steps and stages" to
 "Recovery").
 """
 
@@ -23,8 +23,7 @@ _SHOWN = 5
 @dataclass(frozen=True, slots=True)
 class LookUp:
     """
-    Find out by reading what became of what an applier before this one sent, of the undo first
-    (docs/reference/engine.md, "Recovery").
+    Look up the outcomes of mutations that an earlier applier sent, undos first (docs/reference/engine.md, "Recovery").
     """
 
     undone: Sequence[AnyEffect]
@@ -33,7 +32,7 @@ class LookUp:
 
 @dataclass(frozen=True, slots=True)
 class RunStage:
-    """Send *effects*, which may run at the same time: what is left of stage number *index*."""
+    """Send *effects*, the rest of stage number *index*, which may run at the same time."""
 
     index: int
     name: str
@@ -42,18 +41,18 @@ class RunStage:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Pass the point of no return."""
+    """Pass the seal: no step is undone after it."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgain:
+class RetryCreations:
     """
-    Send creations again of which the platform remembers whether it made them: its answer tells.
+    Send creations with an idempotency key again: the response returns their outcomes.
 
     Attributes:
-        cause: Why the operation turns back.
-        stages: Them, stage by stage.
-        lost: Secrets that were sent and not answered before their values were lost: nobody will know.
+        cause: Why the operation rolls back.
+        stages: The creations, stage by stage.
+        lost: Secrets without an outcome whose values are lost: their outcomes stay unknown.
     """
 
     cause: str
@@ -64,11 +63,11 @@ class AskAgain:
 @dataclass(frozen=True, slots=True)
 class RollBack:
     """
-    From now on what was done is taken back.
+    Begin the rollback.
 
     Attributes:
-        cause: Why: what failed first, and what stays all the same.
-        step_count: How many steps are taken back.
+        cause: The first failure, and the secrets that the rollback leaves.
+        step_count: Number of steps to undo.
     """
 
     cause: str
@@ -85,11 +84,11 @@ class Undo:
 @dataclass(frozen=True, slots=True)
 class Finish:
     """
-    The operation is over.
+    The operation ends.
 
     Attributes:
         state: SUCCEEDED or ROLLED_BACK.
-        cause: What failed first; empty when nothing did.
+        cause: The first failure; empty when there is none.
         leftovers: Outcomes of steps past the seal that are not done, by step number.
     """
 
@@ -101,13 +100,13 @@ class Finish:
 @dataclass(frozen=True, slots=True)
 class Block:
     """
-    Somebody has to look.
+    The operation needs an operator.
 
     Attributes:
         cause: As of ``Finish``.
         leftovers: Likewise.
-        seen_token: The highest token that the platform has seen, where the store is older than the platform, as it was
-            restored from a backup; else 0.
+        seen_token: The highest token that the platform has seen, where the store was restored from a backup and is
+            older than the platform; else 0.
     """
 
     cause: str
@@ -116,41 +115,41 @@ class Block:
     seen_token: int = 0
 
 
-Move = LookUp | RunStage | Seal | AskAgain | RollBack | Undo | Finish | Block
+Move = LookUp | RunStage | Seal | RetryCreations | RollBack | Undo | Finish | Block
 
 
 def next_move(progress: Progress, platform: PlatformTraits, is_cancelled: bool, lost: str = "") -> Move:
     """
-    Decide what is done next.
+    Decide the next move.
 
     Args:
-        progress: How far the operation is.
-        platform: What its platform remembers.
-        is_cancelled: Whether somebody asked it to turn back.
-        lost: Why it cannot be carried on: nobody has a value that is still to be written. Empty: it can.
+        progress: The progress of the operation.
+        platform: The traits of its platform.
+        is_cancelled: Whether a client cancelled the operation.
+        lost: Why the operation cannot continue forward: the value of an unwritten secret is lost. Empty: it can.
 
     Returns:
-        A move that is not the last changes *progress*, so that the same move is never made twice in a run.
+        The move. All but the last change *progress*, so that no move is made twice in a run.
     """
     if look_up := _look_up(progress, platform):
         return look_up
-    if progress.turned_back:
-        return _backward(progress, platform, progress.turned_back)
+    if progress.rollback_cause:
+        return _backward(progress, platform, progress.rollback_cause)
     is_stopped = is_cancelled and not progress.sealed
     cause = progress.cause or _failure(progress) or lost
-    if _is_stuck(progress, platform):
+    if _is_blocked(progress, platform):
         return Block(cause or (CANCELLED if is_stopped else ""), _leftovers(progress))
     if not progress.sealed and (cause or is_stopped):
         return _backward(progress, platform, cause or CANCELLED)
     if progress.cause:
-        # What was done past the seal stays, and could not be recorded.
+        # Steps past the seal stay, and the record was refused.
         return Block(cause, _leftovers(progress))
     for index, stage in groupby(progress.effects, key=_stage):
         effects = [effect for effect in stage if progress.is_pending(effect.number)]
         if not effects:
             continue
         if not progress.sealed and any(effect.seals for effect in effects):
-            # Cancelling is over from here on, so that the line between undone and finished is drawn once.
+            # A cancellation has no effect after the seal: either all steps are undone or all are finished.
             return Seal()
         return RunStage(index, progress.plan.stages[index], effects)
     return Finish(OperationState.SUCCEEDED, cause, _leftovers(progress))
@@ -158,26 +157,26 @@ def next_move(progress: Progress, platform: PlatformTraits, is_cancelled: bool, 
 
 def _look_up(progress: Progress, platform: PlatformTraits) -> LookUp | None:
     undone, done = (
-        [effect for effect in progress.open(direction) if not effect.is_remembered(platform)]
+        [effect for effect in progress.open(direction) if not effect.is_resolved_by_retry(platform)]
         for direction in (Direction.UNDO, Direction.DO)
     )
     return LookUp(undone, done) if undone or done else None
 
 
 def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
-    """Undo in reverse order of stages, from full pre-images; past the seal everything stays."""
+    """Undo in reverse order of stages, from full pre-images; nothing is undone past the seal."""
     if progress.sealed:
         return Block(cause, _leftovers(progress))
-    # First it has to be known what there is to undo: what is in doubt may need what the undo takes away.
-    if not progress.has_asked and (asked := _questions(progress, platform, cause)):
+    # Outcomes come first: a creation that is sent again may need resources that the rollback deletes.
+    if not progress.has_retried_creations and (asked := _retried_creations(progress, platform, cause)):
         return asked
-    unknown = [effect for effect, outcome in progress.troubled() if isinstance(outcome, Unknown)]
+    unknown = [effect for effect, outcome in progress.not_done() if isinstance(outcome, Unknown)]
     if not all(effect.is_of_secret for effect in unknown):
         return Block(cause)
     wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
     waiting = [effect for effect in wanted if _waits_for_undo(effect, progress, platform)]
     if not progress.is_undoing:
-        stays = "" if progress.turned_back else _what_stays(progress)
+        stays = "" if progress.rollback_cause else _remaining_secrets(progress)
         return RollBack(cause + stays, len(waiting))
     failed = {effect.number for effect in wanted if not progress.was_undone(effect.number)}
     failed -= {effect.number for effect in waiting}
@@ -189,20 +188,21 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
     return Finish(OperationState.ROLLED_BACK, cause)
 
 
-def _questions(progress: Progress, platform: PlatformTraits, cause: str) -> AskAgain | None:
-    in_doubt = [effect for effect in progress.in_doubt() if effect.is_remembered(platform)]
-    # An inverse of a secret does not need to know, and what is to be taken back is not to be written first.
+def _retried_creations(progress: Progress, platform: PlatformTraits, cause: str) -> RetryCreations | None:
+    in_doubt = [effect for effect in progress.unresolved() if effect.is_resolved_by_retry(platform)]
+    # The inverse of a secret does not need its outcome, and a secret to be undone is not written first.
     creations = [effect for effect in in_doubt if not effect.is_of_secret]
     lost = [effect for effect in in_doubt if effect.is_of_secret and progress.outcome(effect.number) is None]
     stages = [list(stage) for _, stage in groupby(creations, key=_stage)]
-    return AskAgain(cause, stages, lost) if stages or lost else None
+    return RetryCreations(cause, stages, lost) if stages or lost else None
 
 
 def _is_to_be_undone(effect: AnyEffect, progress: Progress) -> bool:
     outcome = progress.outcome(effect.number)
     if outcome is None or progress.stays(effect.number) or not effect.is_to_be_undone(outcome):
         return False
-    # Nobody can read a secret, so one that may be somebody else's is left alone (docs/reference/engine.md, "Secrets").
+    # A secret cannot be read, so one that another writer may have written is left alone (docs/reference/engine.md,
+    # "Secrets").
     return progress.is_certainly_ours(effect.number)
 
 
@@ -210,7 +210,7 @@ def _waits_for_undo(effect: AnyEffect, progress: Progress, platform: PlatformTra
     """
     Whether the inverse of a step is still to be sent in this run.
 
-    One of which the platform does not tell what became of it is not sent again: somebody has to look.
+    An inverse whose outcome the platform does not show is not sent again: an operator decides.
     """
     match progress.state(effect.number):
         case StepState.DONE | StepState.UNKNOWN:
@@ -219,17 +219,17 @@ def _waits_for_undo(effect: AnyEffect, progress: Progress, platform: PlatformTra
             return progress.undo_outcome(effect.number) is None
         case StepState.UNDO_INTENT | StepState.UNDO_UNKNOWN:
             is_open = progress.undo_outcome(effect.number) is None
-            return is_open and inverse_of(effect).is_remembered(platform)
+            return is_open and inverse_of(effect).is_resolved_by_retry(platform)
         case _:
             return False
 
 
 def _free(waiting: Sequence[AnyEffect], failed: Sequence[AnyEffect]) -> Sequence[AnyEffect]:
     """
-    Those *waiting* for their undo of which no later step about the same resource is among the *failed*.
+    The part of *waiting* without a later step about the same resource in *failed*.
 
-    Sent after the inverse of the earlier one, the inverse of the later one would write over what that left, or would
-    be about another resource, which the key means by then.
+    If the inverse of an earlier step ran first, the later inverse would overwrite its result, or change another
+    resource that has the key by then.
     """
     last: dict[tuple[Key, str], int] = {}
     for effect in failed:
@@ -244,26 +244,26 @@ def _subject(key: Key, resource_id: str) -> tuple[Key, str]:
     return (key, "") if key.name else (key, resource_id)
 
 
-def _is_stuck(progress: Progress, platform: PlatformTraits) -> bool:
+def _is_blocked(progress: Progress, platform: PlatformTraits) -> bool:
     """
-    Whether somebody has to look before the operation goes on.
+    Whether an operator has to decide before the operation continues.
 
-    Past the seal that is so only where it is not known what a creation made: whatever else is in doubt is recorded
-    already, and stays so.
+    Past the seal only the unknown outcome of a creation blocks: the record has no id for it. Other unknown outcomes
+    concern resources that the record has, and they stay there.
     """
-    unknown = [effect for effect, outcome in progress.troubled() if isinstance(outcome, Unknown)]
+    unknown = [effect for effect, outcome in progress.not_done() if isinstance(outcome, Unknown)]
     if progress.sealed:
         return any(effect.makes for effect in unknown)
-    return any(not effect.is_remembered(platform) for effect in unknown)
+    return any(not effect.is_resolved_by_retry(platform) for effect in unknown)
 
 
 def _leftovers(progress: Progress) -> dict[int, Outcome]:
-    return {effect.number: outcome for effect, outcome in progress.troubled()}
+    return {effect.number: outcome for effect, outcome in progress.not_done()}
 
 
 def _failure(progress: Progress) -> str:
     """One sentence about the steps that failed, of the first stage with any; empty when none did."""
-    for _, stage in groupby(progress.troubled(), key=lambda each: each[0].step.stage):
+    for _, stage in groupby(progress.not_done(), key=lambda each: each[0].step.stage):
         ended = list(stage)
         failed = [(effect, outcome) for effect, outcome in ended if isinstance(outcome, Failed | Unknown)]
         if failed:
@@ -274,15 +274,15 @@ def _failure(progress: Progress) -> str:
     return ""
 
 
-def _what_stays(progress: Progress) -> str:
-    """What an undo leaves of secrets, as an addition to a sentence; empty when it leaves nothing."""
+def _remaining_secrets(progress: Progress) -> str:
+    """The secrets that a rollback leaves, as an addition to a sentence; empty when it leaves none."""
     written = [effect for effect in progress.effects if isinstance(effect, PutSecret)]
     done = [effect for effect in written if progress.took_effect(effect.number)]
     perhaps = [effect for effect in written if isinstance(progress.outcome(effect.number), Unknown)]
     stays = {
         "stay overwritten": [each for each in done if each.overwrites],
         "may have been overwritten": [each for each in perhaps if each.overwrites],
-        "stay, as somebody else may have written them since": [
+        "stay, as another writer may have written them since": [
             each for each in done if not each.overwrites and not progress.is_certainly_ours(each.number)
         ],
         "may have been written": [each for each in perhaps if not each.overwrites],

@@ -1,6 +1,6 @@
 """
-Whether a plan still fits the platform: each step is looked at as if those before it had run (docs/reference/engine.md,
-"Plans").
+Whether a plan is stale: its steps are rehearsed, one after another, on a model of the platform
+(docs/reference/engine.md, "Plans").
 """
 
 from collections import defaultdict
@@ -16,30 +16,30 @@ from services.engine.listing import listed_whole
 from services.kinds.comparing import differences
 
 SHOWN = 10
-"""Resources that a problem names; of more it tells the number."""
+"""Number of resources that a problem names; it counts the others."""
 
 _SHOWN_FIELDS = 5
 
 
 def refuse_lost_kinds(plan: Plan, platform: PlatformTraits) -> None:
     """
-    See to it that the platform still has all kinds of *plan*.
+    Check that the platform still supports all kinds of *plan*.
 
     Raises:
-        KindUnsupported: Names the first that it has not.
+        KindUnsupported: Names the first unsupported kind.
     """
     _refuse_lost(_kinds_named(_of_resources(plan)) | {each.kind for each in plan.adoptions}, platform)
 
 
 def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
     """
-    The kinds that tell whether *plan* fits, sorted: those it touches, refers to and takes unique names from.
+    The kinds to read for a check of *plan*, sorted: kinds that it touches, refers to, or shares name scopes with.
 
-    A deletion takes labels and references from resources of any kind, so a plan with one asks for all, but for those
-    with a costly listing that it does not change; of these, the resources of ``resources_named`` tell.
+    A deletion removes labels and references from resources of any kind, so a plan with one needs all kinds. Kinds with
+    a costly listing that it does not change are left out; of these ``resources_named`` are enough.
 
     Raises:
-        KindUnsupported: The plan has a kind that the platform has not.
+        KindUnsupported: The plan has a kind that the platform does not support.
     """
     effects = _of_resources(plan)
     kinds = _kinds_named(effects)
@@ -53,7 +53,7 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
 
 
 def resources_named(plan: Plan) -> set[ResourceKey]:
-    """Kind and id of the resources that steps of *plan* are about or refer to, and that were there when it was made."""
+    """Kind and id of the resources that steps of *plan* are about or refer to, and that existed when it was made."""
     steps = [effect.step for effect in _of_resources(plan)]
     found = {(step.key.kind, step.resource_id) for step in steps}
     found |= {(step.label.kind, step.label_id) for step in steps if step.label}
@@ -82,16 +82,16 @@ def _kinds_named(effects: Iterable[AnyEffect]) -> set[str]:
 
 def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> list[str]:
     """
-    What *plan* touches that is no longer as it was when the plan was made.
+    The resources of *plan* that changed since the plan was made.
 
     Args:
         plan: The plan.
         live: All resources of the kinds of ``kinds_to_read``, and those of ``resources_named`` whose listing is costly.
-        platform: What the platform demands of names.
+        platform: The traits of the platform.
 
     Returns:
-        One sentence for each resource, in the order of the steps, with the names of fields and without what stands in
-        them. Empty: the plan fits, so each step can have the effect that was planned, and be taken back exactly.
+        One sentence for each resource, in the order of the steps, with the names of fields and without their values.
+        Empty: the plan is not stale, so each step can have the planned effect, and be undone exactly.
     """
     rehearsal = _Rehearsal(plan, live, platform)
     for step in plan.steps:
@@ -101,9 +101,9 @@ def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) 
 
 def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
     """
-    The secrets that *plan* writes and that came or went since it was made, as sentences in the order of the steps.
+    The secrets of *plan* that were created or deleted since it was made, as sentences in the order of the steps.
 
-    A secret that somebody made meanwhile would be overwritten, and an undo would remove it.
+    A secret that another writer created meanwhile would be overwritten, and an undo would delete it.
 
     Args:
         plan: The plan.
@@ -111,7 +111,7 @@ def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
     """
     written = [effect for effect in map(effect_of, plan.steps) if isinstance(effect, PutSecret)]
     return [
-        f"{effect.step.key} {'is gone' if effect.overwrites else 'is on the platform by now'}"
+        f"{effect.step.key} {'is gone' if effect.overwrites else 'exists on the platform now'}"
         for effect in written
         if (effect.step.key.name in held) != effect.overwrites
     ]
@@ -119,37 +119,37 @@ def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
 
 def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
     """
-    The resources that *plan* takes into a stack, or deletes as none owns them, with their keys.
+    The unowned resources that *plan* adopts or deletes, with their keys.
 
-    Of an apply without a stack, those that it writes to.
+    For an apply without a stack, the resources that it writes.
     """
     recorded = {(entry.key.kind, entry.resource_id) for entry in record.resources}
-    # What is shared has an owner, and stays with that.
+    # A shared resource keeps its owner.
     recorded |= {(entry.key.kind, entry.resource_id) for entry in plan.record.entries if entry.origin is Origin.SHARED}
     recorded |= {(use.kind, use.resource_id) for use in plan.uses if not use.label_id}
     known = {(entry.key.kind, entry.resource_id): entry.key for entry in plan.record.entries if entry.resource_id}
     known |= {
         (effect.step.key.kind, effect.step.resource_id): effect.step.key
         for effect in map(effect_of, plan.steps)
-        # What has no name belongs to no object: it only loses what refers to something that is deleted.
+        # A step without a name is about a resource of no object, which only loses a reference to a deleted resource.
         if effect.step.key.name and effect.step.resource_id and not effect.is_of_secret
     }
     return {resource: key for resource, key in known.items() if resource not in recorded}
 
 
 def owned_parts(taken: Mapping[ResourceKey, Key], owners: Mapping[ResourceKey, str]) -> list[str]:
-    """Those of *taken* that got an owner since the plan was made: another stack, by name. As sentences, sorted."""
-    return [f"{taken[resource]} belongs to stack {owners[resource]!r} by now" for resource in sorted(owners)]
+    """The resources of *taken* that another stack owns since the plan was made, as sentences with its name, sorted."""
+    return [f"{taken[resource]} is owned by stack {owners[resource]!r} now" for resource in sorted(owners)]
 
 
 def problem_of(parts: Sequence[str]) -> str:
-    """What is stale, in one text."""
+    """The stale parts in one text."""
     return listed(parts, SHOWN, "; ")
 
 
 @dataclass(slots=True)
 class _Found:
-    """A resource as the step that is looked at would find it."""
+    """A resource of the model, after the steps that are rehearsed so far."""
 
     spec: Spec
     references: dict[str, ResourceKey]
@@ -157,17 +157,17 @@ class _Found:
 
     @property
     def uses(self) -> list[ResourceKey]:
-        """What cannot be deleted without changing this resource."""
+        """The resources whose deletion would change this one."""
         return [*self.references.values(), *((LABEL, label) for label in self.labels)]
 
 
 class _Rehearsal:
     """
-    The platform as the steps leave it one after another, and what is not as they expect.
+    A model of the platform on which steps are rehearsed.
 
     Attributes:
-        ids: Which resource each key means.
-        problems: The first one of each resource.
+        ids: The resource of each key.
+        problems: The first problem of each resource.
     """
 
     def __init__(self, plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> None:
@@ -183,7 +183,7 @@ class _Rehearsal:
 
     def holds(self, resource: ResourceKey, step: Step) -> bool:
         if resource not in self._found:
-            self._tell(resource, step.key, "is gone")
+            self._report(resource, step.key, "is gone")
         return resource in self._found
 
     def compare(self, resource: ResourceKey, step: Step) -> None:
@@ -201,34 +201,35 @@ class _Rehearsal:
         }
         if differing:
             fields = sorted(path.lstrip("/") for path in differing)
-            self._tell(resource, step.key, f"changed in {listed(fields, _SHOWN_FIELDS, noun='fields')}")
+            self._report(resource, step.key, f"changed in {listed(fields, _SHOWN_FIELDS, noun='fields')}")
 
     def write(self, resource: ResourceKey, step: Step) -> None:
         if step.new_spec is None:
             return
         name = self._name(step.key.kind, step.new_spec)
         held = self._found.get(resource)
-        # What has the name already keeps it, even where an older file of the platform let another one have it too.
+        # A resource keeps its name, even where an older file of the platform let another one have it too.
         keeps_name = held is not None and self._name(step.key.kind, held.spec) == name
         others = self._named[name] if name and not keeps_name else set()
         if others:
             display_name = step.new_spec.display_name
-            self._tell(resource, step.key, f"is to be named {display_name!r}, as {_shown(min(others))} is by now")
+            holder = _shown(min(others))
+            self._report(resource, step.key, f"is to be named {display_name!r}, but {holder} has that name")
         references = {each.pointer: (each.kind, each.id) for each in self.ids.references(step.references)}
         for planned in step.references:
             if references[planned.pointer] not in self._found:
-                self._tell(references[planned.pointer], planned.key, "is gone")
+                self._report(references[planned.pointer], planned.key, "is gone")
         labels = held.labels if held else set()
         self._take(resource)
         self._put(resource, _Found(step.new_spec, references, labels))
 
     def remove(self, resource: ResourceKey, step: Step) -> None:
-        # A deletion takes along unseen what hangs on it, and its undo cannot bring that back.
+        # A deletion also removes labels and references that the plan does not know, and its undo cannot restore them.
         if self._found[resource].labels:
             label = (LABEL, min(self._found[resource].labels))
-            self._tell(resource, step.key, f"got {_shown(label)} attached")
+            self._report(resource, step.key, f"got {_shown(label)} attached")
         elif self._users[resource]:
-            self._tell(resource, step.key, f"is used by {_shown(min(self._users[resource]))}")
+            self._report(resource, step.key, f"is used by {_shown(min(self._users[resource]))}")
         self._take(resource)
 
     def link(self, resource: ResourceKey, step: Step, attached: bool) -> None:
@@ -236,10 +237,10 @@ class _Rehearsal:
         label, labels = (LABEL, label_id), self._found[resource].labels
         shown = str(step.label) if step.label and step.label.name else _shown(label)
         if label not in self._found:
-            self._tell(label, step.label or Key(LABEL, ""), "is gone")
+            self._report(label, step.label or Key(LABEL, ""), "is gone")
             return
         if (label_id in labels) == attached:
-            self._tell(resource, step.key, f"got {shown} attached" if attached else f"lost {shown}")
+            self._report(resource, step.key, f"got {shown} attached" if attached else f"lost {shown}")
         change, use = (labels.add, self._users[label].add) if attached else (labels.discard, self._users[label].discard)
         change(label_id)
         use(resource)
@@ -266,7 +267,7 @@ class _Rehearsal:
         unique = traits.unique_name(spec.display_name)
         return None if unique is None else (traits.scope, unique)
 
-    def _tell(self, resource: ResourceKey, key: Key, problem: str) -> None:
+    def _report(self, resource: ResourceKey, key: Key, problem: str) -> None:
         self.problems.setdefault(resource, f"{key if key.name else _shown(resource)} {problem}")
 
 

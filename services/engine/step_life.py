@@ -1,6 +1,6 @@
 """
-How far a step is, and how it gets from there to where (docs/reference/engine.md, "States"): one table for who writes
-and for who reads.
+The states and transitions of a step (docs/reference/engine.md, "States"): one table for writers and readers of
+journals.
 """
 
 from enum import StrEnum
@@ -11,7 +11,7 @@ from services.engine.outcome import Done, Failed, GivenUp, Outcome, RejectionRea
 
 
 class StepState(StrEnum):
-    """As in journal.proto, which says what each means. A step without a record is planned, and was not sent."""
+    """As in journal.proto, where each value is described. A step without a record is planned, and was not sent."""
 
     PLANNED = "PLANNED"
     INTENT = "INTENT"
@@ -29,32 +29,32 @@ class StepState(StrEnum):
 
 
 class StepEvent(StrEnum):
-    """What happens to a step."""
+    """An event that changes the state of a step."""
 
     SEND = "send"
     """It is about to be sent, for the first time or again."""
     SUCCEED = "succeed"
-    """It took effect, or needed no sending: what it was to remove is gone."""
+    """It took effect, or was not needed: the resource to remove is gone."""
     FAIL = "fail"
     """It certainly had no effect, and is not sent again."""
     LOSE = "lose"
-    """Nobody can tell whether it had an effect."""
+    """Its outcome is unknown."""
     RETRACT = "retract"
     """It certainly had no effect, and may be sent again."""
     SKIP = "skip"
-    """The operation stopped before it."""
+    """The operation stopped before it was sent."""
     UNDO_SEND = "undo_send"
-    """Its inverse is about to be sent; the other events of the undo are those above, of its inverse."""
+    """Its inverse is about to be sent. The other undo events are the ones above, for the inverse."""
     UNDO_SUCCEED = "undo_succeed"
     UNDO_FAIL = "undo_fail"
     UNDO_LOSE = "undo_lose"
     UNDO_RETRACT = "undo_retract"
     GIVE_UP = "give_up"
-    """Somebody decides that it counts as not done."""
+    """A decision: it counts as not done."""
     KEEP = "keep"
-    """Somebody decides that what is there counts as what comes of it, and stays."""
+    """A decision: the existing resource counts as its result, and is not undone."""
     UNDO_GIVE_UP = "undo_give_up"
-    """Somebody decides that it stays."""
+    """A decision: it is not undone."""
 
 
 _S, _E = StepState, StepEvent
@@ -75,12 +75,12 @@ _BACK: dict[StepEvent, StepState] = {
 }
 _DECIDED: dict[StepEvent, StepState] = {_E.GIVE_UP: _S.GIVEN_UP, _E.KEEP: _S.KEPT}
 _DECIDED_BACK: dict[StepEvent, StepState] = {_E.UNDO_GIVE_UP: _S.UNDO_GIVEN_UP}
-# The undo of an operation removes what nobody knows to be there, where that is right either way.
+# A rollback may undo a step with an unknown outcome, where the inverse is right for both outcomes.
 _BLIND: dict[StepEvent, StepState] = {event: state for event, state in _BACK.items() if event is not _E.UNDO_RETRACT}
 
 TRANSITIONS: dict[StepState, dict[StepEvent, StepState]] = {
     _S.PLANNED: {**_FORWARD, _E.SKIP: _S.SKIPPED},
-    # An applier that stopped may leave it to another one.
+    # The applier that skipped it stopped; another one may send it.
     _S.SKIPPED: {**_FORWARD, _E.SKIP: _S.SKIPPED},
     _S.INTENT: {**_FORWARD, **_BLIND},
     _S.UNKNOWN: {**_FORWARD, **_BLIND, **_DECIDED},
@@ -94,46 +94,46 @@ TRANSITIONS: dict[StepState, dict[StepEvent, StepState]] = {
     _S.KEPT: {},
     _S.UNDO_GIVEN_UP: {},
 }
-"""Where each event leads from each state; what is not here does not happen."""
+"""The next state by state and event; other transitions do not exist."""
 
 OPEN = frozenset({_S.INTENT, _S.UNDO_INTENT})
-"""It, or its inverse, may be sent at any moment, or was."""
+"""The step, or its inverse, is about to be sent, or was sent."""
 
 IN_EFFECT = frozenset({_S.DONE, _S.UNDO_INTENT, _S.UNDO_FAILED, _S.UNDO_UNKNOWN, _S.KEPT, _S.UNDO_GIVEN_UP})
-"""It took effect and was not taken back, as far as is known."""
+"""The step took effect and was not undone, as far as is known."""
 
 OF_UNDO = frozenset({_S.UNDO_INTENT, _S.UNDONE, _S.UNDO_FAILED, _S.UNDO_UNKNOWN, _S.UNDO_GIVEN_UP})
-"""Its inverse was, or is about to be, sent."""
+"""The inverse of the step is about to be sent, was sent, or is given up."""
 
 STAYS = frozenset({_S.KEPT, _S.UNDO_GIVEN_UP})
-"""It is in effect, and nothing takes it back."""
+"""The step is in effect, and is not undone."""
 
 FINAL = frozenset(state for state, following in TRANSITIONS.items() if not following)
-"""Nothing happens to it any more."""
+"""The states without a transition."""
 
 _FOLLOWING = {state: frozenset({state, *following.values()}) for state, following in TRANSITIONS.items()}
 
 
 def may_follow(before: StepState, after: StepState) -> bool:
-    """Whether some event leads from *before* to *after*; what is noted twice is noted once."""
+    """Whether some event leads from *before* to *after*; a repeated record of one state is accepted."""
     return after in _FOLLOWING[before]
 
 
 class StepRecord(NamedTuple):
     """
-    What is known of one step; a later record of the same step replaces it.
+    The state of one step, with its details; a later record of the same step replaces it.
 
-    A thousand come with a write: a tuple is made several times as fast as a frozen dataclass.
+    A named tuple, as a write may have a thousand records: it is made several times as fast as a frozen dataclass.
 
     Attributes:
         step: Its number.
-        state: How far it is.
-        resource_id: The resource that it is about, once it took effect; the same while it is taken back.
+        state: Its state.
+        resource_id: The resource that it is about, once it took effect; the same during its undo.
         message: Why it failed, is unknown or was skipped: one sentence.
         reason: Why it failed, for programs.
-        before_ids: Of a creation that would have to be searched for: what was there before it was first sent.
-        observed: The spec that the platform holds after it took effect, where that is not what was sent; else empty.
-        is_forced: Whether it is sent whatever is there, as somebody decided so.
+        before_ids: Of a creation that is searched for: ids of its name that existed before it was first sent.
+        observed: The spec that the platform holds after the step, where it differs from the sent one; else empty.
+        is_forced: Whether it is sent without an expectation, by a decision.
     """
 
     step: int
@@ -150,7 +150,7 @@ _ENDS = {
     Direction.DO: (StepState.DONE, StepState.FAILED, StepState.UNKNOWN),
     Direction.UNDO: (StepState.UNDONE, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN),
 }
-"""What is noted of a step, or its inverse, that took effect, that had none, of which nobody knows."""
+"""The states of a step, or its inverse, that took effect, had no effect, or has an unknown outcome."""
 
 
 def sent(before: StepRecord, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
@@ -158,21 +158,21 @@ def sent(before: StepRecord, direction: Direction, before_ids: tuple[str, ...] =
     The record of a step that is about to be sent, or whose inverse is.
 
     Args:
-        before: What is known of it.
+        before: Its last record.
         direction: Whether the step or its inverse is sent.
-        before_ids: What is there of its kind and display name. What was there when it was first sent counts on: that
-            sending, too, may still take effect.
+        before_ids: Ids of existing resources of its kind and display name. Ids from its first sending take precedence,
+            because that mutation may still take effect.
     """
     if direction is Direction.DO:
-        noted = before.before_ids or before_ids
-        return StepRecord(before.step, StepState.INTENT, before_ids=noted, is_forced=before.is_forced)
+        first_ids = before.before_ids or before_ids
+        return StepRecord(before.step, StepState.INTENT, before_ids=first_ids, is_forced=before.is_forced)
     return before._replace(
         state=StepState.UNDO_INTENT, message="", reason=None, before_ids=before.before_ids or before_ids
     )
 
 
 def retracted(before: StepRecord, direction: Direction) -> StepRecord:
-    """The record of a step that was sent and certainly had no effect: it is where it was before."""
+    """The record of a step that was sent and certainly had no effect: it returns to the state before."""
     if direction is Direction.DO:
         return StepRecord(before.step, StepState.PLANNED, before_ids=before.before_ids, is_forced=before.is_forced)
     return before._replace(state=StepState.DONE, message="", reason=None)
@@ -181,7 +181,7 @@ def retracted(before: StepRecord, direction: Direction) -> StepRecord:
 def ended(before: StepRecord, outcome: Outcome, direction: Direction) -> StepRecord:
     """The record of a step, or its inverse, that ended with *outcome*."""
     done, failed, unknown = _ENDS[direction]
-    # What was not taken back is there under the id that it had.
+    # A step that was not undone retains the id of its resource.
     kept = before if direction is Direction.UNDO else before._replace(resource_id="", observed="")
     match outcome:
         case Done(resource_id, observed):

@@ -1,1 +1,1 @@
-"""The kinds of objects, pure: what describes them, a file for each, one registry, and what is made of it."""
+"""The kinds of objects as pure data and functions: the format, a file for each kind, the registry, and its users."""

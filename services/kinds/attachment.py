@@ -1,28 +1,28 @@
-"""Texts that travel beside plans: known by their digest, cut into pieces, compressed (journal.proto)."""
+"""Attachments of plans: texts that are identified by their digest, cut into parts and compressed (journal.proto)."""
 
 import hashlib
 import zlib
 
 _LEVEL = 6
-"""Of the compression: texts are written once and kept for long."""
+"""Compression level: texts are written once and retained for long."""
 
 
 def text_digest(text: str) -> str:
-    """The digest by which *text* is known."""
+    """The digest that identifies *text*."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def compressed(text: str) -> bytes:
-    """A piece of a text as it is sent and stored."""
+    """A part of a text as it is sent and stored."""
     return zlib.compress(text.encode(), _LEVEL)
 
 
 def decompressed(body: bytes) -> str:
     """
-    What ``compressed`` was given.
+    The text that ``compressed`` was given.
 
     Raises:
-        ValueError: *body* is nothing that it returned.
+        ValueError: *body* is not compressed text.
     """
     try:
         return zlib.decompress(body).decode()

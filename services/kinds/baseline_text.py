@@ -1,4 +1,4 @@
-"""Baselines as the text that travels beside a plan: one line of JSON for each, sorted by key."""
+"""Baselines as the text of an attachment: one line of JSON for each, sorted by key."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from services.core.model import Baseline, Key, Reference
 
 
 def baselines_text(baselines: Iterable[Baseline]) -> str:
-    """Write *baselines*, of which each has all labels of its entry."""
+    """Write *baselines*, none of which has missing labels."""
     lines = [
         orjson.dumps([*each.key, each.spec, [[one.pointer, one.kind, one.id] for one in each.references]]).decode()
         for each in sorted(baselines, key=lambda each: each.key)
@@ -18,7 +18,7 @@ def baselines_text(baselines: Iterable[Baseline]) -> str:
 
 def read_baselines(text: str) -> list[Baseline]:
     """Read what ``baselines_text`` wrote."""
-    # Not splitlines: JSON escapes no other line break than this one.
+    # Not splitlines: other line breaks may stand unescaped in JSON text.
     lines = [orjson.loads(line) for line in text.split("\n")[:-1]]
     return [
         Baseline(Key(kind, name), spec, tuple(Reference(*each) for each in references))

@@ -1,4 +1,4 @@
-"""When two specs mean the same to a platform, though their texts differ."""
+"""Compares specs by their meaning to a platform, which may be equal though their texts differ."""
 
 import copy
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from services.kinds.registry import KINDS
 
 def comparable(kind: str, spec: Spec, set_paths: Sequence[str] = ()) -> Spec:
     """
-    The form of *spec* that is equal for all specs of a *kind* that mean the same.
+    The form of *spec* that is equal for all specs of a *kind* with the same meaning.
 
-    Words that stand for what is so anyway are left empty, and the lists at *set_paths*, whose order has no meaning to
-    the platform, are sorted. It is for comparing only: what is written is what the package says.
+    Default words of the kind become empty texts, and the lists at *set_paths*, whose order has no meaning to the
+    platform, are sorted. The form is for comparisons only; the spec of the package is written.
     """
     words = KINDS[kind].default_words if kind in KINDS else {}
-    # A driver may leave a field out that says nothing.
+    # A driver may leave out a field with the default.
     changed = {field: "" for field, word in words.items() if spec.value.get(field, word) == word}
     if not (changed or set_paths):
         return spec
@@ -37,9 +37,9 @@ def differences(
     old_kind: str, old: Spec, kind: str, new: Spec, set_paths: Sequence[str] = ()
 ) -> tuple[FieldChange, ...]:
     """
-    What differs between two specs that does not mean the same to the platform, sorted by path.
+    The fields with a different meaning to the platform in two specs, sorted by path.
 
-    Specs of one kind with equal texts are equal; only others are read.
+    Specs of one kind with equal texts are equal, and are not parsed.
 
     Raises:
         UnreadableSpecError: The text of a spec is no JSON object.

@@ -1,4 +1,4 @@
-"""The table of diagnostics: every violation and warning has a code of it. ``docs/diagnostics.md`` is made from it."""
+"""The table of diagnostics: the codes of violations and warnings. ``docs/diagnostics.md`` is generated from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from services.core.model import Severity
 
 
 class Code(StrEnum):
-    """Names one rule. A code keeps its meaning for ever; a code that is no longer used is never used again."""
+    """Names one rule. A code keeps its meaning for ever; a removed code is not used again."""
 
     API_VERSION_INVALID = "api-version-invalid"
     ASSOCIATION_KIND_INVALID = "association-kind-invalid"
@@ -67,8 +67,8 @@ class Diagnostic:
 
     Attributes:
         severity: Errors make a package invalid; warnings and information do not.
-        about: One sentence: when the code is given.
-        wrong: A package that gets this code and no other; empty for an error of a source that no text can show.
+        about: One sentence: the condition of the code.
+        wrong: A package that gets this code and no other; empty for an error that no source text can show.
         right: The same package, corrected; it gets no code at all.
     """
 
@@ -155,7 +155,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.COLUMN_MISMATCH: _error(
             "Bucket",
-            "The name, type and dataType of a column do not go together: only the column time is a timestamp, "
+            "The name, type and dataType of a column do not fit together: only the column time is a timestamp, "
             "and only columns of type field have a dataType.",
             _schema(_TIME, _FIELD, "{name: host, type: tag, dataType: string}"),
             _schema(_TIME, _FIELD, "{name: host, type: tag}"),
@@ -198,7 +198,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "every: 5m\nendpointName: hook\nstatusRules: [{currentLevel: CRIT}]",
         ),
         Code.ENCODING_INVALID: Diagnostic(
-            Severity.ERROR, "The source is written in a way that the parser may not read, such as Jsonnet."
+            Severity.ERROR, "The source has an encoding that the parser may not read, such as Jsonnet."
         ),
         Code.ENDPOINT_NOT_FOUND: _error(
             "NotificationRule",
@@ -239,13 +239,13 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.LIST_EMPTY: _error(
             "Variable",
-            "What should be a list or mapping with at least one usable entry has none.",
+            "A list or mapping that needs at least one usable entry has none.",
             "type: constant\nvalues: []",
             "type: constant\nvalues: [a]",
         ),
         Code.NAME_INVALID: Diagnostic(
             Severity.ERROR,
-            "The metadata.name is missing or has not the form of a name.",
+            "The metadata.name is missing or does not have the form of a name.",
             _text("Label", name="My Label"),
             _text("Label", name="my-label"),
         ),
@@ -258,7 +258,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         Code.NAME_TOO_SHORT: _error("Label", "The display name is too short.", "name: x", "name: xy"),
         Code.NUMBER_AS_TEXT: _warning(
             "Label",
-            "A number stands where a text is wanted, and its text differs from what is written.",
+            "A number is given for a text, and its text differs from the source.",
             "color: 000000",
             'color: "000000"',
         ),
@@ -270,7 +270,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.NUMBER_TRUNCATED: _warning(
             "Bucket",
-            "A number with a fraction stands where a whole number is wanted; the fraction is cut off.",
+            "A number with a fraction is given for a whole number; the fraction is cut off.",
             "retentionRules: [{type: expire, everySeconds: 3600.5}]",
             "retentionRules: [{type: expire, everySeconds: 3600}]",
         ),
@@ -312,11 +312,11 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         Code.SOURCE_TOO_LARGE: Diagnostic(Severity.ERROR, "The sources together exceed a bound of the parser."),
         Code.SOURCE_UNDECODABLE: Diagnostic(
             Severity.ERROR,
-            "The source is not what its encoding says, or an object in it is no mapping with an envelope.",
+            "The source cannot be read in its encoding, or an object in it is no mapping with an envelope.",
             "kind: [Label\n",
             _text("Label"),
         ),
-        Code.SOURCE_UNREADABLE: Diagnostic(Severity.ERROR, "The source is at an address that cannot be read."),
+        Code.SOURCE_UNREADABLE: Diagnostic(Severity.ERROR, "The address of the source cannot be read."),
         Code.UNKNOWN_CHART_KIND: _error(
             "Dashboard", "There is no such kind of chart.", _chart("kind: pie"), _chart("kind: markdown")
         ),
@@ -335,7 +335,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.UNKNOWN_WORD: _warning(
             "Task",
-            "The word is allowed but means nothing here.",
+            "The word is allowed but has no meaning here.",
             "every: 1h\nquery: x\nparams: [{key: a, type: duraton}]",
             "every: 1h\nquery: x\nparams: [{key: a, type: duration}]",
         ),
@@ -344,7 +344,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.VALUE_EMPTY: _error(
             "Task",
-            "A required text is empty, or what stands there is no text.",
+            "A required text is empty, or the value is no text.",
             "every: 1h\nquery: ' '",
             "every: 1h\nquery: x",
         ),
@@ -362,7 +362,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.VALUE_OUT_OF_RANGE: _error(
             "Bucket",
-            "The number is too small or too large for the field, or what stands there is no number.",
+            "The number is too small or too large for the field, or the value is no number.",
             "retentionRules: [{type: expire, everySeconds: 60}]",
             "retentionRules: [{type: expire, everySeconds: 3600}]",
         ),

@@ -1,4 +1,4 @@
-"""What to say of a word that is no kind."""
+"""Messages about a word that is no kind."""
 
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import ACCEPTED
@@ -14,6 +14,6 @@ def unknown_kind(word: str) -> str:
 
 
 def meant_kind(word: str) -> str:
-    """A question for the kind that *word* was probably meant to be, to end a sentence with; else empty."""
+    """The end of a sentence that asks for the kind that *word* was probably meant to be; else empty."""
     alike = "" if word in ACCEPTED else nearest(word, sorted(ACCEPTED))
     return f"; did you mean {alike}?" if alike else ""

@@ -1,8 +1,8 @@
 """
-A package as the text that revisions keep: one line of canonical JSON for each object, sorted by key.
+A package as the text that revisions retain: one line of canonical JSON for each object, sorted by key.
 
-It says what was applied, and nothing that follows from it or that is gone afterwards: no environment values, no places
-in sources. Equal packages have equal texts.
+It contains the applied objects only: no environment values, no positions in sources, and nothing that can be computed
+from the objects. Equal packages have equal texts.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from services.kinds.format.canonical import canonical_text
 @dataclass(frozen=True, slots=True)
 class KeptPackage:
     """
-    What a revision keeps of an apply.
+    The package of a revision.
 
     Attributes:
         objects: The objects, with unique keys, sorted by key.
-        untouched: Keys of what the stack had and the apply left alone, without knowing what it is to be. Some of them
-            are in *objects*, as others refer to them.
+        untouched: Keys of objects that the stack had and the apply skipped, without a wanted state. Some of them are in
+            *objects*, as other objects refer to them.
     """
 
     objects: tuple[Object, ...]
@@ -34,7 +34,7 @@ class KeptPackage:
 
 
 NOTHING_KEPT = KeptPackage(())
-"""Of a stack without a revision, and of one that has no package."""
+"""The package of a stack without a revision, and of one without objects."""
 
 
 def package_text(package: KeptPackage) -> str:
@@ -48,7 +48,7 @@ def read_package(text: str) -> KeptPackage:
     """Read what ``package_text`` wrote."""
     objects: list[Object] = []
     untouched: set[Key] = set()
-    # Not splitlines: JSON escapes no other line break than this one.
+    # Not splitlines: other line breaks may stand unescaped in JSON text.
     for line in text.split("\n")[:-1]:
         value = orjson.loads(line)
         key = Key(value["kind"], value["name"])
@@ -65,7 +65,7 @@ def _line(item: Object, is_untouched: bool) -> str:
         fields["associations"] = [label.name for label in item.associations]
     if item.written:
         fields["written"] = [[each.pointer, each.text] for each in item.written]
-    # The text of a spec is canonical already: to read it again takes most of the time of a large plan.
+    # The text of a spec is canonical already; reading it again would take most of the time of a large plan.
     return f'{canonical_text(fields)[:-1]},"spec":{item.spec.text}}}'
 
 
@@ -76,9 +76,9 @@ def _of_key(key: Key, is_untouched: bool) -> dict[str, object]:
 
 def _object(key: Key, value: dict[str, object]) -> Object:
     spec, associations, written = value["spec"], value.get("associations", ()), value.get("written", ())
-    assert isinstance(spec, dict)  # noqa: S101 - as written
-    assert isinstance(associations, list | tuple)  # noqa: S101 - as written
-    assert isinstance(written, list | tuple)  # noqa: S101 - as written
+    assert isinstance(spec, dict)  # noqa: S101 - ``_line`` wrote it
+    assert isinstance(associations, list | tuple)  # noqa: S101 - ``_line`` wrote it
+    assert isinstance(written, list | tuple)  # noqa: S101 - ``_line`` wrote it
     return Object(
         key,
         str(value["apiVersion"]),

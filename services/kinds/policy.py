@@ -1,7 +1,4 @@
-"""
-What becomes of the resources of a stack besides being written: the words of policies (docs/reference/engine.md,
-"Policies").
-"""
+"""Policies of stacks and objects: their fields, values, defaults and checks (docs/reference/engine.md, "Policies")."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,18 +15,17 @@ from services.kinds.format.shapes import nearest
 from services.kinds.registry import ACCEPTED, kinds_meant
 
 NO_POLICY: Mapping[str, Any] = MappingProxyType({})
-"""Of a stack that says nothing: all defaults hold."""
+"""An empty policy: all defaults apply."""
 
 HISTORY = 20
-"""Revisions that a stack keeps which says nothing else."""
+"""Number of revisions that a stack retains by default."""
 
 _LONGEST_HISTORY = 1000
 
 _MOST_OVERRIDES = 100
 _MOST_IGNORED = 200
 """
-Rules of one policy about what it ignores; a rule with several paths counts as so many (docs/reference/engine.md,
-"Policies").
+Number of ignored paths in one policy; a rule with several paths counts for each (docs/reference/engine.md, "Policies").
 """
 
 _LONGEST_GLOB = 200
@@ -37,10 +33,10 @@ _LONGEST_GLOB = 200
 
 class PolicyInvalidError(ValueError):
     """
-    A policy says what is no policy.
+    A policy is invalid.
 
     Attributes:
-        field: Where, such as ``overrides[0].drift``; empty: the policy as a whole.
+        field: The field, such as ``overrides[0].drift``; empty: the policy as a whole.
     """
 
     def __init__(self, field: str, problem: str) -> None:
@@ -51,17 +47,17 @@ class PolicyInvalidError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Policy:
     """
-    What holds of one object, with the defaults.
+    The policy of one object, with the defaults.
 
     Attributes:
-        drift: What is done about what somebody changed on the platform.
-        recreate_deleted: Whether what somebody deleted there is made again.
-        on_remove: What becomes of the resource when its object leaves the package.
-        on_delete: What becomes of it when the stack ends.
-        adopted_on_delete: What becomes of it then, where it was there before the stack.
-        adopt: Whether a resource that no stack owns is taken over.
-        protect: Whether it is never deleted or replaced.
-        ignore: RFC 6901 pointers to fields that the stack does not keep, sorted; ``*`` stands for any segment.
+        drift: Whether drift of the resource is reported or ignored.
+        recreate_deleted: Whether a resource that was deleted outside pkger is created again.
+        on_remove: Whether the resource is deleted or orphaned when its object leaves the package.
+        on_delete: Whether the resource is deleted or orphaned when the stack is uninstalled.
+        adopted_on_delete: The same for an adopted resource.
+        adopt: Whether an unowned resource is adopted.
+        protect: Whether the resource is never deleted or replaced.
+        ignore: RFC 6901 pointers to fields that are left as the platform has them, sorted; ``*`` matches any segment.
     """
 
     drift: str = "report"
@@ -75,14 +71,14 @@ class Policy:
 
     @property
     def text(self) -> str:
-        """What is not the default, as canonical JSON; empty when all is."""
+        """The fields that differ from the default, as canonical JSON; empty when none does."""
         if self == DEFAULT:
             return ""
         return canonical_text({name: value for name, value in asdict(self).items() if value != getattr(DEFAULT, name)})
 
 
 DEFAULT = Policy()
-"""What holds where nobody says anything."""
+"""The policy without any setting."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "drift": ("ignore", "report"),
@@ -92,12 +88,12 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "adopt": ("never", "if_unmanaged"),
     "share": ("never", "equal", "always"),
 }
-"""The words of each field that act."""
+"""The accepted values of each field."""
 
 _OF_OBJECTS = frozenset({"drift", "on_remove", "on_delete", "adopted_on_delete", "adopt", "protect", "ignore"})
 _OF_STACKS = frozenset({"share", "allow_empty", "history", "overrides"})
 _LATER: Mapping[str, str] = {
-    "recreate_deleted": "nothing makes deleted resources again by itself yet",
+    "recreate_deleted": "deleted resources are not created again automatically yet",
     "approval": "plans need no approval yet",
     "approvals": "plans need no approval yet",
     "four_eyes": "plans need no approval yet",
@@ -105,10 +101,10 @@ _LATER: Mapping[str, str] = {
     "max_deletes": "the number of deletions is not limited yet",
     "on_failure": "a failed operation is always rolled back",
     "on_crash": "an operation is always resumed",
-    "heal_interval": "nothing looks for drift by itself yet",
+    "heal_interval": "drift is not detected automatically yet",
     "service_account": "there are no service accounts yet",
 }
-"""Fields that nothing acts on, and why they are refused."""
+"""Fields that are reserved, and why they are refused."""
 
 
 def read(text: str) -> Policy:
@@ -121,14 +117,14 @@ def read(text: str) -> Policy:
 
 def resolved(stack: Mapping[str, Any], key: Key, lifecycle: Mapping[str, Any] = NO_POLICY) -> Policy:
     """
-    What holds of the object *key*: for each field the last that says something, of defaults, stack and overrides.
+    The policy of the object *key*: for each field the last value in defaults, stack, overrides and *lifecycle*.
 
-    What protects, protects whatever others say; what is ignored adds up.
+    ``protect`` is true if any of them sets it, and ignored paths are combined.
 
     Args:
         stack: The policy of the stack, as ``checked`` accepts it.
         key: The object.
-        lifecycle: What the object says of itself.
+        lifecycle: The policy in the object itself.
     """
     if not (stack or lifecycle):
         return DEFAULT
@@ -144,17 +140,16 @@ def resolved(stack: Mapping[str, Any], key: Key, lifecycle: Mapping[str, Any] = 
 
 def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Accept the policy of a stack.
+    Check the policy of a stack, and return it in normal form.
 
     Raises:
-        PolicyInvalidError: It has a field or a word that nobody knows or that nothing acts on, contradicts itself, or
-            has too much of something.
+        PolicyInvalidError: It has an unknown or reserved field or value, contradicts itself, or exceeds a limit.
     """
     accepted = dict(_checked(policy, _OF_OBJECTS | _OF_STACKS, ""))
     _refuse_contradictions(accepted.get("overrides", ()))
     ignored = sum(map(_rule_count, (accepted, *accepted.get("overrides", ()))))
     if ignored > _MOST_IGNORED:
-        raise PolicyInvalidError("ignore", f"a policy ignores at most {_MOST_IGNORED} paths, and not {ignored:,}")
+        raise PolicyInvalidError("ignore", f"a policy ignores at most {_MOST_IGNORED} paths, not {ignored:,}")
     return accepted
 
 
@@ -164,22 +159,22 @@ def _rule_count(layer: Mapping[str, Any]) -> int:
 
 def _refuse_contradictions(overrides: Sequence[Mapping[str, Any]]) -> None:
     """
-    Refuse overrides that say different things of the very same objects; where they only overlap, the last one wins.
+    Refuse overrides with equal matches and different values; where matches only overlap, the last override counts.
 
     Raises:
-        PolicyInvalidError: Names the second one.
+        PolicyInvalidError: Two overrides contradict each other; names the second one.
     """
-    said: dict[tuple[str, str], tuple[int, Any]] = {}
+    values: dict[tuple[str, str], tuple[int, Any]] = {}
     for number, override in enumerate(overrides):
         for field in override.keys() - {"match", "ignore"}:
-            first, value = said.setdefault((canonical_text(override["match"]), field), (number, override[field]))
+            first, value = values.setdefault((canonical_text(override["match"]), field), (number, override[field]))
             if value != override[field]:
                 problem = f"contradicts overrides[{first}], which matches the same objects: keep one of them"
                 raise PolicyInvalidError(f"overrides[{number}].{field}", problem)
 
 
 def ignores(pattern: str, pointer: str) -> bool:
-    """Whether an ignored pointer takes the field at *pointer*: it is that field, or holds it."""
+    """Whether the ignored *pattern* covers the field at *pointer*: it is that field, or contains it."""
     wanted, found = pattern.split("/")[1:], pointer.split("/")[1:]
     return len(wanted) <= len(found) and all(a in ("*", b) for a, b in zip(wanted, found, strict=False))
 
@@ -192,7 +187,7 @@ def _matches(match: Mapping[str, Any], key: Key) -> bool:
 
 @cache
 def _glob(pattern: str) -> Callable[[str], Any]:
-    """Matches names; ``*`` and ``?`` alone have a meaning."""
+    """Matches names; only ``*`` and ``?`` are special."""
     escaped = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
     return re.compile(escaped, re.DOTALL).fullmatch
 
@@ -223,7 +218,7 @@ def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> It
             case "overrides":
                 overrides = _listed(value, place)
                 if len(overrides) > _MOST_OVERRIDES:
-                    problem = f"a policy has at most {_MOST_OVERRIDES} overrides, and not {len(overrides):,}"
+                    problem = f"a policy has at most {_MOST_OVERRIDES} overrides, not {len(overrides):,}"
                     raise PolicyInvalidError(place, problem)
                 yield name, [_override(each, f"{place}[{at}]") for at, each in enumerate(overrides)]
             case _:
@@ -234,7 +229,7 @@ def _unknown(name: str, known: frozenset[str]) -> str:
     if name in _LATER:
         return f"is not accepted: {_LATER[name]}"
     if name in _OF_STACKS:
-        return "belongs to the policy of a stack, and not to an override"
+        return "belongs to the policy of a stack, not to an override"
     alike = nearest(name, sorted(known))
     return f"is no field of a policy{_meant(alike) or '; the fields are ' + ', '.join(sorted(known))}"
 
@@ -244,7 +239,7 @@ def _word(value: Any, words: Sequence[str], place: str) -> str:
         return value
     alike = nearest(value, words) if isinstance(value, str) else ""
     if value in ("revert", "accept") and "report" in words:
-        raise PolicyInvalidError(place, f"{value} is not accepted: nothing heals drift yet; write ignore or report")
+        raise PolicyInvalidError(place, f"{value} is not accepted: drift is not healed yet; write ignore or report")
     raise PolicyInvalidError(place, f"{_shown(value)} is none of {', '.join(words)}{_meant(alike)}")
 
 
@@ -296,7 +291,7 @@ def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
         if not all(isinstance(name, str) and name for name in names):
             raise PolicyInvalidError(f"{place}.names", "names are texts that are not empty")
         if (longest := max(map(len, names), default=0)) > _LONGEST_GLOB:
-            problem = f"a name has at most {_LONGEST_GLOB} characters, and not {longest:,}"
+            problem = f"a name has at most {_LONGEST_GLOB} characters, not {longest:,}"
             raise PolicyInvalidError(f"{place}.names", problem)
         found["names"] = list(names)
     return found
@@ -315,7 +310,7 @@ def _listed(value: Any, place: str) -> Sequence[Any]:
 
 
 def _shown(value: Any) -> str:
-    # A message knows one type of number: 0 comes as 0.0.
+    # A protobuf Struct has one type of number: 0 arrives as 0.0.
     text = repr(int(value) if isinstance(value, float) and value.is_integer() else value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 

@@ -1,4 +1,4 @@
-"""The one table of the kinds of objects. A kind is added by a row here (docs/kinds.md)."""
+"""The table of the kinds of objects. A new kind is a row here (docs/kinds.md)."""
 
 from services.kinds.format.kind import Kind
 from services.kinds.influxdb import (
@@ -34,8 +34,8 @@ KINDS: dict[str, Kind] = {
     )
 }
 """
-The kinds by name, in the order in which objects are looked at (docs/reference/package-format.md, "Order of kinds"): it
-decides who has a name first.
+The kinds by name, in the order in which objects are read (docs/reference/package-format.md, "Order of kinds"): the
+first object with a name has it.
 """
 
 FAMILY_NAMES = {kind.family_kind: kind.family for kind in KINDS.values() if kind.family_kind}
@@ -45,10 +45,10 @@ Families by the name under which they are accepted as kinds; an object of one is
 """
 
 ACCEPTED = FAMILY_NAMES.keys() | KINDS.keys()
-"""All kinds of the package format; what an association may name without being wrong."""
+"""All kinds of the package format, families included; an association may name any of them."""
 
 _EXPORTED_FIRST = ("label", "bucket", "check", "endpoint", "rule", "task", "variable", "dashboard", "telegraf")
-"""Families in the order in which exports have them (docs/export.md); others follow."""
+"""Families in the order of exports (docs/export.md); others follow."""
 
 EXPORT_ORDER = {
     name: place
@@ -66,15 +66,15 @@ REFERABLE_FAMILIES = frozenset(family for kind in KINDS.values() for family in k
 
 
 def family_of(kind: str) -> str:
-    """The family of *kind*; one that this version does not know, as platforms and records may have it, is a family."""
+    """The family of *kind*; an unknown kind, which platforms and records may have, is its own family."""
     return KINDS[kind].family if kind in KINDS else kind
 
 
 def kinds_of(family: str) -> tuple[str, ...]:
-    """The kinds of *family*, in the order of ``KINDS``; a family that nothing is known of is its only kind."""
+    """The kinds of *family*, in the order of ``KINDS``; an unknown family is its only kind."""
     return tuple(name for name, kind in KINDS.items() if kind.family == family) or (family,)
 
 
 def kinds_meant(word: str) -> tuple[str, ...]:
-    """The kinds that *word* stands for: itself, or where it names a family, all of that."""
+    """The kinds that *word* names: itself, or all kinds of the family that it names."""
     return kinds_of(FAMILY_NAMES[word]) if word in FAMILY_NAMES else (word,)

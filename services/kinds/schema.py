@@ -6,6 +6,7 @@ from typing import Any
 from services.core.model import LABEL
 from services.kinds.format.field_table import Field, Mappings, Table
 from services.kinds.format.kind import Kind
+from services.kinds.format.plain_reading import PlainReader, plain_reader
 from services.kinds.format.references import Referable
 from services.kinds.format.shapes import UNKNOWN_FIELD, Schema, Text, deprecated
 from services.kinds.registry import FAMILY_NAMES, KINDS
@@ -15,14 +16,14 @@ API_VERSIONS = ("influxdata.com/v2alpha1", "influxdata.com/v2alpha2")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 NAME_FORM = "[a-z0-9]([-_a-z0-9]{0,61}[a-z0-9])?"
-"""Of a metadata.name."""
+"""The form of a metadata.name."""
 
 
 class _Name(Referable):
     """The shape of a metadata.name."""
 
     def schema(self) -> Schema:
-        """As of any literal or reference; a text has the form of a name."""
+        """The schema of a literal or reference, in which a text has the form of a name."""
         return {**super().schema(), "pattern": f"^{NAME_FORM}$"}
 
 
@@ -45,6 +46,12 @@ def spec_table(name: str) -> Table:
     """All fields of the spec of the kind *name*."""
     kind = KINDS[name]
     return kind.fields.with_fields(_NAME, *([_ASSOCIATIONS] if kind.labelled else []))
+
+
+@cache
+def plain_spec(name: str) -> PlainReader:
+    """Reads the specs of the kind *name* that are plainly right, with all fields of ``spec_table``."""
+    return plain_reader(spec_table(name))
 
 
 def kind_schema(kind: Kind) -> Schema:
@@ -76,7 +83,7 @@ def package_schema() -> Schema:
 
 
 def _kinds() -> Schema:
-    """All words for kinds; those of families are flagged, as objects of them are ignored."""
+    """The names of kinds; names of families are flagged, as their objects are ignored."""
     families = [
         {"const": name, **deprecated(f"Objects of kind {name} are ignored: write one of {', '.join(_members(name))}.")}
         for name in sorted(FAMILY_NAMES)

@@ -28,14 +28,14 @@ def summary_document(
     Summarise a package.
 
     Args:
-        objects: All objects of the package, labels and all that is referred to included.
+        objects: All objects of the package, with labels and referenced objects.
         ids: Hexadecimal ids of the resources that exist; others count as unknown.
         mapping_status: For a planned package, the status of each label mapping; None for a parsed one: all are new.
-            Label mappings of a planned package are sorted by meta name, those of a parsed one by display name;
-            families that are listed by kind, such as endpoints, are so in a parsed one.
+            Label mappings are sorted by meta name in a planned package, by display name in a parsed one. Only a parsed
+            one lists families such as endpoints by kind.
         missing_env_refs: Environment keys without a value.
         missing_secrets: Secret keys without a value.
-        left_out: Further objects that those of the summary may refer to.
+        left_out: Skipped objects that objects of the summary may refer to.
     """
     numbers = id_numbers(ids)
     labels = {item.key: item for item in objects if item.key.kind == LABEL}
@@ -68,11 +68,11 @@ def planned_summary(
     missing_secrets: Iterable[str],
 ) -> dict[str, Any]:
     """
-    Summarise what a plan applies of a package.
+    Summarise the objects of a package that a plan applies.
 
     Args:
         objects: All objects of the package.
-        skipped: Keys of those that the plan leaves out.
+        skipped: Keys of the objects that the plan skips.
         ids: Ids of the resources that exist, also of skipped objects that others refer to.
         attached: The associations that exist already, as pairs of object and label.
         missing_env_refs: Environment keys without a value.
@@ -89,7 +89,7 @@ def planned_summary(
 
 
 def _without(item: Object, skipped: Collection[Key]) -> Object:
-    """*item* without the labels that are left out."""
+    """*item* without skipped labels."""
     if not skipped:
         return item
     labels = tuple(label for label in item.associations if label not in skipped)
@@ -108,7 +108,7 @@ def _place_among_parsed(item: Object) -> tuple[int, str]:
 def _referred(
     item: Object, kind: Kind, named: Mapping[tuple[str, str], Object], numbers: Mapping[tuple[str, str], int]
 ) -> dict[str, Referred]:
-    """The objects that *item* refers to, by field; *named* has those of the package by family and name."""
+    """The objects that *item* refers to, by field; *named* has the objects of the package by family and name."""
     found: dict[str, Referred] = {}
     for field, family in kind.uses.items():
         if used := named.get((family, item.spec.value[field])):
@@ -166,7 +166,7 @@ def _label_mappings(
 
 
 def id_numbers(ids: Mapping[Key, str]) -> dict[tuple[str, str], int]:
-    """The ids, by kind and name, as the numbers that summaries show; without those that are no hexadecimal numbers."""
+    """The ids as numbers for summaries, by kind and name; ids that are no hexadecimal numbers are left out."""
     numbers: dict[tuple[str, str], int] = {}
     for key, resource_id in ids.items():
         with suppress(ValueError):

@@ -8,6 +8,7 @@ services still call each other by gRPC. Only this module imports all services.
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from services.rpc.process import Opened, Server, run_servers
 from services.settings import Settings, load
@@ -74,5 +75,6 @@ _SERVICES: Mapping[str, Callable[[], Opened]] = {
 
 
 if __name__ == "__main__":
-    settings = load()
+    # A command parses its package once.
+    settings = replace(load(), document_cache=0)
     run_servers(servers(sys.argv[1:], settings), settings)

@@ -1,1 +1,1 @@
-"""One SQLite file behind one thread, for whatever is kept in one."""
+"""A SQLite file that is used by one thread."""

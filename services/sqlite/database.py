@@ -1,4 +1,4 @@
-"""One SQLite file behind one executor: whole transactions hop to it, not single statements."""
+"""A SQLite file behind one executor, which runs whole transactions, not single statements."""
 
 import asyncio
 import fcntl
@@ -20,15 +20,15 @@ T = TypeVar("T")
 log = logging.getLogger("pkger.sqlite")
 
 LONGEST_LOG = 16 * 1024 * 1024
-"""Bytes that the write-ahead log keeps after a checkpoint."""
+"""Maximal size of the write-ahead log after a checkpoint, in bytes."""
 
 _INCREMENTAL = 2
-"""What ``PRAGMA auto_vacuum`` answers when free pages can be given back."""
+"""The value of ``PRAGMA auto_vacuum`` with which the file can shrink by its free pages."""
 
 BUSY_SECONDS = 30.0
-"""How long a transaction waits for one of another process on the same file."""
+"""Seconds that a transaction waits for one of another process on the same file."""
 
-_OUT_OF_ORDER = frozenset(
+_ENVIRONMENT_ERRORS = frozenset(
     {
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_CANTOPEN,
@@ -42,18 +42,19 @@ _OUT_OF_ORDER = frozenset(
         sqlite3.SQLITE_READONLY,
     }
 )
-"""Primary result codes for which the machine is to blame, not our SQL (https://www.sqlite.org/rescode.html)."""
+"""Primary result codes that are caused by the machine, not by our SQL (https://www.sqlite.org/rescode.html)."""
 
 
 class Database:
     """
     A SQLite file in WAL mode, used by one transaction of this process at a time.
 
-    Work is a function that gets a ``sqlite_utils.Database`` and runs within one transaction; it is committed when the
-    function returns and undone when it raises. ``synchronous=FULL``: what was committed survives a power cut.
+    Work is a function that gets a ``sqlite_utils.Database`` and runs within one transaction. The transaction is
+    committed when the function returns, and rolled back when it raises. With ``synchronous=FULL`` a committed
+    transaction survives a power cut.
 
-    A disk that is full or cannot be written makes a transaction fail with ``ServiceUnavailable``, whose service is
-    named after the file; the next transaction works again as soon as the disk does.
+    A full or read-only disk makes a transaction fail with ``ServiceUnavailable``, whose service is named after the
+    file. The next transaction works again as soon as the disk does.
     """
 
     def __init__(self, path: Path, migrations: Migrations, executor: Executor | None = None) -> None:
@@ -66,7 +67,7 @@ class Database:
             executor: Runs transactions, one after another; it is shut down with the database. None: a thread.
 
         Raises:
-            OSError: The file cannot be opened, or is no such database.
+            OSError: The file cannot be opened, or is no database with this schema.
         """
         self._path = path
         self._db = _open(path, migrations)
@@ -81,7 +82,7 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._transact, "BEGIN", work)
 
     def close(self) -> None:
-        """Wait for the work in hand and close the file."""
+        """Wait for running work, and close the file."""
         self._executor.shutdown()
         self._db.conn.close()
 
@@ -92,9 +93,9 @@ class Database:
             result = work(self._db)
             connection.commit()
         except BaseException as error:
-            # A commit can fail and leave the transaction open; a full disk can end it before we do. This suits both.
+            # A failed commit may leave the transaction open, and a full disk may have ended it; this is right for both.
             connection.rollback()
-            if isinstance(error, sqlite3.Error) and _primary(error) in _OUT_OF_ORDER:
+            if isinstance(error, sqlite3.Error) and _primary(error) in _ENVIRONMENT_ERRORS:
                 raise ServiceUnavailable(self._path.stem, str(self._path), str(error)) from error
             raise
         return result
@@ -107,18 +108,18 @@ def _primary(error: sqlite3.Error) -> int | None:
 
 
 def _can_shrink(connection: sqlite3.Connection) -> bool:
-    """Whether free pages of the file can be given back."""
+    """Whether the file can shrink by its free pages."""
     (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
     return bool(mode == _INCREMENTAL)
 
 
-def _write_anew(path: Path, connection: sqlite3.Connection) -> None:
-    """Write the file of an earlier version anew, so that it can shrink; where that fails, it works all the same."""
+def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
+    """Rewrite the file of an earlier version, so that it can shrink; if that fails, the file is used as it is."""
     try:
         connection.execute("VACUUM")
     except sqlite3.OperationalError as error:
         # The disk is too full, or another process has the file open.
-        log.warning("space is not given back", extra={"database": str(path), "problem": str(error)})
+        log.warning("free pages are not released", extra={"database": str(path), "problem": str(error)})
 
 
 def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
@@ -135,14 +136,14 @@ def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
         try:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             if not _can_shrink(connection):
-                # Before anything is written: a file that is not empty has to be written anew for it.
+                # Set before anything is written: it takes effect in a file with content only by a rewrite.
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA journal_size_limit={LONGEST_LOG}")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA foreign_keys=ON")
             if not _can_shrink(connection):
-                _write_anew(path, connection)
+                _rewrite(path, connection)
             database = sqlite_utils.Database(connection)
             migrations.apply(database)
         except sqlite3.DatabaseError as error:

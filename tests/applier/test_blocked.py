@@ -70,7 +70,7 @@ async def test_what_somebody_else_changed_is_not_overwritten_but_told(faulty: Wo
     [step] = operation.blocked_steps
     assert (step.step.number, step.step.update.key.name, step.reason) == (0, "roll", CONFLICT)
     assert [("Task", step.found_resource_id)] == list(before.ids)
-    assert step.message == 'somebody else has changed it: /description is "theirs", and not "old"'
+    assert step.message == 'another writer changed it: /description is "theirs", expected "old"'
     # Looking again finds the same.
     assert ended(await case.recover(name)).state == BLOCKED
     assert await case.look() == before

@@ -67,7 +67,7 @@ async def test_a_name_that_is_being_taken_no_other_takes(faulty: World) -> None:
     refused = await another(case).apply(text(an_object("Label", "mine", "sensors")))
 
     assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [OWNED])
-    assert f"the name 'sensors' belongs to {events[0].operation} of stack 's'" in end(refused).cause
+    assert f"the name 'sensors' is claimed by {events[0].operation} of stack 's'" in end(refused).cause
     opened.set()
     await mine
     assert end(events).state == SUCCEEDED
@@ -177,7 +177,7 @@ async def test_a_creation_that_is_answered_with_a_resource_of_another_stack_is_u
     events = await theirs.apply(text(an_object("Dashboard", "mine", "mine")))
 
     [unknown, *_] = [each for event in events for each in event.steps_ended.outcomes]
-    assert f"made what another one has: resource {board} belongs to stack 's'" in unknown.unknown.message
+    assert f"made what another one has: resource {board} is owned by stack 's'" in unknown.unknown.message
     if not is_lasting:
         assert end(events).state == ROLLED_BACK
         assert await case.look() == before
@@ -216,7 +216,7 @@ async def test_whoever_waits_longer_than_a_lease_fails(impatient: World) -> None
 
     assert end(waited).state == ROLLED_BACK
     assert reasons(waited) == [OWNED]
-    assert f"the secret 'key' belongs to {blocked[0].operation} of stack 's'" in end(waited).cause
+    assert f"the secret 'key' is claimed by {blocked[0].operation} of stack 's'" in end(waited).cause
 
 
 async def test_a_cancelled_operation_waits_no_longer(faulty: World) -> None:

@@ -50,7 +50,7 @@ async def test_a_write_that_arrives_after_it_was_taken_back_is_told(faulty: Worl
     case.driver.arrive_before_look(1)
     events = await case.apply(FAILING)
     assert end(events).state == ROLLED_BACK
-    assert late(events) == ["late: Label red: it is not as the operation left it"]
+    assert late(events) == ["late: Label red: it differs from the end of the operation"]
     assert events.plan.steps[0].key.name == "red"
 
 

@@ -61,7 +61,7 @@ async def test_what_somebody_changes_before_it_is_sent_stays(faulty: World, how:
 
     assert (end(events).state, reasons(events)) == (ROLLED_BACK, [CHANGED])
     field = "/description" if how == "edits" else "/name"
-    assert f'{field} is "theirs", and not' in end(events).cause
+    assert f'{field} is "theirs", expected' in end(events).cause
     assert await resource(case, "Bucket") == theirs
     assert json.loads((await resource(case, "Label")).spec_json)["color"] == "#000001"
 
@@ -87,7 +87,7 @@ async def blocked_by_an_edit(faulty: World) -> tuple[Case, str, object_pb2.Resou
     assert end(events).state == BLOCKED
     [step] = (await case.operation(events[0].operation)).blocked_steps
     assert (step.reason, step.found_resource_id) == (CONFLICT, theirs.id)
-    assert '/description is "theirs", and not ""' in step.message
+    assert '/description is "theirs", expected ""' in step.message
     return case, events[0].operation, theirs
 
 

@@ -176,7 +176,7 @@ async def test_a_plan_at_generation_0_is_stale_when_the_platform_has_changed(fau
 
     error = await refused(case, plan, PlanStale)
 
-    problem = f"Label 'red' is to be named 'red', as Label resource {created} is by now"
+    problem = f"Label 'red' is to be named 'red', but Label resource {created} has that name"
     assert error.metadata == {"plan": plan.name, "problem": problem}
     assert (await case.services.stored_plan(plan.name)).state == plan_pb2.PLAN_STATE_STALE
     assert (await refused(case, plan, PlanStale)).metadata == error.metadata
@@ -211,7 +211,7 @@ async def test_a_plan_is_stale_when_what_it_adopts_belongs_to_another_stack(faul
 
     error = await refused(case, plan, PlanStale)
 
-    assert error.metadata["problem"] == "Label 'red' belongs to stack 'theirs' by now"
+    assert error.metadata["problem"] == "Label 'red' is owned by stack 'theirs' now"
 
 
 async def test_what_a_plan_does_not_touch_may_change(faulty: World) -> None:

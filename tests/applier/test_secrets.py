@@ -371,7 +371,7 @@ async def test_a_secret_that_came_or_went_makes_a_plan_stale(faulty: World, is_t
         case.driver.heal()
     else:
         await put_secrets(case, {"k": "theirs"})
-    with pytest.raises(PlanStale, match="Secret 'k' is gone" if is_there else "Secret 'k' is on the platform by now"):
+    with pytest.raises(PlanStale, match="Secret 'k' is gone" if is_there else "Secret 'k' exists on the platform now"):
         await case.apply_plan(plan, secrets={"k": CANARY})
     assert not case.driver.sent
 

@@ -289,7 +289,7 @@ async def test_a_user_that_becomes_the_owner_of_what_it_drops_deletes_it_next_ti
     await dropping
     finished = end(events)
     assert (finished.state, finished.leftover_count) == (SUCCEEDED, 1)
-    assert finished.cause == "Label 'tag' stays in the record, as no other stack has it or its labels any more"
+    assert finished.cause == "Label 'tag' stays in the record: no other stack has it or its labels any more"
     record = (await theirs.look()).record
     assert record
     assert {entry.key.name: entry.is_pending_delete for entry in record.resources} == {"other": False, "tag": True}

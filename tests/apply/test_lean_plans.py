@@ -47,6 +47,12 @@ async def test_a_spec_is_read_and_written_as_seldom_as_can_be(services: Cluster,
 
     counted.clear()
     assert (await services.apply(package, stack="s")).no_change
+    # The parser knows all documents.
+    assert (counted["read"], counted["written"]) == (0, 0)
+
+    counted.clear()
+    new_texts = "# again\n" + package.replace("---\n", "---\n# again\n")
+    assert (await services.apply(new_texts, stack="s")).no_change
     assert (counted["read"], counted["written"]) == (0, OBJECTS)
 
 

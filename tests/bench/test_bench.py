@@ -29,6 +29,7 @@ ROWS = [
     "with all warnings and their places",
     "parse: one package",
     "peak memory",
+    *("parse: CPU time, a new text", "new, and kept in the cache", "all documents known") * 2,
     "Jsonnet: program to JSON, with jsonnet",
     "Jsonnet: program to JSON, with rjsonnet",
     *(

@@ -99,7 +99,7 @@ async def test_decisions_for_a_cancelled_operation_are_executed_before_it_rolls_
     await pkger("operations", "cancel", name, env=env)
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, "--step", "1=skip", env=env)
-    assert "not sent: somebody gave it up" in recovered.out
+    assert "not sent: given up by a decision" in recovered.out
     assert recovered.err.endswith("rolled back: all changes are undone\n")
     assert [(resource.kind, resource.display_name) for resource in await faulty.services.resources()] == [
         ("Bucket", "bucket")
@@ -168,8 +168,8 @@ async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[s
     result = await pkger(*apply(tmp_path, RED), env=env)
     assert result.code == 4
     assert f"operation operations/{await newest(env)} of applier " in result.err
-    assert "unless it renews it" in result.err
-    assert "if the applier died, another one resumes it after that" in result.err
+    assert "and may renew it" in result.err
+    assert "if the applier died, another one resumes the operation" in result.err
     gate.opened.set()
     assert (await ended(process)).code == 0
 

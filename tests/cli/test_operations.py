@@ -67,7 +67,7 @@ async def test_a_blocked_operation_lists_decisions_and_ends_as_decided(tmp_path:
 
         recovered = await pkger("operations", "recover", name, "--step", "0=skip", env=env)
         assert "rolled back" in recovered.err
-        assert "not sent: somebody gave it up" in recovered.out
+        assert "not sent: given up by a decision" in recovered.out
         [stack] = json.loads((await pkger("stacks", "list", "-o", "json", env=env)).out)
         assert stack["resource_count"] == 1
         assert json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out) == []

@@ -91,7 +91,7 @@ async def test_what_somebody_edits_while_no_applier_lives_stays(world: Crashing)
     # It may have been sent, so somebody has to look.
     assert operation.state == BLOCKED
     [step] = (await case.operation(operation.name)).blocked_steps
-    assert '/description is "theirs", and not "old"' in step.message
+    assert '/description is "theirs", expected "old"' in step.message
     assert ended(await case.recover(operation.name, **{f"_{step.step.number}": "skip"})).state == SUCCEEDED
     specs = {each.kind: json.loads(each.spec_json) for each in (await case.look()).resources}
     assert (specs["Bucket"]["description"], specs["Label"]["color"]) == ("theirs", "#000002")

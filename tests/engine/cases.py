@@ -1,4 +1,4 @@
-"""Which cases there are: every crash, every fault, every request to turn back, and some of them together."""
+"""The cases of the simulation: every crash, fault and cancellation, and some of them together."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -10,11 +10,11 @@ from tests.engine.simulation import NO_FAULTS, Case, Situation
 NOTHING = Case()
 
 Family = Callable[[Situation], Iterator[Case]]
-"""What may happen to an operation, case by case."""
+"""Generates the cases of one type."""
 
 
 def sample(family: Family, situation: Situation, share: float) -> Iterator[Case]:
-    """About a *share* of a family, always the same."""
+    """A fixed random sample: about a *share* of the cases of a family."""
     chance = Random(f"{family.__name__} {situation.name}")
     for case in family(situation):
         if chance.random() < share:
@@ -22,13 +22,13 @@ def sample(family: Family, situation: Situation, share: float) -> Iterator[Case]
 
 
 def crashes(situation: Situation, script: Script = NO_FAULTS) -> Iterator[Case]:
-    """One applier dies, at every point."""
+    """One applier dies: a case for each point."""
     for point in range(situation.extent(Case(script)).points):
         yield Case(script, (point,))
 
 
 def two_crashes(situation: Situation) -> Iterator[Case]:
-    """One applier dies at every point, and the next one at every point."""
+    """Two appliers die: a case for each pair of points."""
     for first in crashes(situation):
         [point] = first.crashes
         for later in range(situation.extent(first).points - point - 1):
@@ -36,7 +36,7 @@ def two_crashes(situation: Situation) -> Iterator[Case]:
 
 
 def scripts(situation: Situation) -> Iterator[Script]:
-    """One write meets one fault, once or whenever it is sent."""
+    """One mutation meets one fault, once or whenever it is sent."""
     for write, fault, lasting in product(range(situation.extent(NOTHING).sent), Fault, (False, True)):
         yield Script(((write, fault),), lasting)
 
@@ -52,13 +52,13 @@ def faults_and_crashes(situation: Situation) -> Iterator[Case]:
         yield from crashes(situation, script)
     sent = situation.extent(NOTHING).sent
     for crash in crashes(situation):
-        # What is sent only because of the crash.
+        # Mutations that are sent only because of the crash.
         for write, fault in product(range(sent, situation.extent(crash).sent), Fault):
             yield Case(Script(((write, fault),)), crash.crashes)
 
 
 def two_faults(situation: Situation) -> Iterator[Case]:
-    """Two faults, of which the second may be met on the way back."""
+    """Two faults; the second may occur during the rollback."""
     for first, lasting in product(list(scripts(situation)), (False, True)):
         [(write, _)] = first.faults
         for later, fault in product(range(write + 1, situation.extent(Case(first)).sent), Fault):
@@ -66,13 +66,13 @@ def two_faults(situation: Situation) -> Iterator[Case]:
 
 
 def cancellations(situation: Situation) -> Iterator[Case]:
-    """A request to turn back at every point."""
+    """A cancellation at every point."""
     for point in range(situation.extent(NOTHING).points):
         yield Case(cancel_at=point)
 
 
 def cancellations_and_more(situation: Situation) -> Iterator[Case]:
-    """A request to turn back and a fault or a crash, in any order."""
+    """A cancellation and a fault or a crash, in any order."""
     for case in cancellations(situation):
         extent = situation.extent(case)
         for write, fault, lasting in product(range(extent.sent), Fault, (False, True)):
@@ -82,7 +82,7 @@ def cancellations_and_more(situation: Situation) -> Iterator[Case]:
 
 
 def refused_records(situation: Situation) -> Iterator[Case]:
-    """The store does not take the record of a success; nothing else, or a fault or a crash."""
+    """The store refuses the record of a success, alone or with a fault or a crash."""
     refused = Case(is_refused=True)
     yield refused
     extent = situation.extent(refused)

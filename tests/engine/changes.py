@@ -1,4 +1,4 @@
-"""Pairs of packages that together make every sort of step: what a stack has, and what it is to get."""
+"""Pairs of packages, the applied and the wanted one, that together need every type of step."""
 
 from dataclasses import dataclass
 
@@ -14,22 +14,22 @@ class Change:
     One pair.
 
     Attributes:
-        before: The package that the stack has.
-        after: The package that it is to get.
-        people: What is on the platform already, and no stack owns.
+        before: The applied package.
+        after: The wanted package.
+        unowned: Unowned resources on the platform.
         held_secrets: Keys of the secrets that the platform holds.
-        secrets: Keys of the secrets that are given with the second package.
+        secrets: Keys of the secrets that are given with the wanted package.
     """
 
     before: Objects
     after: Objects
-    people: Objects = ()
+    unowned: Objects = ()
     held_secrets: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
 
 
 def _board(key: str, *labels: str, **spec: str) -> Object:
-    """A dashboard; all have one display name, which is no way to tell them apart."""
+    """A dashboard; all have the same display name, so that it does not identify one."""
     return an_object("Dashboard", key, labels, name="board", **spec)
 
 
@@ -53,22 +53,22 @@ MIXED = (_CRIMSON, _BLUE, _board("cpu", "blue"), _board("disk", "red"))
 REVERSIBLE = (_CRIMSON, _BLUE, _bucket("blue"), _board("cpu", "blue", description="new"), _board("disk", "red"))
 
 CHANGES = {
-    # Everything is created; people have a dashboard that is just like those of the package.
-    "fresh": Change((), FRESH, people=(_board("theirs"),)),
-    # Creates, an update, attaches, detaches, deletions that can be undone and, in the end, a bucket's.
-    "mixed": Change(FRESH, MIXED, people=(_board("theirs"),)),
-    # The same, with nothing that cannot be undone; a label of people is adopted.
-    "reversible": Change(FRESH, REVERSIBLE, people=(an_object("Label", "blue", description="theirs"),)),
+    # Everything is created; an unowned dashboard equals the ones of the package.
+    "fresh": Change((), FRESH, unowned=(_board("theirs"),)),
+    # Creates, an update, attaches, detaches, deletions that can be undone and, last, the deletion of a bucket.
+    "mixed": Change(FRESH, MIXED, unowned=(_board("theirs"),)),
+    # The same without an irreversible step; an unowned label is adopted.
+    "reversible": Change(FRESH, REVERSIBLE, unowned=(an_object("Label", "blue", description="theirs"),)),
     # Everything is deleted.
     "emptied": Change(FRESH, ()),
-    # A field that cannot change: the bucket is deleted and created anew past the seal, and labelled again.
+    # A field that cannot change: the bucket is replaced past the seal, and labelled again.
     "replaced": Change((_RED, _bucket("red")), (_RED, _GREEN, _bucket("red", "green", schemaType="explicit"))),
-    # A rule gets another endpoint, another one goes with its endpoint, a third comes with a new one.
+    # A rule gets another endpoint, one is deleted with its endpoint, a third is created with a new one.
     "rewired": Change(
         (_RED, _PAGER, _CHAT, _rule("moving", "pager", "red"), _rule("leaving", "pager", "red")),
         (_RED, _CHAT, _HOOK, _rule("moving", "chat", "red"), _rule("coming", "hook")),
     ),
-    # A check and an endpoint become ones of another kind, which others refer to.
+    # A check and an endpoint that a rule refers to are replaced by ones of another kind.
     "turned": Change(
         (_RED, _DEADMAN, _PAGER, _rule("paging", "pager")),
         (
@@ -78,7 +78,7 @@ CHANGES = {
             _rule("paging", "pager"),
         ),
     ),
-    # The same with other names: what takes their place is there before they go.
+    # Replacements under other names, so that the new resource is created before the old one is deleted.
     "moved": Change(
         (
             _RED,

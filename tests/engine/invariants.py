@@ -1,4 +1,4 @@
-"""What holds of an operation at every instant, and at its end (docs/reference/engine.md, "Invariants")."""
+"""The invariants of an operation, at every instant and at its end (docs/reference/engine.md, "Invariants")."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -18,34 +18,34 @@ _BEING_UNDONE = (StepState.UNDO_INTENT, StepState.UNDO_UNKNOWN)
 @dataclass(frozen=True)
 class Place:
     """
-    A platform, and whose what is there.
+    A platform, and the owners of its resources.
 
     Attributes:
         platform: The platform.
         entries: The inventory of the stack.
-        people: Ids of what people made, before there was a stack.
+        unowned: Ids of unowned resources from before the stack.
     """
 
     platform: ModelPlatform
     entries: tuple[InventoryEntry, ...]
-    people: frozenset[str] = frozenset()
+    unowned: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> tuple[list[Shown], list[tuple[InventoryEntry, Shown]], list[str]]:
-        """All there is, without ids: they may change."""
+        """The content without ids, which may change: resources, inventory with its resources, keys of secrets."""
         live = self.platform.live
         owned = [(each._replace(resource_id=""), self.platform.shown(live[each.resource_id])) for each in self.entries]
         return self.platform.content(), owned, sorted(self.platform.secrets)
 
 
-def check_instant(store: Store, platform: ModelPlatform, people: Collection[str]) -> None:
-    """Each resource is known, or may have been made a moment ago; what is known is there, or may be gone a moment."""
+def check_instant(store: Store, platform: ModelPlatform, unowned: Collection[str]) -> None:
+    """Each resource is recorded or may come from an open creation; each recorded one exists or may be just deleted."""
     known = set(_known(store))
     for resource in platform.live.values():
-        is_strange = resource.id not in known and resource.id not in people
-        demand(not is_strange or any(_may_have_made(store, resource)), "an orphan", resource)
+        is_unowned = resource.id not in known and resource.id not in unowned
+        demand(not is_unowned or any(_may_have_made(store, resource)), "an orphan", resource)
     for resource_id in known - platform.live.keys():
-        demand(any(_may_have_removed(store, resource_id)), "something is gone, and nobody knows", resource_id)
+        demand(any(_may_have_removed(store, resource_id)), "a recorded resource is gone", resource_id)
 
 
 def _known(store: Store) -> set[str]:
@@ -57,7 +57,7 @@ def _known(store: Store) -> set[str]:
         elif effect.removes and record.state in IN_EFFECT:
             known.discard(effect.step.resource_id)
         elif effect.removes and record.state is StepState.UNDONE:
-            # It was made again, and has another id.
+            # It was created again, with another id.
             known.discard(effect.step.resource_id)
             known.add(record.resource_id)
     return known
@@ -85,42 +85,42 @@ def _may_have_removed(store: Store, resource_id: str) -> Iterator[bool]:
 
 
 def check_inventory(place: Place) -> None:
-    """The inventory is what is on the platform, and was not there before."""
+    """The inventory lists exactly the resources of the platform that did not exist before the stack."""
     owned = {(entry.key.kind, entry.resource_id) for entry in place.entries}
     live = {(resource.kind, resource.id) for resource in place.platform.live.values()}
     demand(len(owned) == len(place.entries), "two entries have one resource", place.entries)
     demand(owned <= live, "recorded, and not there", owned - live)
-    extra = {each for each in live - owned if each[1] not in place.people}
+    extra = {each for each in live - owned if each[1] not in place.unowned}
     demand(not extra, "there, and not recorded", extra)
 
 
 def check_success(store: Store, now: Place, first: Place, wanted: Place) -> None:
-    """What was wanted is there, but for what could not be done past the seal."""
+    """The platform holds the wanted content, but for failed steps past the seal."""
     done = {step for step, record in store.records.items() if record.state is StepState.DONE}
     if len(done) == len(store.effects):
         demand(now.shown == wanted.shown, "done, and not as wanted", now.shown)
         return
     demand(store.sealed, "not all is done, and nothing was sealed")
     expected = _carried_out(store.plan, first.platform, done)
-    demand(now.platform.content() == expected.content(), "not what comes of the steps that are done", now.shown)
+    demand(now.platform.content() == expected.content(), "not the result of the done steps", now.shown)
 
 
 def check_undo(store: Store, now: Place, first: Place) -> None:
-    """All is as it was: labels, references, origins; but for secrets that may be somebody else's, and ids."""
+    """Content, labels, references and origins are restored; ids, and secrets without a sole writer, may differ."""
     demand(not store.sealed, "undone past the seal")
     (content, owned, secrets), (old_content, old_owned, old_secrets) = now.shown, first.shown
     demand((content, owned) == (old_content, old_owned), "undone, and not as before", now.shown)
     left = {
         effect.step.key.name
         for effect in store.effects
-        # Somebody who is not sure that it is his leaves it.
+        # An applier leaves a secret that another writer may have written.
         if effect.is_of_secret and store.step_state(effect.number) in (StepState.DONE, StepState.UNKNOWN)
     }
     demand(set(old_secrets) <= set(secrets) <= {*old_secrets, *left}, "another secret than before", secrets)
 
 
 def _carried_out(plan: Plan, platform: ModelPlatform, steps: Collection[int]) -> ModelPlatform:
-    """What comes of some *steps* of a plan, done in their order."""
+    """The platform after some *steps* of a plan, in their order."""
     copy, ids = platform.copy(), Ids(plan)
     for effect in map(effect_of, plan.steps):
         if effect.number in steps:

@@ -1,4 +1,4 @@
-"""Sends effects as ``applier_svc/execution`` does: an intent before, the outcome after, again what got no answer."""
+"""Sends effects as ``applier_svc/execution`` does: an intent first, then the outcome, with retries."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from services.engine.outcome import (
     Done,
     Failed,
     Finding,
-    NotHappened,
+    NoEffect,
     Outcome,
     Outcomes,
     RejectionReason,
@@ -24,10 +24,10 @@ from tests.engine.model_platform import Line
 from tests.engine.model_store import Store
 
 Points = Generator[str, None, None]
-"""The points at which a process could die, each with what happened right before it."""
+"""The points at which a process could die, each named for the event before it."""
 
-ATTEMPTS, STUBBORN_ATTEMPTS, PATIENCE = 2, 3, 2
-"""How often a mutation is sent, how often by who cannot go on without an answer, how often more if asked to wait."""
+ATTEMPTS, ATTEMPTS_UNTIL_RESOLVED, THROTTLED_ATTEMPTS = 2, 3, 2
+"""Number of attempts for a mutation, for one that needs an outcome, and of more attempts when throttled."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Order:
     How effects are sent.
 
     Attributes:
-        direction: Whether they are steps of the plan or inverses of such.
-        is_stubborn: Whether the operation cannot go on without an answer.
-        is_stoppable: Whether a request to turn back keeps what was not sent yet from being sent.
+        direction: Whether they are steps of the plan or inverses.
+        until_resolved: Whether the operation needs the outcomes to continue.
+        is_stoppable: Whether unsent steps are skipped after a cancellation.
     """
 
     direction: Direction
-    is_stubborn: bool = False
+    until_resolved: bool = False
     is_stoppable: bool = False
 
 
@@ -51,8 +51,8 @@ class Executor:
     Sends the effects of one operation.
 
     Attributes:
-        progress: What is known of its steps.
-        secrets: The values that it was given.
+        progress: The progress of the operation.
+        secrets: The values of its secrets, by key.
     """
 
     def __init__(self, store: Store, line: Line, progress: Progress, secrets: Mapping[str, str]) -> None:
@@ -62,20 +62,20 @@ class Executor:
         self.progress = progress
         self.secrets = secrets
 
-    def note(self, records: Iterable[StepRecord], outcomes: Mapping[int, Outcome] | None = None) -> Points:
-        """Write to the journal; what is written is known."""
+    def journal(self, records: Iterable[StepRecord], outcomes: Mapping[int, Outcome] | None = None) -> Points:
+        """Write *records* to the journal, and fold them into the progress."""
         if written := list(records):
             self.store.write(written)
             self.progress.fold(written, outcomes)
-            yield "noted"
+            yield "journaled"
 
     def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> Points:
-        """Note how steps ended."""
+        """Write the outcomes of steps to the journal."""
         ended = [self.progress.ended(step, outcome, direction) for step, outcome in outcomes.items()]
-        yield from self.note(ended, outcomes)
+        yield from self.journal(ended, outcomes)
 
     def send(self, effects: Sequence[AnyEffect], order: Order) -> Points:
-        """Send *effects*, until the journal knows what became of each."""
+        """Send *effects*, until the journal has an outcome of each."""
         before = [*self.line.platform.live.values()]
         for turn in rounds(effects):
             for batch in batches(turn, self.traits.max_batch_size):
@@ -83,17 +83,17 @@ class Executor:
 
     def look_up(self, effects: Sequence[AnyEffect], direction: Direction) -> Generator[str, None, list[AnyEffect]]:
         """
-        Find out by reading what became of *effects*, which got no answer.
+        Look up the outcomes of *effects*, which got no response.
 
-        Those that the platform remembers are left alone: to send them again tells.
+        Effects with an idempotency key are skipped; resending them is safe and returns the outcome.
 
         Returns:
-            Those that certainly did not happen.
+            The effects that certainly had no effect.
         """
-        found = self._findings([effect for effect in effects if not effect.is_remembered(self.traits)])
-        failed = [effect for effect in effects if isinstance(found.get(effect.number), NotHappened)]
-        yield from self.note(self.progress.retracted(effect.number, direction) for effect in failed)
-        outcomes = {step: finding for step, finding in found.items() if not isinstance(finding, NotHappened)}
+        found = self._findings([effect for effect in effects if not effect.is_resolved_by_retry(self.traits)])
+        failed = [effect for effect in effects if isinstance(found.get(effect.number), NoEffect)]
+        yield from self.journal(self.progress.retracted(effect.number, direction) for effect in failed)
+        outcomes = {step: finding for step, finding in found.items() if not isinstance(finding, NoEffect)}
         yield from self.record(outcomes, direction)
         return failed
 
@@ -107,7 +107,7 @@ class Executor:
                 of_kind = [resource for resource in live.values() if resource.kind == kind]
                 taken = {resource_id for owned_kind, resource_id in owned if owned_kind == kind}
                 finding = effect.finding_among(sending, of_kind, taken, self.traits.kinds[kind])
-                # One resource is what came of one creation.
+                # One resource is the result of one creation only.
                 owned |= {(kind, finding.resource_id)} if isinstance(finding, Done) else set()
             else:
                 finding = effect.finding(sending, live.get(sending.resource_id), self.traits.kinds[kind])
@@ -121,7 +121,7 @@ class _Batch:
     def __init__(
         self, executor: Executor, effects: Sequence[AnyEffect], order: Order, before: Sequence[Resource]
     ) -> None:
-        """*before* is what was there before the first of them was sent."""
+        """*before* are the resources of the platform before the first effect was sent."""
         self._executor = executor
         self._progress = executor.progress
         self._traits = executor.traits
@@ -133,8 +133,8 @@ class _Batch:
         self._outcomes: Outcomes = {}
 
     def run(self) -> Points:
-        """Send it, and what is left of it again, a few times; then note what did not happen."""
-        attempts, waits = STUBBORN_ATTEMPTS if self._order.is_stubborn else ATTEMPTS, PATIENCE
+        """Send the batch, retry what is left of it, and journal the effects that failed."""
+        attempts, waits = ATTEMPTS_UNTIL_RESOLVED if self._order.until_resolved else ATTEMPTS, THROTTLED_ATTEMPTS
         while attempts and waits:
             if self._order.is_stoppable and self._executor.store.cancel_requested and not self._progress.sealed:
                 self._skip()
@@ -146,7 +146,7 @@ class _Batch:
             else:
                 failed = yield from self._conclude()
                 self._waiting = [effect for effect in failed if not effect.is_repeatable(self._traits)]
-                # Those that can be repeated were, as often as there was time.
+                # Repeatable effects used up their attempts already.
                 yield from self._give_up([effect for effect in failed if effect not in self._waiting])
             if not self._waiting:
                 return
@@ -156,20 +156,20 @@ class _Batch:
         yield from self._give_up(self._waiting)
 
     def _skip(self) -> None:
-        unsent = [effect for effect in self._waiting if not self._may_have_happened(effect)]
+        unsent = [effect for effect in self._waiting if not self._is_unresolved(effect)]
         self._outcomes |= {effect.number: Skipped("the operation was stopped") for effect in unsent}
         self._waiting = [effect for effect in self._waiting if effect not in unsent]
 
     def _can_be_sent(self, effect: AnyEffect) -> bool:
-        """Whether all that *effect* needs is there; if not, it ends here."""
+        """Whether all resources that *effect* needs exist; if not, it ends here."""
         is_possible = effect.is_possible(self._progress.ids)
         is_in_the_way = isinstance(effect, Create) and bool(effect.in_its_place(self._progress.ids))
         if is_possible and not is_in_the_way:
             return True
         if effect.removes:
-            # What is to go is gone.
+            # The resource to remove is gone.
             self._outcomes[effect.number] = Done(effect.target(self._progress.ids))
-        elif self._may_have_happened(effect):
+        elif self._is_unresolved(effect):
             self._outcomes[effect.number] = Unknown("it was sent before, and cannot be sent again")
         else:
             self._outcomes[effect.number] = Failed("what it needs does not exist", RejectionReason.NOT_FOUND)
@@ -178,9 +178,9 @@ class _Batch:
     def _send(self, effects: Sequence[AnyEffect]) -> Points:
         executor, direction = self._executor, self._order.direction
         sendings = {effect.number: effect.sending(self._progress.ids) for effect in effects}
-        sent_before = [effect.number for effect in effects if self._may_have_happened(effect)]
+        sent_before = [effect.number for effect in effects if self._is_unresolved(effect)]
         intended = [effect for effect in effects if effect.number not in self._intended]
-        yield from executor.note(
+        yield from executor.journal(
             self._progress.intent(each.number, direction, self._before_ids(each)) for each in intended
         )
         self._intended |= sendings.keys()
@@ -193,7 +193,7 @@ class _Batch:
             yield "sent"
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
-        """Of a creation that may have to be searched for: what has its kind and name before it is sent."""
+        """Ids with the kind and name of a creation that may be searched for, before it is sent; else none."""
         if not effect.is_searched_for(self._traits) or effect.step.new_spec is None:
             return ()
         kind, compared = effect.step.key.kind, self._traits.compared
@@ -201,7 +201,7 @@ class _Batch:
         return tuple(each.id for each in self._before if each.kind == kind and compared(kind, each.spec) == name)
 
     def _conclude(self) -> Generator[str, None, list[AnyEffect]]:
-        """Note what is known, and look what became of the rest; those that certainly did not happen."""
+        """Journal the outcomes, and look up unknown ones. Returns the effects that certainly had no effect."""
         outcomes, self._outcomes = self._outcomes, {}
         yield from self._executor.record(outcomes, self._order.direction)
         doubtful = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
@@ -210,19 +210,19 @@ class _Batch:
         return failed
 
     def _give_up(self, effects: Sequence[AnyEffect]) -> Points:
-        failed: Outcomes = {effect.number: Failed("no answer, and it did not happen") for effect in effects}
+        failed: Outcomes = {effect.number: Failed("no response, and no effect") for effect in effects}
         yield from self._executor.record(failed, self._order.direction)
 
-    def _may_have_happened(self, effect: AnyEffect) -> bool:
-        return self._progress.may_have_happened(effect.number, self._order.direction)
+    def _is_unresolved(self, effect: AnyEffect) -> bool:
+        return self._progress.is_unresolved(effect.number, self._order.direction)
 
     def _is_lost(self, effect: AnyEffect) -> bool:
-        """Whether nobody knows what became of *effect*, and it may be sent again."""
+        """Whether the outcome of *effect* is unknown, and it may be sent again."""
         is_unknown = isinstance(self._outcomes.get(effect.number), Unknown)
         return is_unknown and effect.number in self._intended and effect.is_repeatable(self._traits)
 
     def _is_busy(self, effect: AnyEffect) -> bool:
-        """Whether the platform asks for patience with *effect*, and it may be sent again."""
+        """Whether the platform throttles *effect*, and it may be sent again."""
         outcome = self._outcomes.get(effect.number)
         if not isinstance(outcome, Failed | Unknown) or outcome.retry_after is None:
             return False
@@ -231,9 +231,9 @@ class _Batch:
 
 def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
     """
-    What *answer* says of a step that was sent before.
+    The outcome of a step that was sent before, after another *answer*.
 
-    A refusal for a reason that has nothing to do with the mutation says nothing of what was sent before.
+    A failure without a reason does not determine the outcome of the earlier mutation.
     """
     match earlier, answer:
         case Unknown(before), Failed(now, None, retry_after):

@@ -1,4 +1,4 @@
-"""A platform as plain values, and the line to it, on which requests and answers get lost."""
+"""A platform as plain values, and a line to it that loses requests and responses."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -12,23 +12,22 @@ from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, Outcome, RejectionReason, Unknown
 
 Shown = tuple[str, str, list[str], list[tuple[str, str, str]]]
-"""Kind, spec, names of labels and references of a resource; names stand for ids, which may change."""
+"""Kind, spec, names of labels and references of a resource; names replace ids, which may change."""
 
 
 class Memory(Enum):
     """
-    How a platform lets the engine find out what became of a creation that got no answer (docs/reference/engine.md,
-    "Recovery").
+    How the outcome of a creation without a response is found on a platform (docs/reference/engine.md, "Recovery").
     """
 
-    KEYS = "it remembers idempotency keys: the creation is sent again"
-    NAMES = "it forgets keys: the creation is looked up by name where names are unique, else searched for"
+    KEYS = "it stores idempotency keys: the creation is sent again"
+    NAMES = "it ignores keys: the creation is looked up by name where names are unique, else searched for"
     SEARCHED = "as NAMES, and all creations are searched for"
 
     @property
     def traits(self) -> PlatformTraits:
         """
-        The embedded platform with such a memory, on which the URL of a Slack endpoint cannot change.
+        The traits of the embedded platform with this memory, and with an immutable URL of Slack endpoints.
 
         Batches are small, so that a stage has several.
         """
@@ -47,15 +46,15 @@ class Memory(Enum):
 @dataclass
 class ModelPlatform:
     """
-    What one organisation of a platform holds.
+    The content of one organisation of a platform.
 
     Attributes:
         traits: Its rules.
         live: Its resources by id; no two have one id, whatever their kinds.
-        secrets: The values of its secrets, which nobody can read.
-        created: What it made for an idempotency key, where it remembers that.
-        last_id: How many resources it ever made.
-        operations: How many operations ever wrote to it.
+        secrets: The values of its secrets, which no RPC returns.
+        created: Ids of created resources by idempotency key, where it stores keys.
+        last_id: Number of resources that it ever created.
+        operations: Number of operations that ever wrote to it.
     """
 
     traits: PlatformTraits
@@ -66,11 +65,11 @@ class ModelPlatform:
     operations: int = 0
 
     def copy(self) -> "ModelPlatform":
-        """The same once more; what happens to one does not happen to the other."""
+        """An independent copy."""
         return replace(self, live=dict(self.live), secrets=dict(self.secrets), created=dict(self.created))
 
     def content(self) -> list[Shown]:
-        """All there is, sorted."""
+        """All resources, sorted."""
         return sorted(map(self.shown, self.live.values()))
 
     def shown(self, resource: Resource) -> Shown:
@@ -81,13 +80,13 @@ class ModelPlatform:
 
     def carry_out(self, effect: AnyEffect, sending: Sending, key: str, value: str) -> Done | Failed:
         """
-        Do what *effect* says, or refuse it; as driver.proto demands, twice is as good as once, but for creations.
+        Perform *effect*, or reject it. As driver.proto demands, all effects but creations are idempotent.
 
         Args:
-            effect: What to do.
-            sending: To what.
+            effect: The effect.
+            sending: The mutation.
             key: The idempotency key of a creation.
-            value: Of a secret that is written.
+            value: The value of a written secret.
         """
         kind, held = effect.step.key.kind, self.live.get(sending.resource_id)
         match effect:
@@ -134,7 +133,7 @@ class ModelPlatform:
         return Done(resource_id)
 
     def _delete(self, resource_id: str) -> None:
-        """Remove a resource; what was attached to it, or referred to it, is so no more."""
+        """Delete a resource, its associations and the references to it."""
         self.live.pop(resource_id, None)
         for held in list(self.live.values()):
             labels = set(held.label_ids) - {resource_id}
@@ -146,9 +145,9 @@ class ModelPlatform:
         self.live[held.id] = held._replace(label_ids=tuple(sorted(label_ids)), references=tuple(references))
 
     def _refusal(self, kind: str, own_id: str, spec: Spec, references: tuple[Reference, ...]) -> Failed | None:
-        """Why a resource cannot be so: its name is taken, or what it refers to does not exist."""
+        """Why a resource is rejected: its name is taken, or a resource that it refers to does not exist."""
         if any(each.id not in self.live for each in references):
-            return Failed("what it refers to does not exist", RejectionReason.NOT_FOUND)
+            return Failed("a resource that it refers to does not exist", RejectionReason.NOT_FOUND)
         traits = self.traits.kinds[kind]
         name = traits.unique_name(spec.display_name)
         for held in self.live.values():
@@ -160,12 +159,12 @@ class ModelPlatform:
 
 
 class Fault(Enum):
-    """What happens to one mutation on its way."""
+    """A fault of one mutation."""
 
-    REJECT = "the platform refuses it"
-    LOSE_REQUEST = "it never gets there"
-    LOSE_RESPONSE = "it takes effect, and the answer is lost"
-    BUSY = "the platform refuses it for now, and asks for patience"
+    REJECT = "the platform rejects it"
+    LOSE_REQUEST = "the request is lost"
+    LOSE_RESPONSE = "it takes effect, and the response is lost"
+    BUSY = "the platform throttles it"
 
 
 @dataclass(frozen=True)
@@ -174,8 +173,8 @@ class Script:
     The faults of one operation.
 
     Attributes:
-        faults: Which mutations meet one, counted from 0 over all appliers.
-        lasting: Whether a step that met one meets it whenever it is sent again.
+        faults: Numbers of mutations, counted from 0 over all appliers, each with its fault.
+        lasting: Whether a step with a fault has it again at each retry.
     """
 
     faults: tuple[tuple[int, Fault], ...] = ()
@@ -183,17 +182,17 @@ class Script:
 
     @property
     def refuses(self) -> bool:
-        """Whether the platform refuses something for good."""
+        """Whether the platform rejects a mutation."""
         return any(fault is Fault.REJECT for _, fault in self.faults)
 
 
 class Line:
     """
-    The way of one operation to its platform; what a driver does.
+    The connection of one operation to its platform, in the role of a driver.
 
     Attributes:
-        script: What goes wrong from now on.
-        count: How many mutations were sent.
+        script: The faults from now on.
+        count: Number of mutations that were sent.
     """
 
     def __init__(self, platform: ModelPlatform, script: Script) -> None:
@@ -206,13 +205,13 @@ class Line:
         self._took_effect: set[str] = set()
 
     def send(self, effect: AnyEffect, sending: Sending, direction: Direction, value: str) -> Outcome:
-        """Carry *effect* out, unless the script says otherwise; *value* is that of a secret that is written."""
+        """Perform *effect*, unless the script has a fault for it; *value* is the one of a written secret."""
         key = f"{self._operation}/{effect.number}/{direction}"
         match self._fault(key):
             case Fault.REJECT:
-                # A refusal with a reason says that it never took effect (driver.proto).
+                # A rejection with a reason means that the mutation never took effect (driver.proto).
                 reason = None if key in self._took_effect else RejectionReason.CONTENT_REFUSED
-                return Failed("a scripted refusal", reason)
+                return Failed("a scripted rejection", reason)
             case Fault.BUSY:
                 return Failed("the platform is busy", retry_after=1)
             case Fault.LOSE_REQUEST:

@@ -1,4 +1,4 @@
-"""What outlives a crash: the journal of one operation, and the inventory of its stack."""
+"""The durable state: the journal of one operation, and the inventory of its stack."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,11 +11,11 @@ from services.engine.step_life import OF_UNDO, StepRecord, StepState, may_follow
 
 
 class Broken(AssertionError):
-    """Something is not as docs/reference/engine.md says."""
+    """An invariant of docs/reference/engine.md does not hold."""
 
 
 def demand(is_so: bool, rule: str, *details: object) -> None:
-    """Insist on a rule."""
+    """Raise ``Broken`` with *rule* and *details* unless *is_so*."""
     if not is_so:
         raise Broken(f"{rule}: {', '.join(map(str, details))}" if details else rule)
 
@@ -31,19 +31,19 @@ def changed(entries: Sequence[InventoryEntry], changes: RecordChanges) -> tuple[
 
 class Store:
     """
-    One operation of one stack. It judges by its own records alone, and knows nothing of how an applier came to them.
+    One operation of one stack. It checks rules by its own records alone, independent of the applier.
 
     Attributes:
-        record: The inventory; changed by the end of the operation only.
-        plan: What the operation carries out.
-        effects: What each of its steps does.
+        record: The record of the stack; changed at the end of the operation only.
+        plan: The plan of the operation.
+        effects: The effects of its steps.
         records: The last record of each step.
         history: All records, in order.
-        sealed: Whether the operation went past the point of no return.
-        turned_back: Why it takes back what it did; empty while it goes forward.
-        cancel_requested: Whether somebody asked it to turn back.
-        refuses_success: Whether the store does not take the inventory of a success, as another stack has part of it.
-        state: How far the operation is.
+        sealed: Whether the operation passed the seal.
+        rollback_cause: Why it rolls back; empty while it goes forward.
+        cancel_requested: Whether a client cancelled it.
+        refuses_success: Whether the store refuses the inventory of a success, as another stack owns part of it.
+        state: The state of the operation.
     """
 
     def __init__(self, record: StackRecord, plan: Plan) -> None:
@@ -53,13 +53,13 @@ class Store:
         self.records: dict[int, StepRecord] = {}
         self.history: list[StepRecord] = []
         self.sealed = False
-        self.turned_back = ""
+        self.rollback_cause = ""
         self.cancel_requested = False
         self.refuses_success = False
         self.state = OperationState.APPLYING
 
     def step_state(self, step: int) -> StepState:
-        """How far a step is."""
+        """The state of a step."""
         return self.records[step].state if step in self.records else StepState.PLANNED
 
     def write(self, records: Iterable[StepRecord]) -> None:
@@ -67,26 +67,26 @@ class Store:
         for record in records:
             self._demand_unfinished()
             before = self.step_state(record.step)
-            demand(may_follow(before, record.state), "a step got where none gets", before, record)
+            demand(may_follow(before, record.state), "an impossible transition", before, record)
             demand(not (self.sealed and record.state in OF_UNDO), "undone after the seal", record)
             self.records[record.step] = record
             self.history.append(record)
 
     def seal(self) -> None:
-        """Pass the point of no return."""
+        """Pass the seal."""
         self._demand_unfinished()
-        demand(not (self.sealed or self.turned_back), "sealed twice, or on the way back")
+        demand(not (self.sealed or self.rollback_cause), "sealed twice, or during the rollback")
         self.sealed = True
 
-    def turn_back(self, cause: str) -> None:
-        """From now on what was done is taken back."""
+    def roll_back(self, cause: str) -> None:
+        """Begin the rollback."""
         self._demand_unfinished()
-        demand(not self.sealed, "turned back after the seal", cause)
-        demand(bool(cause), "turned back for no reason")
-        self.turned_back = cause
+        demand(not self.sealed, "rolled back after the seal", cause)
+        demand(bool(cause), "rolled back without a cause")
+        self.rollback_cause = cause
 
     def finish(self, state: OperationState, change: Write | Remove | None) -> None:
-        """End the operation, with what becomes of the inventory; one that is blocked is not over."""
+        """End the operation with the change of the record, or block it."""
         self._demand_unfinished()
         self.state = state
         match change:
@@ -96,16 +96,16 @@ class Store:
                 self.record = replace(self.record, resources=())
 
     def claim(self) -> None:
-        """Let another applier carry the operation on, also one that was blocked."""
+        """Let another applier resume the operation, also a blocked one."""
         self._demand_unfinished()
         self.state = OperationState.APPLYING
 
     def demand_intent(self, effect: AnyEffect, direction: Direction) -> None:
-        """See to it that *effect* may be sent now: it is written that it will be, and may not be too early."""
+        """Demand that *effect* may be sent now: it has an intent, and is not irreversible before the seal."""
         intent = StepState.INTENT if direction is Direction.DO else StepState.UNDO_INTENT
         demand(self.step_state(effect.number) is intent, "sent without an intent", effect.shown)
-        # A secret that is overwritten is lost as well, but what comes after it can be taken back
-        # (docs/reference/engine.md, "Steps and stages").
+        # An overwritten secret is lost as well, but later steps can be undone (docs/reference/engine.md, "Steps and
+        # stages").
         is_irreversible = effect.step.undo is Undo.NONE and not effect.is_of_secret
         demand(self.sealed or not is_irreversible, "irreversible before the seal", effect.shown)
 

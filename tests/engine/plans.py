@@ -1,4 +1,4 @@
-"""Plans of a few steps, and operations that are as far as a test says."""
+"""Plans of a few steps, and operations with given outcomes."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ def a_plan(
     removed: Iterable[Key] = (),
     stages: Sequence[str] = ("only",),
 ) -> Plan:
-    """A plan with *steps*, which are numbered here; *entries* and *removed* are what changes in the record."""
+    """A plan with *steps*, which are numbered here; *entries* and *removed* are the changes of the record."""
     return Plan(
         target=Target(),
         stack_id="1",
@@ -28,7 +28,7 @@ def a_plan(
 
 
 def changes_to(inventory: Collection[InventoryEntry], record: Collection[InventoryEntry]) -> RecordChanges:
-    """What changes in *record* so that it becomes *inventory*."""
+    """The changes that turn *record* into *inventory*."""
     wanted, known = {entry.key: entry for entry in inventory}, {entry.key: entry for entry in record}
     changed = [wanted[key] for key in sorted(wanted) if known.get(key) != wanted[key]]
     return RecordChanges(tuple(changed), tuple(sorted(known.keys() - wanted.keys())))
@@ -40,13 +40,13 @@ def progress_of(
     undone: Mapping[int, Outcome] | None = None,
     before_ids: Mapping[int, tuple[str, ...]] | None = None,
 ) -> Progress:
-    """An operation whose steps, and then whose inverses, ended as given, by step number."""
+    """The progress of an operation with the outcomes *done* of steps and *undone* of inverses, by step number."""
     progress = Progress(plan)
     progress.fold(StepRecord(step, StepState.PLANNED, before_ids=ids) for step, ids in (before_ids or {}).items())
     for direction, outcomes in ((Direction.DO, done or {}), (Direction.UNDO, undone or {})):
         for step, outcome in outcomes.items():
             if isinstance(outcome, GivenUp):
-                # Somebody was asked first.
+                # Only a step with an unknown outcome can be given up.
                 progress.fold([progress.ended(step, Unknown("?"), direction)])
             progress.fold([progress.ended(step, outcome, direction)], {step: outcome})
     return progress

@@ -1,10 +1,10 @@
 """
-The engine tried in process: a crash, a fault and a request to turn back at every point of an operation.
+The engine simulated in process: a crash, a fault and a cancellation at every point of an operation.
 
-To learn the engine, read in this order: ``services/engine/step_life.py``, how far a step can be;
-``services/engine/scheduler.py``, what is done next; ``model_applier.py`` and ``model_executor.py`` here, how that is
-done; ``invariants.py``, what always holds. ``model_platform.py`` and ``model_store.py`` are the world around it: what
-is in these two outlives a crash, and nothing else does.
+To learn the engine, read in this order: ``services/engine/step_life.py``, the states of a step;
+``services/engine/scheduler.py``, the next move; ``model_applier.py`` and ``model_executor.py`` here, which make the
+moves; ``invariants.py``, the rules that always hold. ``model_platform.py`` and ``model_store.py`` hold all state that
+survives a crash.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from tests.engine.model_platform import Line, Memory, ModelPlatform, Script
 from tests.engine.model_store import Broken, Store, demand
 
 MOST_POINTS = 1_000
-"""An operation that has not ended by then never does."""
+"""Limit of the points of an operation; one that reaches it counts as endless."""
 
 NO_FAULTS = Script()
 
@@ -32,13 +32,13 @@ NO_FAULTS = Script()
 @dataclass(frozen=True)
 class Case:
     """
-    What happens to an operation.
+    The faults of one operation.
 
     Attributes:
-        script: What happens to what it sends.
+        script: The faults of its mutations.
         crashes: The points at which one applier after another dies, each counted from 0 for the applier.
-        cancel_at: The point, counted from 0 over all appliers, at which it is asked to turn back; None: it is not.
-        is_refused: Whether the store does not take the inventory of its success.
+        cancel_at: The point, counted from 0 over all appliers, at which it is cancelled; None: it is not.
+        is_refused: Whether the store refuses the inventory of its success.
     """
 
     script: Script = NO_FAULTS
@@ -48,7 +48,7 @@ class Case:
 
 
 class Extent(NamedTuple):
-    """How many points an operation went through, and how many mutations it sent, before it ended or was blocked."""
+    """Number of points, and of sent mutations, of an operation until it ended or was blocked."""
 
     points: int
     sent: int
@@ -60,9 +60,9 @@ class Situation:
 
     Attributes:
         values: The secrets that are given with it, by key.
-        first: What is there; no operation changes it, each works on a copy.
+        first: The content before; each operation works on a copy.
         plan: The plan of the change.
-        wanted: What is there once it is carried out.
+        wanted: The content after the plan.
     """
 
     def __init__(self, change: str, memory: Memory) -> None:
@@ -71,8 +71,8 @@ class Situation:
         self.values = dict.fromkeys(self._change.secrets, "new")
         held = dict.fromkeys(self._change.held_secrets, "old")
         empty = Place(ModelPlatform(memory.traits, secrets=held), ())
-        theirs = _applied(empty, self._change.people)
-        untouched = replace(theirs, entries=(), people=frozenset(theirs.platform.live))
+        theirs = _applied(empty, self._change.unowned)
+        untouched = replace(theirs, entries=(), unowned=frozenset(theirs.platform.live))
         self.first = _applied(untouched, self._change.before)
         self.plan = plan_of(self._change.after, self.first, self.values)
         self.wanted = _carried_out(self.plan, self.first, self.values)
@@ -80,17 +80,17 @@ class Situation:
         self._continued: list[object] = []
 
     def extent(self, case: Case) -> Extent:
-        """How far an operation goes to which *case* happens."""
+        """The extent of an operation in *case*."""
         if case not in self._extents:
             self._extents[case] = self.try_out(case)
         return self._extents[case]
 
     def try_out(self, case: Case) -> Extent:
         """
-        Let *case* happen, and see to it that all that has to hold holds.
+        Run the operation in *case*, and check all invariants.
 
         Raises:
-            Broken: It does not; says in which case, and what the journal has of it.
+            Broken: One does not hold; contains the case and the journal.
         """
         run = Run(self, case)
         try:
@@ -99,12 +99,12 @@ class Situation:
             run.check_end()
             self._check_next_apply(run.place)
         except Exception as error:
-            told = "\n".join(map(str, run.store.history))
-            raise Broken(f"{self.name}, {case}: {error}\n{told}") from error
+            journal = "\n".join(map(str, run.store.history))
+            raise Broken(f"{self.name}, {case}: {error}\n{journal}") from error
         return extent
 
     def _check_next_apply(self, place: Place) -> None:
-        """See to it that the next apply brings what is wanted, and that nothing is left to do then."""
+        """Check that the next apply reaches the wanted content, and that no step is left after it."""
         if (left := place.shown) in self._continued:
             return
         next_plan = plan_of(self._change.after, place, self.values)
@@ -116,10 +116,10 @@ class Situation:
 
 class Run:
     """
-    One operation to which a case happens.
+    One operation in one case.
 
     Attributes:
-        points: How many points its appliers went through.
+        points: Number of points that its appliers passed.
     """
 
     def __init__(self, situation: Situation, case: Case) -> None:
@@ -136,22 +136,22 @@ class Run:
 
     @property
     def place(self) -> Place:
-        """What is there now."""
-        return Place(self._platform, self.store.record.resources, self._situation.first.people)
+        """The content now."""
+        return Place(self._platform, self.store.record.resources, self._situation.first.unowned)
 
     def drive(self) -> None:
-        """Let one applier after another carry the operation on, until one brings it to its end."""
+        """Let one applier after another resume the operation, until one ends it."""
         deaths = iter(self._case.crashes)
         while self._dies_at(next(deaths, None)):
             self._has_died = True
             self._applier = Applier(self.store, self.line, None)
 
     def check_end(self) -> None:
-        """See to it that the operation ended as it has to, and left what it has to."""
+        """Check that state and content at the end of the operation follow the rules."""
         if self.store.state is OperationState.BLOCKED:
-            self._look_into_it()
+            self._resolve_block()
         state, first = self.store.state, self._situation.first
-        check_instant(self.store, self._platform, first.people)
+        check_instant(self.store, self._platform, first.unowned)
         check_inventory(self.place)
         match state:
             case OperationState.SUCCEEDED:
@@ -163,15 +163,15 @@ class Run:
                 raise Broken(f"the operation does not end, it is {state}")
         if self.store.cancel_requested:
             demand((state is OperationState.SUCCEEDED) == self._was_sealed, "cancelled, and it is", state)
-        elif self._gets_over_it:
+        elif self._tolerates_case:
             done = self._situation.wanted.shown
             demand(state is OperationState.SUCCEEDED and self.place.shown == done, "given up for nothing", state)
 
     def _dies_at(self, death: int | None, decided: Sequence[StepRecord] = ()) -> bool:
-        """Let the applier work to the end of the operation; whether it dies at the point *death* before that."""
+        """Let the applier run to the end of the operation. Returns whether it died at the point *death* before that."""
         for point, _ in enumerate(self._applier.run(decided)):
             demand(point < MOST_POINTS, "the operation goes on for ever")
-            check_instant(self.store, self._platform, self._situation.first.people)
+            check_instant(self.store, self._platform, self._situation.first.unowned)
             if self.points == self._case.cancel_at:
                 self.store.cancel_requested, self._was_sealed = True, self.store.sealed
             self.points += 1
@@ -179,16 +179,16 @@ class Run:
                 return True
         return False
 
-    def _look_into_it(self) -> None:
-        """The operation may be blocked, and says by what; once all is well, it comes to its end."""
+    def _resolve_block(self) -> None:
+        """Check that the operation may be blocked, and that it ends once there are no more faults."""
         blocked = blocked_steps(self._applier.progress)
-        demand(self._may_be_blocked, "blocked by nothing that it could not get over")
+        demand(self._may_be_blocked, "blocked by nothing that it could not tolerate")
         demand(bool(blocked) or self._case.is_refused, "blocked by no step")
         self.line.script, self.store.refuses_success = NO_FAULTS, False
         self._applier = Applier(self.store, self.line, None)
         self._dies_at(None)
         if self.store.state is OperationState.BLOCKED:
-            # Past the seal, what could not be deleted has the name of what is to be created: somebody has to decide.
+            # Past the seal a leftover may have the name of a resource to create: a decision is needed.
             blocked = blocked_steps(self._applier.progress)
             demand(self.store.sealed and reason_of(blocked) is BlockedReason.CONFLICT, "blocked for ever", *blocked)
             self._applier = Applier(self.store, self.line, None)
@@ -196,16 +196,16 @@ class Run:
             self._dies_at(None, decided_records(decisions, blocked, self._applier.progress))
 
     @property
-    def _gets_over_it(self) -> bool:
-        """Whether what happens is no reason to turn back: crashes, and one request or answer that is lost."""
+    def _tolerates_case(self) -> bool:
+        """Whether the case is no reason to roll back: crashes, and one lost request or response."""
         is_refused = self._case.is_refused or self._case.script.refuses
         return not (is_refused or self._loses_values or self._case.cancel_at is not None or self._is_cut_off)
 
     @property
     def _may_be_blocked(self) -> bool:
-        """Whether something may go wrong on the way back, too, or past the seal."""
-        script, turns_back_anyway = self._case.script, self._loses_values or self._case.cancel_at is not None
-        goes_wrong = script.faults and (turns_back_anyway or (script.refuses and self.store.sealed))
+        """Whether a fault may also occur during the rollback, or past the seal."""
+        script, rolls_back_anyway = self._case.script, self._loses_values or self._case.cancel_at is not None
+        goes_wrong = script.faults and (rolls_back_anyway or (script.refuses and self.store.sealed))
         return self._is_cut_off or self._case.is_refused or bool(goes_wrong)
 
     @property
@@ -214,12 +214,12 @@ class Run:
 
     @property
     def _loses_values(self) -> bool:
-        """Whether an applier died that alone knew the values of secrets."""
+        """Whether the applier died that had the values of secrets."""
         return bool(self._has_died and self._situation.values)
 
 
 def plan_of(objects: Sequence[Object], place: Place, secrets: Mapping[str, str] | None = None) -> Plan:
-    """The plan that makes *objects* the package of the stack; none at all: the end of the stack."""
+    """The plan for the package *objects*; without objects, the plan that uninstalls the stack."""
     desired = Desired(Package(tuple(objects)), is_end=not objects, secret_keys=frozenset(secrets or ()))
     record, platform = _record(place), place.platform
     kinds = kinds_to_list(desired, record, platform.traits)
@@ -237,10 +237,10 @@ def _applied(place: Place, objects: Sequence[Object]) -> Place:
 
 
 def _carried_out(plan: Plan, place: Place, values: Mapping[str, str]) -> Place:
-    """What comes of a plan to which nothing happens."""
+    """The content after a plan without faults."""
     store, platform = Store(_record(place), plan), place.platform.copy()
     for _ in Applier(store, Line(platform, NO_FAULTS), values).run():
         pass
-    demand(store.state is OperationState.SUCCEEDED, "it does not even succeed when nothing happens", store.state)
+    demand(store.state is OperationState.SUCCEEDED, "it does not even succeed without faults", store.state)
     demand(not any(record.state is not StepState.DONE for record in store.records.values()), "a step is not done")
     return replace(place, platform=platform, entries=store.record.resources)

@@ -1,4 +1,4 @@
-"""What the record says after an operation."""
+"""The record after an operation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -89,7 +89,7 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
             {0: "raw-1"},
             [1],
             [],
-            id="a replacement that is not there",
+            id="a replacement that was not created",
         ),
         pytest.param(
             plan([entry(RAW)], DELETE_RAW, REPLACE_RAW),
@@ -105,7 +105,7 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
             {},
             [0, 1],
             [entry(RAW, "raw-1", Origin.ADOPTED)],
-            id="a replacement of what was adopted that did not begin",
+            id="a replacement of an adopted resource that did not begin",
         ),
         pytest.param(
             plan([entry(RAW)], DELETE_RAW, REPLACE_RAW),
@@ -113,7 +113,7 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
             {},
             [0, 1],
             [],
-            id="a replacement of what no stack owns that did not begin",
+            id="a replacement of an unowned resource that did not begin",
         ),
         pytest.param(
             plan([entry(RAW)], REPLACE_RAW, DELETE_RAW),
@@ -140,7 +140,7 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
             {0: "raw-2"},
             [1],
             [entry(RAW, "raw-2")],
-            id="a replacement of what no stack owns that creates first and does not delete",
+            id="a replacement of an unowned resource that creates first and does not delete",
         ),
         pytest.param(
             plan([entry(RAW, "raw-1", Origin.ADOPTED)]),
@@ -156,7 +156,7 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
             {},
             [],
             [entry(MEM, "mem-1")],
-            id="one that leaves the stack without a step, one that stays as it is",
+            id="one that leaves the stack without a step, one that is unchanged",
         ),
         pytest.param(
             plan([entry(MEM, "mem-1")._replace(associations=(RED,))]),
@@ -168,7 +168,7 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
         ),
     ],
 )
-def test_after_success_the_record_lists_what_is_there(
+def test_after_success_the_record_lists_the_existing_resources(
     made: Plan,
     recorded: StackRecord,
     done: Mapping[int, str],
@@ -282,7 +282,7 @@ def test_after_success_the_record_lists_what_is_there(
         ),
     ],
 )
-def test_after_an_undo_the_record_is_as_it_was_but_for_what_could_not_be_undone(
+def test_after_a_rollback_the_record_is_restored_but_for_steps_that_could_not_be_undone(
     made: Plan,
     recorded: StackRecord,
     done: dict[int, Outcome],
@@ -292,7 +292,7 @@ def test_after_an_undo_the_record_is_as_it_was_but_for_what_could_not_be_undone(
     assert _after(recorded, after_undo(progress_of(made, done, undone), recorded.resources)) == expected
 
 
-def test_a_creation_that_was_kept_is_an_adoption_however_the_operation_ends() -> None:
+def test_a_kept_creation_is_an_adoption_in_every_end_of_the_operation() -> None:
     progress = Progress(plan([entry(CPU)], CREATE_CPU))
     progress.fold([StepRecord(0, StepState.UNKNOWN)])
     progress.fold([StepRecord(0, StepState.KEPT, "cpu-9")])
@@ -301,18 +301,18 @@ def test_a_creation_that_was_kept_is_an_adoption_however_the_operation_ends() ->
     assert _after(record(), after_undo(progress, [])) == expected
 
 
-def test_what_was_created_on_behalf_of_no_stack_and_left_is_told() -> None:
-    """Such a plan changes no record, so it says nothing of what it creates."""
+def test_a_leftover_of_an_operation_without_a_stack_is_reported() -> None:
+    """The plan of such an operation changes no record, so it has no entries."""
     progress = progress_of(plan([], CREATE_CPU), {0: Done("cpu-1")}, {0: Failed("no")})
     assert _after(record(), after_undo(progress, [])) == [entry(CPU, "cpu-1")]
 
 
 Fate = tuple[list[InventoryEntry], list[InventoryEntry], list[Step]]
-"""What a stack records of one object before and after a plan, and the steps about it."""
+"""The entries of one object before and after a plan, and the steps about it."""
 
 
 def _fates(number: int) -> st.SearchStrategy[Fate]:
-    """What may become of one object."""
+    """The possible fates of one object."""
     key, spec = Key("Dashboard", f"d{number}"), spec_of({"name": f"d{number}"})
     made, gone, adopted = entry(key), entry(key, f"old {number}"), entry(key, f"live {number}", Origin.ADOPTED)
     create = Step(0, 0, Verb.CREATE, key, new_spec=spec)
@@ -336,7 +336,7 @@ def _fates(number: int) -> st.SearchStrategy[Fate]:
 
 @st.composite
 def _operations(draw: st.DrawFn) -> tuple[StackRecord, list[InventoryEntry], list[Step], list[list[StepRecord]]]:
-    """A record, the inventory that a plan wants instead, its steps, and the records of steps that ended somehow."""
+    """A record, the inventory that a plan wants instead, its steps, and the records of each step."""
     fates = [draw(_fates(number)) for number in range(draw(st.integers(1, 4)))]
     before = [each for was, _, _ in fates for each in was]
     after = [each for _, becomes, _ in fates for each in becomes]
@@ -360,10 +360,10 @@ def _operations(draw: st.DrawFn) -> tuple[StackRecord, list[InventoryEntry], lis
 
 
 @given(_operations())
-def test_the_record_after_an_operation_does_not_depend_on_what_the_plan_says_of_entries_that_stay(
+def test_the_record_after_an_operation_does_not_depend_on_unchanged_entries_in_the_plan(
     operation: tuple[StackRecord, list[InventoryEntry], list[Step], list[list[StepRecord]]],
 ) -> None:
-    """A plan with the changes alone leaves the record that one with the whole inventory would leave."""
+    """A plan with changes only results in the same record as a plan with the whole inventory."""
     recorded, inventory, steps, journal = operation
     lean = a_plan(*steps)
     lean = replace(lean, record=changes_to(inventory, recorded.resources))
@@ -391,7 +391,7 @@ USED = Use(RAW, "Bucket", "raw-1", "red-1")
     [
         pytest.param(
             RecordChanges((), (RAW,), (RAW,)),
-            # What it was labelled with may have left the record before.
+            # Its label may have left the record before.
             record(entry(RAW, "raw-1")._replace(associations=(RED,))),
             Orphans(frozenset({RAW})),
             [entry(RAW, "raw-1")._replace(is_pending_delete=True)],
@@ -405,18 +405,18 @@ USED = Use(RAW, "Bucket", "raw-1", "red-1")
                 entry(RAW, "raw-1", Origin.SHARED)._replace(associations=(RED,), is_pending_delete=True),
                 entry(RED, "red-1")._replace(is_pending_delete=True),
             ],
-            id="a label that leaves with what it is on",
+            id="a label that leaves with its resource",
         ),
         pytest.param(
             RecordChanges((entry(RAW, "raw-1"),), (), (), (USED,)),
             record(entry(RAW, "raw-1")._replace(associations=(RED, Key(LABEL, "gone"))), entry(RED, "red-1")),
             Orphans(frozenset(), frozenset({USED})),
             [entry(RAW, "raw-1")._replace(associations=(RED,)), entry(RED, "red-1")],
-            id="a label of what stays, beside one that left the record before",
+            id="a label of a resource that stays, beside one that left the record before",
         ),
     ],
 )
-def test_what_was_to_stay_with_others_and_is_nobody_elses_stays_in_the_record(
+def test_orphans_stay_in_the_record(
     changes: RecordChanges, recorded: StackRecord, orphans: Orphans, expected: list[InventoryEntry]
 ) -> None:
     made = replace(plan([]), record=changes)

@@ -1,4 +1,4 @@
-"""How many steps there are of each sort, and how many are in effect."""
+"""Counts of steps by verb, and of steps in effect."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ def test_nothing_counts_nothing() -> None:
 
 
 @given(st.lists(st.sampled_from(SORTS), max_size=20))
-def test_the_counts_of_many_steps_are_the_sum_of_those_of_each(sorts: list[tuple[Step, StepCounts]]) -> None:
+def test_counts_of_many_steps_are_the_sum_of_the_counts_of_each(sorts: list[tuple[Step, StepCounts]]) -> None:
     counts = counts_of(effect_of(step) for step, _ in sorts)
     assert counts == StepCounts(*(sum(column) for column in zip(*(each for _, each in sorts), strict=True)))
     assert sum(counts) - counts.irreversible == len(sorts)
@@ -68,7 +68,7 @@ def test_only_steps_that_are_in_effect_count(
     assert counts_in_effect(progress_of(plan, done, undone)) == expected
 
 
-def test_a_step_that_somebody_decided_to_keep_is_in_effect() -> None:
+def test_a_step_with_the_decision_keep_is_in_effect() -> None:
     progress = Progress(a_plan(a_step(Verb.UPDATE)))
     progress.fold([StepRecord(0, StepState.UNKNOWN)])
     progress.fold([StepRecord(0, StepState.KEPT, "1")])

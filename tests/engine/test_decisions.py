@@ -1,4 +1,4 @@
-"""Blocked steps, the ways out of each, and what the journal knows once one is taken."""
+"""Blocked steps, the decisions that fit each, and the records after a decision."""
 
 from collections.abc import Sequence
 
@@ -37,12 +37,12 @@ def blocked(number: int, outcome: Outcome, undo: bool = False) -> list[BlockedSt
     return blocked_steps(ended(number, outcome, undo))
 
 
-def words(step: BlockedStep) -> str:
+def shown(step: BlockedStep) -> str:
     return " ".join(decision.lower() for decision in step.decisions)
 
 
 @pytest.mark.parametrize(
-    ("number", "outcome", "undo", "reason", "ways"),
+    ("number", "outcome", "undo", "reason", "decisions"),
     [
         (CREATE, LOST, False, "UNKNOWN_OUTCOME", "retry skip adopt"),
         (CREATE, CONFLICT, False, "CONFLICT", "retry skip keep adopt"),
@@ -56,24 +56,24 @@ def words(step: BlockedStep) -> str:
         (DETACH, REFUSED, True, "ROLLBACK", "retry skip force keep"),
     ],
 )
-def test_a_blocked_step_says_what_is_the_matter_and_the_ways_out(
-    number: int, outcome: Outcome, undo: bool, reason: str, ways: str
+def test_a_blocked_step_has_a_reason_and_the_decisions_that_fit(
+    number: int, outcome: Outcome, undo: bool, reason: str, decisions: str
 ) -> None:
     [step] = blocked(number, outcome, undo)
     assert step.step == PLAN.steps[number]
     assert step.direction is (Direction.UNDO if undo else Direction.DO)
     assert step.reason == reason
     assert step.message
-    assert words(step) == ways
+    assert shown(step) == decisions
     assert reason_of([step]) is step.reason
 
 
 @pytest.mark.parametrize("outcome", [Done("t1"), REFUSED, GivenUp("so be it")])
-def test_what_is_known_blocks_nothing(outcome: Outcome) -> None:
+def test_a_known_outcome_does_not_block(outcome: Outcome) -> None:
     assert blocked(UPDATE, outcome) == []
 
 
-def test_of_several_reasons_the_one_that_overwrites_comes_first() -> None:
+def test_of_several_reasons_the_most_urgent_comes_first() -> None:
     steps = blocked_steps(progress_of(PLAN, {ATTACH: CONFLICT, UPDATE: LOST}))
     assert [step.step.number for step in steps] == [UPDATE, ATTACH]
     assert reason_of(steps) is BlockedReason.CONFLICT
@@ -105,7 +105,7 @@ DECIDED: list[tuple[int, Outcome, bool, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("number", "outcome", "undo", "word", "state", "resource_id"), DECIDED)
-def test_a_decision_says_what_is_known_of_the_step_from_then_on(
+def test_a_decision_determines_the_next_record_of_the_step(
     number: int, outcome: Outcome, undo: bool, word: str, state: str, resource_id: str
 ) -> None:
     steps = blocked(number, outcome, undo)
@@ -117,14 +117,14 @@ def test_a_decision_says_what_is_known_of_the_step_from_then_on(
 
 
 @pytest.mark.parametrize(("number", "outcome", "undo", "word", "state", "resource_id"), DECIDED)
-def test_what_is_decided_can_be_known_by_whoever_carries_the_operation_on(
+def test_the_record_of_a_decision_is_accepted_after_a_resume(
     number: int, outcome: Outcome, undo: bool, word: str, state: str, resource_id: str
 ) -> None:
-    """The journal takes the record, and so does the progress of the applier that took the operation over."""
+    """The journal accepts the record, and so does the progress of the applier that resumes the operation."""
     before = ended(number, outcome, undo)
     direction = Direction.UNDO if undo else Direction.DO
     last = before.ended(number, outcome, direction)._replace(before_ids=("t0",))
-    progress = recovered(PLAN, [last], sealed=False, turned_back="")
+    progress = recovered(PLAN, [last], sealed=False, rollback_cause="")
     [record] = decided_records(
         [decided(number, word, "t5" if word == "adopt" else "")], blocked_steps(before), progress
     )
@@ -140,7 +140,7 @@ def test_a_decision_is_about_the_resource_that_the_step_was_about() -> None:
         assert record.resource_id == expected
 
 
-def test_what_is_tried_again_is_known_as_before() -> None:
+def test_a_retried_step_gets_no_record() -> None:
     assert decided_records([decided(UPDATE, "retry")], blocked(UPDATE, LOST), ended(UPDATE, LOST)) == []
 
 
@@ -161,7 +161,9 @@ def test_a_decision_that_does_not_fit_is_refused(decisions: Sequence[StepDecisio
     assert refused.value.metadata["field"] == field
 
 
-def test_an_inverse_that_failed_is_tried_again_by_whoever_carries_the_operation_on() -> None:
-    progress = recovered(PLAN, [StepRecord(UPDATE, StepState.UNDO_FAILED, "t1", "no")], sealed=False, turned_back="x")
+def test_an_inverse_that_failed_is_retried_after_a_resume() -> None:
+    progress = recovered(
+        PLAN, [StepRecord(UPDATE, StepState.UNDO_FAILED, "t1", "no")], sealed=False, rollback_cause="x"
+    )
     assert blocked_steps(progress) == []
     assert (progress.outcome(UPDATE), progress.undo_outcome(UPDATE)) == (Done("t1"), None)

@@ -1,4 +1,4 @@
-"""What each effect is, how it is taken back, and what it makes of ids."""
+"""The traits of each effect, its inverse, and its changes of ids."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ from services.engine.effects import (
 )
 from services.engine.effects.effect import Sending
 from services.engine.ids import Ids
-from services.engine.outcome import Done, Failed, NotHappened, Skipped, Unknown
+from services.engine.outcome import Done, Failed, NoEffect, Skipped, Unknown
 from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan
 from tests.strategies import resource_steps
@@ -64,15 +64,15 @@ OLD, NEW = spec_of({"name": "roll", "every": "1h"}), spec_of({"name": "roll", "e
 
 class Row(NamedTuple):
     """
-    What is true of an effect.
+    The traits of an effect.
 
     Attributes:
-        step: One that has it.
-        inverse: What takes it back.
-        true: The traits that it has; it has none of the others.
+        step: A step with the effect.
+        inverse: The effect that undoes it.
+        true: The flags that are true; all others are false.
         target: The resource it is sent to, where the task is t1.
-        gone: What became of it where its resource is not there; None: the platform does not tell.
-        leaves: What it leaves of content, and what is there where it is not in effect.
+        gone: The outcome where its resource does not exist; None: unknown.
+        leaves: The content after the effect, and the content without it.
     """
 
     step: Step
@@ -83,7 +83,16 @@ class Row(NamedTuple):
     leaves: tuple[object, object]
 
 
-FLAGS = ("makes", "removes", "links", "is_of_secret", "seals", "is_repeatable", "is_remembered", "is_searched_for")
+FLAGS = (
+    "makes",
+    "removes",
+    "links",
+    "is_of_secret",
+    "seals",
+    "is_repeatable",
+    "is_resolved_by_retry",
+    "is_searched_for",
+)
 
 ROWS: dict[type[AnyEffect], Row] = {
     Create: Row(
@@ -91,7 +100,7 @@ ROWS: dict[type[AnyEffect], Row] = {
         Delete,
         "makes is_searched_for",
         "",
-        NotHappened(),
+        NoEffect(),
         (NEW, None),
     ),
     Update: Row(
@@ -99,7 +108,7 @@ ROWS: dict[type[AnyEffect], Row] = {
         Update,
         "is_repeatable",
         "t1",
-        NotHappened(),
+        NoEffect(),
         (NEW, OLD),
     ),
     Delete: Row(
@@ -115,7 +124,7 @@ ROWS: dict[type[AnyEffect], Row] = {
         Detach,
         "links is_repeatable",
         "t1",
-        NotHappened(),
+        NoEffect(),
         (None, None),
     ),
     Detach: Row(
@@ -129,7 +138,7 @@ ROWS: dict[type[AnyEffect], Row] = {
     PutSecret: Row(
         Step(0, 0, Verb.UPDATE, TOKEN, "k", undo=Undo.NONE),
         DeleteSecret,
-        "is_of_secret is_remembered is_repeatable",
+        "is_of_secret is_resolved_by_retry is_repeatable",
         "k",
         None,
         (None, None),
@@ -137,13 +146,13 @@ ROWS: dict[type[AnyEffect], Row] = {
     DeleteSecret: Row(
         Step(0, 0, Verb.DELETE, TOKEN),
         PutSecret,
-        "removes is_of_secret is_remembered is_repeatable",
+        "removes is_of_secret is_resolved_by_retry is_repeatable",
         "k",
         None,
         (None, None),
     ),
 }
-"""On a platform that does not remember creations and lets names repeat."""
+"""On a platform without idempotency keys on which names may repeat."""
 
 TRAITS = KindTraits("Task", Identity.SEARCH, NameUniqueness.NONE, 1, Undo.RECREATE)
 PLATFORM = PlatformTraits("remote", "1", {"Task": TRAITS}, 10, 1)
@@ -153,8 +162,8 @@ def ids_of(step: Step) -> Ids:
     return Ids(a_plan(step))
 
 
-def test_no_place_misses_an_effect() -> None:
-    """Whoever adds one is told here where it is missing; mypy tells of the places that match on it."""
+def test_every_effect_is_handled_everywhere() -> None:
+    """The test names the places in which a new effect is missing; mypy names the matches on ``AnyEffect``."""
     of_resources = {verb: effect_of(Step(0, 0, verb, TASK)) for verb in Verb}
     of_secrets = [effect_of(Step(0, 0, verb, TOKEN)) for verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE)]
     made = {type(effect) for effect in (*of_resources.values(), *of_secrets)}
@@ -195,13 +204,17 @@ def test_each_effect_has_the_traits_of_its_row(effect_class: type[AnyEffect], ro
         (Identity.SEARCH, (False, False, True)),
     ],
 )
-def test_what_may_be_sent_twice_and_what_is_searched_for_depends_on_the_platform_only_for_a_creation(
+def test_only_a_creation_depends_on_the_platform_in_whether_it_is_repeatable_and_searched_for(
     identity: Identity, expected: tuple[bool, bool, bool]
 ) -> None:
     platform = replace(PLATFORM, kinds={"Task": replace(TRAITS, identity=identity)})
     for row in ROWS.values():
         effect = effect_of(row.step)
-        found = (effect.is_remembered(platform), effect.is_repeatable(platform), effect.is_searched_for(platform))
+        found = (
+            effect.is_resolved_by_retry(platform),
+            effect.is_repeatable(platform),
+            effect.is_searched_for(platform),
+        )
         assert found == (expected if isinstance(effect, Create) else (effect.is_of_secret, True, False))
 
 
@@ -211,7 +224,7 @@ def test_an_effect_is_possible_only_where_all_that_it_needs_exists(effect_class:
     unknown = known._replace(resource_id="")
     needs_target = not issubclass(effect_class, Create | PutSecret | DeleteSecret)
     assert effect_of(unknown).is_possible(ids_of(unknown)) != needs_target
-    # What is deleted leaves no reference behind, and neither labels nor secrets have any.
+    # A deletion needs no references, and neither associations nor secrets have any.
     if issubclass(effect_class, Create | Update):
         assert not effect_of(known._replace(references=referring)).is_possible(ids_of(known))
     if issubclass(effect_class, Attach | Detach):
@@ -220,9 +233,7 @@ def test_an_effect_is_possible_only_where_all_that_it_needs_exists(effect_class:
 
 
 @pytest.mark.parametrize(("effect_class", "row"), ROWS.items(), ids=lambda each: getattr(each, "__name__", ""))
-def test_only_what_makes_or_removes_a_resource_changes_what_its_key_means(
-    effect_class: type[AnyEffect], row: Row
-) -> None:
+def test_only_creations_and_deletions_change_the_resource_of_a_key(effect_class: type[AnyEffect], row: Row) -> None:
     ids = ids_of(row.step)
     before = ids.known()
     effect_of(row.step).learn(ids, "t9")
@@ -235,14 +246,14 @@ def test_only_what_makes_or_removes_a_resource_changes_what_its_key_means(
 
 
 @given(resource_steps)
-def test_the_opposite_of_the_opposite_is_the_step_itself(step: Step) -> None:
+def test_the_inverse_of_the_inverse_is_the_step_itself(step: Step) -> None:
     inverse = effect_of(step).inverse()
     assert effect_of(inverse).inverse() == step
     assert inverse.number == step.number
 
 
 @given(resource_steps)
-def test_a_step_is_undone_exactly_when_it_can_be_and_had_its_effect(step: Step) -> None:
+def test_a_step_is_undone_exactly_when_it_is_reversible_and_took_effect(step: Step) -> None:
     effect = effect_of(step)
     assert effect.is_to_be_undone(Done("1")) == (step.undo is not Undo.NONE)
     assert not effect.is_to_be_undone(Failed("no"))
@@ -270,7 +281,7 @@ RESOURCE, ROLL, TURN = ClaimedResource("Task", "t1"), ClaimedName("work", "roll"
     ],
     ids=lambda each: each.verb.value if isinstance(each, Step) else "",
 )
-def test_what_is_claimed_covers_the_step_and_its_inverse(step: Step, claims: Sequence[Claimed]) -> None:
+def test_claims_cover_the_step_and_its_inverse(step: Step, claims: Sequence[Claimed]) -> None:
     platform = replace(PLATFORM, kinds={"Task": NAMED})
     effect, ids = effect_of(step), ids_of(step)
     assert effect.claims(ids, platform) == claims
@@ -279,16 +290,16 @@ def test_what_is_claimed_covers_the_step_and_its_inverse(step: Step, claims: Seq
     assert effect.awaits_claims(platform) == effect.is_of_secret
 
 
-def test_a_name_that_may_repeat_is_claimed_where_only_that_tells_what_was_made() -> None:
+def test_a_repeatable_name_is_claimed_where_only_it_identifies_the_created_resource() -> None:
     step = Step(0, 0, Verb.CREATE, TASK, new_spec=CALLED)
     searched, ids = effect_of(step), ids_of(step)
     assert searched.claims(ids, PLATFORM) == [ClaimedName("Task", "Roll")]
     assert searched.awaits_claims(PLATFORM)
-    remembered = replace(PLATFORM, kinds={"Task": replace(TRAITS, identity=Identity.NATIVE)})
-    assert searched.claims(ids, remembered) == []
+    with_keys = replace(PLATFORM, kinds={"Task": replace(TRAITS, identity=Identity.NATIVE)})
+    assert searched.claims(ids, with_keys) == []
 
 
-def test_what_is_adopted_is_claimed_by_its_id_and_by_its_name_where_that_is_one() -> None:
+def test_an_adopted_resource_is_claimed_by_its_id_and_by_its_unique_name() -> None:
     adoptions = [Adoption(TASK, "Task", "t1", "Roll")]
     claims = adopted_claims(adoptions, replace(PLATFORM, kinds={"Task": NAMED}))
     assert claims == [Claim(0, TASK, RESOURCE), Claim(0, TASK, ROLL)]
@@ -298,13 +309,13 @@ def test_what_is_adopted_is_claimed_by_its_id_and_by_its_name_where_that_is_one(
 CPU, MEM = Key("Dashboard", "cpu"), Key("Dashboard", "mem")
 
 
-def test_ids_are_those_of_the_plan_until_steps_change_them() -> None:
+def test_ids_come_from_the_plan_until_steps_change_them() -> None:
     create = Step(0, 0, Verb.CREATE, CPU, new_spec=spec_of({"name": "cpu"}))
     delete = Step(0, 0, Verb.DELETE, MEM, "mem-1", old_spec=spec_of({"name": "mem"}), undo=Undo.RECREATE)
     attach = Step(0, 0, Verb.ATTACH, CPU, label=RED)
-    foreign = Step(0, 0, Verb.DETACH, Key("Dashboard", ""), "other", label=Key(LABEL, ""), label_id="theirs")
+    unowned = Step(0, 0, Verb.DETACH, Key("Dashboard", ""), "other", label=Key(LABEL, ""), label_id="theirs")
     entries = [InventoryEntry(CPU, "", Origin.CREATED), InventoryEntry(RED, "red-1", Origin.CREATED)]
-    plan = a_plan(create, delete, attach, foreign, entries=entries)
+    plan = a_plan(create, delete, attach, unowned, entries=entries)
     ids, effects = Ids(plan), [effect_of(step) for step in plan.steps]
     assert [effect.target(ids) for effect in effects] == ["", "mem-1", "", "other"]
     assert [effect.label_id(ids) for effect in effects] == ["", "", "red-1", "theirs"]

@@ -1,4 +1,4 @@
-"""What a journal says of steps once it is folded: just what the applier that wrote it knew."""
+"""A folded journal has exactly the records of the applier that wrote it."""
 
 import pytest
 from hypothesis import given
@@ -26,12 +26,12 @@ def _outcome(record: StepRecord) -> Outcome:
 
 
 def _entry(record: StepRecord, event: StepEvent, before: StepRecord | None) -> Entry:
-    """What an applier writes when *event* happens: an event, and a record only for what that does not say."""
+    """The write of an applier for *event*: a journal event, and a record only for facts that the event lacks."""
     direction = UNDO if event.startswith("undo_") else DO
     match event:
         case StepEvent.SEND | StepEvent.UNDO_SEND:
-            is_said = not record.before_ids or (before is not None and before.before_ids == record.before_ids)
-            return Entry([Sent(direction, [record.step])], [] if is_said else [record])
+            is_complete = not record.before_ids or (before is not None and before.before_ids == record.before_ids)
+            return Entry([Sent(direction, [record.step])], [] if is_complete else [record])
         case StepEvent.RETRACT | StepEvent.UNDO_RETRACT | StepEvent.GIVE_UP | StepEvent.KEEP | StepEvent.UNDO_GIVE_UP:
             return Entry([], [record])
         case _:
@@ -39,7 +39,7 @@ def _entry(record: StepRecord, event: StepEvent, before: StepRecord | None) -> E
 
 
 @given(walks)
-def test_events_say_what_the_records_of_an_applier_would_say(walk: list[tuple[int, StepEvent]]) -> None:
+def test_events_fold_to_the_records_of_the_applier(walk: list[tuple[int, StepEvent]]) -> None:
     progress, last, entries = Progress(PLAN), dict[int, StepRecord](), list[Entry]()
     for step, event in walk:
         is_blind = progress.state(step) in (StepState.INTENT, StepState.UNKNOWN) and event.startswith("undo")
@@ -62,13 +62,13 @@ def test_the_outcome_of_a_batch_and_the_intents_of_the_next_may_be_one_write() -
     ]
 
 
-def test_a_record_says_the_last_word_on_a_step_that_an_event_names() -> None:
+def test_a_record_overrides_an_event_of_the_same_step() -> None:
     observed = StepRecord(0, StepState.DONE, "a", observed="{}")
     entries = [Entry([Sent(DO, [0])]), Entry([Ended(DO, {0: Done("a")})], [observed])]
     assert folded(entries, 1) == [observed]
 
 
-def test_what_was_known_before_is_where_the_writes_go_on() -> None:
+def test_folding_starts_from_known_records() -> None:
     known = [StepRecord(0, StepState.DONE, "a"), StepRecord(1, StepState.INTENT)]
     assert folded([Entry([Sent(UNDO, [0])])], 2, known) == [StepRecord(0, StepState.UNDO_INTENT, "a"), known[1]]
 
@@ -83,6 +83,6 @@ def test_what_was_known_before_is_where_the_writes_go_on() -> None:
         ([Entry([Ended(DO, {0: Failed("no")})]), Entry([Sent(DO, [0])])], "step 0 was FAILED and cannot be INTENT"),
     ],
 )
-def test_a_journal_that_says_what_cannot_have_happened_is_told_to_be_broken(entries: list[Entry], problem: str) -> None:
+def test_a_journal_with_an_impossible_transition_is_broken(entries: list[Entry], problem: str) -> None:
     with pytest.raises(JournalBrokenError, match=problem):
         folded(entries, 3)

@@ -1,4 +1,4 @@
-"""How far an operation is, as its records are folded."""
+"""The progress of an operation, as its records are folded."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def test_an_intent_is_open_until_its_outcome_is_known() -> None:
     progress = Progress(PLAN)
     progress.fold([progress.intent(0, DO)])
     assert open_steps(progress) == {0: DO}
-    assert progress.may_have_happened(0, DO)
-    assert not progress.may_have_happened(0, UNDO)
+    assert progress.is_unresolved(0, DO)
+    assert not progress.is_unresolved(0, UNDO)
     progress.fold([progress.ended(0, Done("cpu-1"), DO)])
     assert open_steps(progress) == {}
     progress.fold([progress.intent(0, UNDO)])
@@ -45,7 +45,7 @@ def test_an_intent_is_open_until_its_outcome_is_known() -> None:
         GivenUp("so be it"),
     ],
 )
-def test_an_outcome_is_known_as_it_was_noted(outcome: Outcome) -> None:
+def test_an_outcome_is_folded_as_it_was_journaled(outcome: Outcome) -> None:
     progress = progress_of(PLAN, {0: outcome})
     assert progress.outcome(0) == outcome
     assert progress.undo_outcome(0) is None
@@ -61,13 +61,13 @@ TWICE = a_plan(
 
 
 def expected(progress: Progress, step: int, direction: Direction = DO) -> str:
-    """The spec that a step, or its inverse, is to find; empty for any."""
+    """The spec that a step, or its inverse, expects; empty for any."""
     effect = progress.effects[step]
     sending = progress.sending(effect if direction is DO else inverse_of(effect))
     return sending.expected.spec_json if sending.expected else ""
 
 
-def test_a_write_expects_what_the_plan_read_and_then_what_was_written_last() -> None:
+def test_a_write_expects_the_planned_content_and_then_the_last_written_one() -> None:
     progress = Progress(TWICE)
     assert expected(progress, 0) == OLD.text
     progress = progress_of(TWICE, {0: Done("cpu-1", '{"name":"CPU"}')})
@@ -78,19 +78,19 @@ def test_a_write_expects_what_the_plan_read_and_then_what_was_written_last() -> 
 
 
 @pytest.mark.parametrize("ending", [Done("cpu-1"), Failed("no"), Unknown("?"), None])
-def test_whoever_carries_an_operation_on_expects_the_same(ending: Outcome | None) -> None:
+def test_expectations_are_the_same_after_a_resume(ending: Outcome | None) -> None:
     before = progress_of(TWICE, {0: Done("cpu-1"), 1: Done("cpu-1")})
     before.fold([before.intent(1, UNDO)])
     records = [before.intent(1, UNDO), before.ended(0, Done("cpu-1"), DO)]
     if ending:
         before.fold([before.ended(1, ending, UNDO)])
         records[0] = before._records[1]
-    after = recovered(TWICE, sorted(records), sealed=False, turned_back="it failed")
+    after = recovered(TWICE, sorted(records), sealed=False, rollback_cause="it failed")
     assert expected(after, 0, UNDO) == expected(before, 0, UNDO)
     assert expected(after, 0, UNDO) == (NEXT.text if ending == Done("cpu-1") else LAST.text)
 
 
-def test_what_is_forced_expects_nothing_until_it_is_done() -> None:
+def test_a_forced_step_expects_nothing_until_it_is_done() -> None:
     progress = Progress(TWICE)
     progress.fold([progress.intent(0, DO), StepRecord(0, StepState.PLANNED, is_forced=True)])
     for records in ([], [progress.intent(0, DO)], [progress.retracted(0, DO)]):
@@ -99,7 +99,7 @@ def test_what_is_forced_expects_nothing_until_it_is_done() -> None:
 
 
 @pytest.mark.parametrize("direction", Direction)
-def test_what_the_platform_holds_instead_of_what_was_sent_is_recorded(direction: Direction) -> None:
+def test_content_that_differs_from_the_sent_one_is_recorded(direction: Direction) -> None:
     progress = progress_of(PLAN, {0: Done("cpu-1")})
     record = progress.ended(0, Done("cpu-1", '{"name":"CPU"}'), direction)
     assert (record.resource_id, record.observed) == ("cpu-1", '{"name":"CPU"}')
@@ -114,7 +114,7 @@ def test_the_outcome_of_an_inverse_stands_beside_that_of_its_step(outcome: Outco
     assert (progress.outcome(0), progress.undo_outcome(0)) == (Done("cpu-1"), outcome)
 
 
-def test_what_was_there_when_a_creation_was_first_sent_counts_on() -> None:
+def test_ids_before_the_first_sending_of_a_creation_are_retained() -> None:
     progress = Progress(PLAN)
     progress.fold([progress.intent(0, DO, ("a", "b"))])
     progress.fold([progress.retracted(0, DO)])
@@ -123,7 +123,7 @@ def test_what_was_there_when_a_creation_was_first_sent_counts_on() -> None:
     assert progress.before_ids(0) == ("a", "b")
 
 
-def test_what_was_retracted_is_where_it_was_before() -> None:
+def test_a_retracted_step_returns_to_the_state_before() -> None:
     progress = Progress(PLAN)
     progress.fold([progress.intent(0, DO)])
     progress.fold([progress.retracted(0, DO)])

@@ -1,4 +1,4 @@
-"""What became of a step that was not answered: the table of docs/reference/engine.md, "Recovery"."""
+"""The outcome of a step without a response: the table of docs/reference/engine.md, "Recovery"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from services.core.model import (
 )
 from services.engine.effects import AnyEffect, Create, Update, effect_of, inverse_of
 from services.engine.effects.effect import Sending
-from services.engine.outcome import Done, Finding, NotHappened, Unknown
+from services.engine.outcome import Done, Finding, NoEffect, Unknown
 from services.kinds.format.canonical import spec_of
 
 KEY = Key("Task", "roll")
@@ -37,54 +37,58 @@ def live(id_: str = "t1", spec: Spec = OLD, labels: Sequence[str] = (), to: tupl
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """What was sent and not answered."""
+class Unanswered:
+    """A mutation without a response."""
 
     effect: AnyEffect
     sending: Sending
 
 
-def doubt(verb: Verb, label_id: str = "", old: Spec = OLD, new: Spec = NEW, to: tuple[Reference, ...] = ()) -> Doubt:
+def unanswered(
+    verb: Verb, label_id: str = "", old: Spec = OLD, new: Spec = NEW, to: tuple[Reference, ...] = ()
+) -> Unanswered:
     step = Step(0, 0, verb, KEY, old_spec=old, new_spec=new, label=Key(LABEL, "red"))
-    return Doubt(effect_of(step), Sending("t1", label_id, to))
+    return Unanswered(effect_of(step), Sending("t1", label_id, to))
 
 
-def back(sent: Doubt) -> Doubt:
+def back(sent: Unanswered) -> Unanswered:
     return replace(sent, effect=inverse_of(sent.effect))
 
 
-UPDATE, DELETE = doubt(Verb.UPDATE), doubt(Verb.DELETE)
-ATTACH, DETACH = doubt(Verb.ATTACH, label_id="l1"), doubt(Verb.DETACH, label_id="l1")
-REWIRED = doubt(Verb.UPDATE, old=NEW, to=TO)
+UPDATE, DELETE = unanswered(Verb.UPDATE), unanswered(Verb.DELETE)
+ATTACH, DETACH = unanswered(Verb.ATTACH, label_id="l1"), unanswered(Verb.DETACH, label_id="l1")
+REWIRED = unanswered(Verb.UPDATE, old=NEW, to=TO)
 BACK = back(UPDATE)
-SAME = doubt(Verb.UPDATE, new=OLD)
+SAME = unanswered(Verb.UPDATE, new=OLD)
 
 
 @pytest.mark.parametrize(
     ("sent", "there", "expected"),
     [
-        pytest.param(UPDATE, live(spec=NEW), Done("t1"), id="an update that is there"),
-        pytest.param(UPDATE, live(spec=OLD), NotHappened(), id="an update that is not"),
-        pytest.param(UPDATE, None, NotHappened(), id="an update of what is gone"),
-        pytest.param(UPDATE, live(spec=OTHER), None, id="an update, and somebody else's"),
-        pytest.param(UPDATE, live(spec=NEW, to=TO), None, id="an update, and what somebody else refers to"),
+        pytest.param(UPDATE, live(spec=NEW), Done("t1"), id="an update that took effect"),
+        pytest.param(UPDATE, live(spec=OLD), NoEffect(), id="an update without effect"),
+        pytest.param(UPDATE, None, NoEffect(), id="an update of a resource that is gone"),
+        pytest.param(UPDATE, live(spec=OTHER), None, id="an update, and one of another writer"),
+        pytest.param(UPDATE, live(spec=NEW, to=TO), None, id="an update, and a reference of another writer"),
         pytest.param(SAME, live(spec=OLD), Done("t1"), id="an update that changes nothing"),
-        pytest.param(REWIRED, live(spec=NEW, to=TO), Done("t1"), id="a reference that is there"),
-        pytest.param(REWIRED, live(spec=NEW), NotHappened(), id="a reference that is not"),
-        pytest.param(BACK, live(spec=OLD), Done("t1"), id="an update that was taken back"),
-        pytest.param(BACK, live(spec=NEW), NotHappened(), id="an update that was not"),
-        pytest.param(BACK, live(spec=OTHER), None, id="an update taken back over somebody else's"),
-        pytest.param(DELETE, None, Done("t1"), id="a deletion of what is gone"),
-        pytest.param(DELETE, live(spec=OTHER), NotHappened(), id="a deletion of what is there"),
+        pytest.param(REWIRED, live(spec=NEW, to=TO), Done("t1"), id="a reference that took effect"),
+        pytest.param(REWIRED, live(spec=NEW), NoEffect(), id="a reference without effect"),
+        pytest.param(BACK, live(spec=OLD), Done("t1"), id="an update that was undone"),
+        pytest.param(BACK, live(spec=NEW), NoEffect(), id="an update that was not undone"),
+        pytest.param(BACK, live(spec=OTHER), None, id="an update undone over one of another writer"),
+        pytest.param(DELETE, None, Done("t1"), id="a deletion of a resource that is gone"),
+        pytest.param(DELETE, live(spec=OTHER), NoEffect(), id="a deletion of a resource that exists"),
         pytest.param(ATTACH, live(labels=["l0", "l1"]), Done("t1"), id="a label that is attached"),
-        pytest.param(ATTACH, live(labels=["l0"]), NotHappened(), id="a label that is not"),
-        pytest.param(ATTACH, None, NotHappened(), id="a label on what is gone"),
+        pytest.param(ATTACH, live(labels=["l0"]), NoEffect(), id="a label that is not"),
+        pytest.param(ATTACH, None, NoEffect(), id="a label on a resource that is gone"),
         pytest.param(DETACH, live(labels=["l0"]), Done("t1"), id="a label that is detached"),
-        pytest.param(DETACH, live(labels=["l1"]), NotHappened(), id="a label that stays"),
-        pytest.param(DETACH, None, Done("t1"), id="a label of what is gone"),
+        pytest.param(DETACH, live(labels=["l1"]), NoEffect(), id="a label that stays"),
+        pytest.param(DETACH, None, Done("t1"), id="a label of a resource that is gone"),
     ],
 )
-def test_a_change_is_told_by_its_resource(sent: Doubt, there: Resource | None, expected: Finding | None) -> None:
+def test_the_outcome_of_a_change_is_found_by_its_resource(
+    sent: Unanswered, there: Resource | None, expected: Finding | None
+) -> None:
     """None stands for a conflict."""
     found = sent.effect.finding(sent.sending, there, TRAITS)
     if expected is None:
@@ -104,7 +108,7 @@ CREATE, CREATE_AFTER = Sending(), Sending(before_ids=("t1",))
 @pytest.mark.parametrize(
     ("traits", "sent", "there", "owned", "expected"),
     [
-        pytest.param(TRAITS, CREATE, [ELSE], (), NotHappened(), id="nothing found"),
+        pytest.param(TRAITS, CREATE, [ELSE], (), NoEffect(), id="nothing found"),
         pytest.param(TRAITS, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="one found"),
         pytest.param(
             TRAITS, CREATE, [live(spec=OLD)], (), Unknown("", is_conflict=True, found="t1"), id="one of other content"
@@ -117,23 +121,23 @@ CREATE, CREATE_AFTER = Sending(), Sending(before_ids=("t1",))
             Unknown("", is_conflict=True, found="t1"),
             id="one that refers elsewhere",
         ),
-        pytest.param(TRAITS, CREATE, [live(spec=NEW)], ("t1",), NotHappened(), id="one that somebody owns"),
-        pytest.param(TRAITS, CREATE_AFTER, [live(spec=NEW)], (), NotHappened(), id="one that was there before"),
+        pytest.param(TRAITS, CREATE, [live(spec=NEW)], ("t1",), NoEffect(), id="one that a stack owns"),
+        pytest.param(TRAITS, CREATE_AFTER, [live(spec=NEW)], (), NoEffect(), id="one that was there before"),
         pytest.param(
             TRAITS, CREATE_AFTER, [live(spec=NEW), live("t2", NEW)], (), Done("t2"), id="one beside one from before"
         ),
         pytest.param(TRAITS, CREATE, [live(spec=NEW), live("t2", NEW)], (), Unknown(""), id="more than one"),
-        pytest.param(NAMED, CREATE, [ELSE], (), NotHappened(), id="the name is free"),
+        pytest.param(NAMED, CREATE, [ELSE], (), NoEffect(), id="the name is free"),
         pytest.param(NAMED, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="the name is ours"),
-        pytest.param(NAMED, CREATE, [live(spec=OLD)], (), Unknown("", True, "t1"), id="the name is somebody's"),
+        pytest.param(NAMED, CREATE, [live(spec=OLD)], (), Unknown("", True, "t1"), id="the name is taken"),
         pytest.param(NAMED, CREATE, [live(spec=SHOUTED)], (), Unknown("", True, "t1"), id="the name but for case"),
         pytest.param(NAMED, CREATE, [live(spec=NEW)], ("t1",), Unknown("", True), id="the name is another stack's"),
-        pytest.param(NAMED, CREATE, [live(spec=PADDED)], (), NotHappened(), id="the name with white space counts"),
+        pytest.param(NAMED, CREATE, [live(spec=PADDED)], (), NoEffect(), id="the name with white space counts"),
         pytest.param(TRIMMED, CREATE, [live(spec=PADDED)], (), Unknown("", True, "t1"), id="the name but for space"),
         pytest.param(NAMED, CREATE, [live(spec=NEW), live("t2", NEW)], (), Unknown(""), id="the name is not unique"),
     ],
 )
-def test_a_creation_is_told_by_what_has_its_name(
+def test_the_outcome_of_a_creation_is_found_by_its_name(
     traits: KindTraits, sent: Sending, there: Sequence[Resource], owned: Sequence[str], expected: Finding
 ) -> None:
     found = Create(Step(0, 0, Verb.CREATE, KEY, new_spec=NEW)).finding_among(sent, there, owned, traits)
@@ -145,7 +149,7 @@ def test_a_creation_is_told_by_what_has_its_name(
             assert found == expected
 
 
-def test_the_order_of_a_list_that_has_none_does_not_count() -> None:
+def test_the_order_of_a_list_that_is_a_set_does_not_count() -> None:
     written, read = (spec_of({"name": "roll", "tags": tags}) for tags in (["a", "b"], ["b", "a"]))
     effect = Update(Step(0, 0, Verb.UPDATE, KEY, old_spec=OLD, new_spec=written))
     there = live(spec=read)
@@ -157,6 +161,8 @@ def test_the_order_of_a_list_that_has_none_does_not_count() -> None:
     st.sampled_from([UPDATE, ATTACH, DETACH]),
     st.builds(live, spec=st.sampled_from([OLD, NEW]), labels=st.sampled_from([(), ("l1",)])),
 )
-def test_where_nobody_else_was_a_step_happened_exactly_when_its_inverse_did_not(sent: Doubt, there: Resource) -> None:
+def test_without_another_writer_a_step_took_effect_exactly_when_its_inverse_did_not(
+    sent: Unanswered, there: Resource
+) -> None:
     found = [each.effect.finding(each.sending, there, TRAITS) for each in (sent, back(sent))]
     assert {isinstance(each, Done) for each in found} == {True, False}

@@ -1,4 +1,4 @@
-"""Whatever happens to an operation, it ends, with all or nothing of its plan, and the stack knows what it owns."""
+"""In every case an operation ends with all or nothing of its plan, and the record of the stack is right."""
 
 from functools import cache
 
@@ -31,26 +31,26 @@ def is_whole(request: pytest.FixtureRequest) -> bool:
 
 
 def try_out(situation: Situation, family: Family, share: float = 1) -> None:
-    """Try out all cases, or a sample: always the same."""
+    """Try out all cases, or a fixed sample."""
     for case in cases.sample(family, situation, share):
         situation.try_out(case)
 
 
-def test_what_nothing_happens_to_is_carried_out_and_leaves_nothing_to_do(situation: Situation) -> None:
+def test_a_plan_without_faults_is_applied_and_leaves_no_steps(situation: Situation) -> None:
     situation.try_out(Case())
 
 
-def test_an_applier_that_dies_at_any_point_is_replaced_by_one_that_brings_the_plan_to_its_end(
+def test_the_plan_of_an_applier_that_dies_at_any_point_is_resumed_and_ended(
     situation: Situation,
 ) -> None:
     try_out(situation, cases.crashes)
 
 
-def test_that_one_may_die_at_any_point_as_well(situation: Situation, is_whole: bool) -> None:
+def test_the_next_applier_may_die_at_any_point_as_well(situation: Situation, is_whole: bool) -> None:
     try_out(situation, cases.two_crashes, 1 if is_whole else 0.1)
 
 
-def test_a_fault_at_any_write_is_got_over_or_undone_or_left_for_the_next_apply(situation: Situation) -> None:
+def test_a_fault_at_any_mutation_is_tolerated_or_undone_or_left_for_the_next_apply(situation: Situation) -> None:
     try_out(situation, cases.faults)
 
 
@@ -66,19 +66,21 @@ def test_an_operation_that_is_cancelled_at_any_point_is_undone_unless_it_is_seal
     try_out(situation, cases.cancellations)
 
 
-def test_so_is_one_to_which_more_happens(situation: Situation, is_whole: bool) -> None:
+def test_so_is_one_with_a_fault_or_a_crash(situation: Situation, is_whole: bool) -> None:
     try_out(situation, cases.cancellations_and_more, 1 if is_whole else 0.02)
 
 
-def test_what_the_store_does_not_record_is_undone_unless_it_is_sealed(situation: Situation, is_whole: bool) -> None:
+def test_an_operation_whose_record_is_refused_is_undone_unless_it_is_sealed(
+    situation: Situation, is_whole: bool
+) -> None:
     try_out(situation, cases.refused_records, 1 if is_whole else 0.2)
 
 
-def test_a_later_step_about_a_resource_is_taken_back_before_an_earlier_one_also_when_that_failed_at_first() -> None:
+def test_a_later_step_about_a_resource_is_undone_before_an_earlier_one_also_after_a_failed_undo() -> None:
     """The rule loses its endpoint, which becomes one of another kind, and gets it back: two updates of one rule."""
     situation = prepared("turned", Memory.KEYS)
     first, second = (step.number for step in situation.plan.steps if step.key.kind == "NotificationRule")
-    # All is done and then taken back, last step first, but for the inverse of the second update: that is refused.
+    # All steps are done and then undone, the last first; the inverse of the second update is rejected.
     case = Case(Script(((2 * len(situation.plan.steps) - second - 1, Fault.REJECT),)), is_refused=True)
     run = Run(situation, case)
     run.drive()

@@ -1,4 +1,4 @@
-"""A stored plan against a platform that people changed meanwhile (docs/reference/engine.md, "Plans")."""
+"""A stored plan against a platform that changed since (docs/reference/engine.md, "Plans")."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -20,7 +20,7 @@ from tests.planner.world import World, an_object, told
 
 
 def stale(plan: Plan, world: World) -> list[str]:
-    """What is stale, from the kinds alone that the applier reads."""
+    """The stale parts, from the kinds that the applier reads."""
     kinds = kinds_to_read(plan, world.platform)
     return stale_parts(plan, [each for each in world.live.values() if each.kind in kinds], world.platform)
 
@@ -112,20 +112,20 @@ CHANGES: dict[str, tuple[Callable[[World], object], list[str]]] = {
     "a label to attach is gone": (lambda world: delete(world, "Label", "blue"), ["Label 'blue' is gone"]),
     "a name is taken": (
         lambda world: world.add("Bucket", "fresh"),
-        ["Bucket 'fresh' is to be named 'fresh', as Bucket resource {fresh} is by now"],
+        ["Bucket 'fresh' is to be named 'fresh', but Bucket resource {fresh} has that name"],
     ),
     "a name is taken by another kind": (
         lambda world: world.add("NotificationEndpointPagerDuty", "hook"),
         [
-            "NotificationEndpointHTTP 'hook' is to be named 'hook', as NotificationEndpointPagerDuty resource {hook}"
-            " is by now"
+            "NotificationEndpointHTTP 'hook' is to be named 'hook', but NotificationEndpointPagerDuty resource {hook}"
+            " has that name"
         ],
     ),
     "a rule refers to something else": (
         lambda world: refer(world, "rule", "talk"),
         ["NotificationRule 'rule' changed in endpointName"],
     ),
-    "what a new rule refers to is gone": (
+    "the endpoint of a new rule is gone": (
         lambda world: delete(world, "NotificationEndpointSlack", "chat"),
         ["NotificationRule 'rule' changed in endpointName", "NotificationEndpointSlack 'chat' is gone"],
     ),
@@ -143,10 +143,10 @@ def test_a_plan_says_what_changed_since_it_was_made(change: Callable[[World], ob
     plan = world.plan(*AFTER)
     change(world)
     ids = {each.spec.display_name: each.id for each in world.live.values()}
-    assert stale(plan, world) == [words.format(**ids) for words in expected]
+    assert stale(plan, world) == [text.format(**ids) for text in expected]
 
 
-def test_a_resource_keeps_a_name_that_another_one_has_from_earlier_times() -> None:
+def test_a_resource_keeps_a_name_that_another_one_has_from_an_earlier_version() -> None:
     world = World()
     world.apply(an_object("Variable", "one", name="abc"))
     elder = Resource("Variable", "f" * 16, an_object("Variable", "x", name="ABC").spec)
@@ -155,10 +155,11 @@ def test_a_resource_keeps_a_name_that_another_one_has_from_earlier_times() -> No
     assert stale(world.plan(kept), world) == []
     plan = world.plan(other)
     world.live[elder.id] = elder._replace(spec=an_object("Variable", "x", name="FREE").spec)
-    assert stale(plan, world) == [f"Variable 'one' is to be named 'free', as Variable resource {elder.id} is by now"]
+    problem = f"Variable 'one' is to be named 'free', but Variable resource {elder.id} has that name"
+    assert stale(plan, world) == [problem]
 
 
-def test_of_many_stale_resources_ten_are_told() -> None:
+def test_of_many_stale_resources_ten_are_named() -> None:
     world = World()
     names = [f"l{number:02}" for number in range(13)]
     world.apply(*(an_object("Label", name) for name in names))
@@ -189,7 +190,7 @@ def taken(world: World, plan: Plan) -> list[str]:
     return sorted(key.name for key in found.values())
 
 
-def test_a_plan_takes_what_no_stack_owns_whether_it_changes_it_or_not() -> None:
+def test_a_plan_adopts_unowned_resources_whether_it_changes_them_or_not() -> None:
     world = World()
     world.apply(an_object("Label", "mine"), an_object("Bucket", "kept"), an_object("Bucket", "left"))
     world.add("Bucket", "equal")
@@ -204,8 +205,8 @@ def test_a_plan_takes_what_no_stack_owns_whether_it_changes_it_or_not() -> None:
     assert taken(world, plan) == ["equal", "other"]
 
 
-def test_a_plan_takes_what_it_replaces_though_no_stack_owns_it() -> None:
-    """It goes away under its old id, which is in no record."""
+def test_a_plan_takes_the_unowned_resources_that_it_replaces() -> None:
+    """It is deleted under its old id, which is in no record."""
     world = World()
     world.add("Bucket", "theirs", schemaType="explicit")
     plan = world.plan(an_object("Bucket", "theirs", schemaType="implicit"), allow_replace=True)
@@ -213,7 +214,7 @@ def test_a_plan_takes_what_it_replaces_though_no_stack_owns_it() -> None:
     assert taken(world, plan) == ["theirs"]
 
 
-def test_a_plan_takes_the_resource_that_stands_in_for_one_that_is_gone() -> None:
+def test_a_plan_adopts_the_resource_that_has_the_name_of_one_that_is_gone() -> None:
     world = World()
     world.apply(an_object("Bucket", "raw"))
     delete(world, "Bucket", "raw")
@@ -222,7 +223,7 @@ def test_a_plan_takes_the_resource_that_stands_in_for_one_that_is_gone() -> None
     assert adopted(plan, world.record) == {("Bucket", another.id): Key("Bucket", "raw")}
 
 
-def test_a_plan_without_a_stack_takes_what_it_writes_to_and_not_what_is_as_wanted() -> None:
+def test_a_plan_without_a_stack_takes_the_resources_that_it_writes_and_no_converged_ones() -> None:
     world = World(record=StackRecord("", Target(), "", 0))
     for name in ("equal", "other", "labelled"):
         world.add("Bucket", name, description="theirs" if name == "other" else "")
@@ -239,15 +240,15 @@ def test_a_plan_without_a_stack_takes_what_it_writes_to_and_not_what_is_as_wante
     assert taken(world, plan) == ["labelled", "other"]
 
 
-def test_what_was_taken_by_another_stack_since_is_told_sorted() -> None:
+def test_resources_that_another_stack_owns_since_are_reported_sorted() -> None:
     names = {
         ("Bucket", "2"): Key("Bucket", "b"),
         ("Bucket", "1"): Key("Bucket", "a"),
         ("Label", "3"): Key("Label", "l"),
     }
     assert owned_parts(names, {("Bucket", "2"): "two", ("Bucket", "1"): "one"}) == [
-        "Bucket 'a' belongs to stack 'one' by now",
-        "Bucket 'b' belongs to stack 'two' by now",
+        "Bucket 'a' is owned by stack 'one' now",
+        "Bucket 'b' is owned by stack 'two' now",
     ]
 
 
@@ -258,8 +259,8 @@ def test_a_plan_for_an_untouched_platform_is_not_stale(before: tuple[Object, ...
     assert stale(world.plan(*wanted), world) == []
 
 
-def test_a_rule_that_goes_from_one_replaced_endpoint_to_another_is_as_the_steps_before_left_it() -> None:
-    """It is updated twice; the second time it refers to what the plan itself creates."""
+def test_a_rule_that_moves_between_replaced_endpoints_is_compared_after_the_steps_before() -> None:
+    """It is updated twice; the second time it refers to a resource that the plan creates."""
 
     def endpoint(kind: str, name: str, display_name: str, **fields: Any) -> Object:
         return an_object(kind, name, name=display_name, description="", status="active", **fields)
@@ -285,7 +286,7 @@ def test_a_rule_that_goes_from_one_replaced_endpoint_to_another_is_as_the_steps_
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[World, tuple[Object, ...], Plan]:
-    """A world, the package that it is to become, and a plan for that, since which people changed one thing."""
+    """A world in which one thing changed since a plan was made, the wanted package, and the plan."""
     world = a_world()
     world.apply(*draw(packages()))
     wanted = draw(packages())
@@ -329,15 +330,15 @@ def change_something(draw: st.DrawFn, world: World, wanted: tuple[Object, ...]) 
                 held = (Reference("/endpointName", endpoint.kind, endpoint.id),) if endpoint else ()
                 world.write(rule._replace(references=held))
     except AssertionError:
-        # The platform refuses it.
+        # The platform rejects it.
         assume(False)
 
 
 @given(worlds())
-def test_a_plan_that_is_not_stale_runs_and_the_next_one_has_only_the_rest_to_do(
+def test_a_plan_that_is_not_stale_runs_and_the_next_one_has_only_the_remaining_steps(
     given_: tuple[World, tuple[Object, ...], Plan],
 ) -> None:
-    """In the end all is as a plan made after the change would have made it, and no step is done twice."""
+    """The content equals that of a plan made after the change, and no step is done twice."""
     world, wanted, plan = given_
     if stale(plan, world):
         return
@@ -355,7 +356,7 @@ def test_a_plan_that_is_not_stale_runs_and_the_next_one_has_only_the_rest_to_do(
 
 
 @given(worlds(), st.integers(0, 40))
-def test_what_was_done_of_a_plan_that_is_not_stale_can_be_taken_back(
+def test_done_steps_of_a_plan_that_is_not_stale_can_be_undone(
     given_: tuple[World, tuple[Object, ...], Plan], count: int
 ) -> None:
     world, _, plan = given_

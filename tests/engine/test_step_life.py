@@ -1,4 +1,4 @@
-"""The life of a step: the table as a whole, and what is known of it after an applier that died."""
+"""The life of a step: the transition table, and the progress after an applier died."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ LEADS_TO = {
     E.KEEP: S.KEPT,
     E.UNDO_GIVE_UP: S.UNDO_GIVEN_UP,
 }
-"""An event leads to the same state wherever it happens."""
+"""An event leads to the same state from every state in which it can occur."""
 
 HAPPENS = {
     S.PLANNED: "send succeed fail lose retract skip",
@@ -68,7 +68,7 @@ HAPPENS = {
 
 @pytest.mark.parametrize("event", StepEvent)
 @pytest.mark.parametrize("state", StepState)
-def test_each_event_happens_where_the_table_says_and_nowhere_else(state: StepState, event: StepEvent) -> None:
+def test_each_event_occurs_exactly_where_the_table_has_it(state: StepState, event: StepEvent) -> None:
     expected = LEADS_TO[event] if event in HAPPENS[state].split() else None
     assert TRANSITIONS[state].get(event) is expected
 
@@ -110,19 +110,17 @@ def test_the_sets_of_states_agree_with_the_table() -> None:
     assert {after for _, event, after in transitions() if is_of_undo(event)} == OF_UNDO
     assert {S.FAILED, S.UNDONE, S.GIVEN_UP} | STAYS == FINAL
     assert FINAL & IN_EFFECT == STAYS
-    # Whatever certainly took effect, or is to be taken back, is in effect until it was taken back.
+    # A step that certainly took effect, or is to be undone, is in effect until it is undone.
     assert {LEADS_TO[E.SUCCEED], LEADS_TO[E.KEEP]} | OF_UNDO - {S.UNDONE} == IN_EFFECT
 
 
 def is_of_undo(event: StepEvent) -> bool:
-    """Whether the inverse of a step is then sent, or was; one that had no effect leaves the step as it was."""
+    """Whether the inverse of a step is sent or was sent after *event*; a retracted one leaves the step unchanged."""
     return event.startswith("undo_") and event is not E.UNDO_RETRACT
 
 
 @pytest.mark.parametrize(("before", "event", "after"), list(transitions()))
-def test_what_is_in_effect_stays_so_until_it_was_taken_back(
-    before: StepState, event: StepEvent, after: StepState
-) -> None:
+def test_a_step_in_effect_stays_so_until_it_is_undone(before: StepState, event: StepEvent, after: StepState) -> None:
     if before in IN_EFFECT:
         assert (after in IN_EFFECT) == (event is not E.UNDO_SUCCEED)
     else:
@@ -131,7 +129,7 @@ def test_what_is_in_effect_stays_so_until_it_was_taken_back(
 
 @pytest.mark.parametrize("after", StepState)
 @pytest.mark.parametrize("before", StepState)
-def test_a_state_follows_itself_and_what_some_event_makes_of_it(before: StepState, after: StepState) -> None:
+def test_a_state_may_follow_itself_and_each_state_with_an_event_to_it(before: StepState, after: StepState) -> None:
     assert may_follow(before, after) == (after is before or after in TRANSITIONS[before].values())
 
 
@@ -149,7 +147,7 @@ def brought_to(state: StepState) -> Progress:
     ("before", "after"),
     [(before, after) for before in StepState for after in StepState if not may_follow(before, after)],
 )
-def test_what_does_not_happen_is_not_folded(before: StepState, after: StepState) -> None:
+def test_an_impossible_transition_is_not_folded(before: StepState, after: StepState) -> None:
     progress = brought_to(before)
     known = (
         progress.outcome(0),
@@ -171,14 +169,14 @@ def test_what_does_not_happen_is_not_folded(before: StepState, after: StepState)
 
 
 @pytest.mark.parametrize("state", StepState)
-def test_what_is_noted_twice_is_noted_once(state: StepState) -> None:
+def test_a_repeated_record_changes_nothing(state: StepState) -> None:
     once, twice = brought_to(state), brought_to(state)
     twice.fold([StepRecord(0, state, "t1")])
-    assert told(once, 0) == told(twice, 0)
+    assert seen(once, 0) == seen(twice, 0)
 
 
-def told(progress: Progress, step: int) -> dict[str, object]:
-    """All that is known of a step, but for the resource of one that was removed: that is gone."""
+def seen(progress: Progress, step: int) -> dict[str, object]:
+    """All that the progress returns about a step."""
     return {
         "state": progress.state(step),
         "outcome": progress.outcome(step),
@@ -189,7 +187,7 @@ def told(progress: Progress, step: int) -> dict[str, object]:
         "stands": progress.stands(step),
         "stays": progress.stays(step),
         "is_kept": progress.is_kept(step),
-        "may_have_happened": [each for each in Direction if progress.may_have_happened(step, each)],
+        "is_unresolved": [each for each in Direction if progress.is_unresolved(step, each)],
         "resource": progress.resource(step),
         "before_ids": progress.before_ids(step),
     }
@@ -208,7 +206,7 @@ CREATE, UPDATE, DELETE, ATTACH, DETACH, PUT = range(6)
 
 
 def record_of(progress: Progress, step: int, event: StepEvent) -> StepRecord:
-    """What an applier notes when *event* happens."""
+    """The record that an applier writes for *event*."""
     effect = progress.effects[step]
     direction = UNDO if event.startswith("undo_") else DO
     sent = inverse_of(effect) if direction is UNDO else effect
@@ -233,10 +231,10 @@ def record_of(progress: Progress, step: int, event: StepEvent) -> StepRecord:
 
 
 def walked(plan: Plan, walk: list[tuple[int, StepEvent]]) -> tuple[Progress, list[StepRecord]]:
-    """What an applier knows after what happens of *walk*, and the last record of each step, sorted by step."""
+    """The progress after the possible events of *walk*, and the last record of each step, sorted by step."""
     progress, last = Progress(plan), dict[int, StepRecord]()
     for step, event in walk:
-        # Only what is right either way is taken back before it is known whether it happened: a new secret.
+        # Only a new secret is undone before its outcome is known: its inverse is right for both outcomes.
         is_blind = progress.state(step) in (S.INTENT, S.UNKNOWN) and event.startswith("undo")
         if event in TRANSITIONS[progress.state(step)] and (progress.effects[step].is_of_secret or not is_blind):
             last[step] = record_of(progress, step, event)
@@ -248,8 +246,8 @@ walks = st.lists(st.tuples(st.sampled_from(range(len(PLAN.steps))), st.sampled_f
 
 
 def after_recovery(live: Progress, step: int) -> dict[str, object]:
-    """What is known of a step by whoever carries an operation on, as ``recovered`` says it."""
-    known = told(live, step)
+    """The expected view of a step after a resume, as documented at ``recovered``."""
+    known = seen(live, step)
     match live.state(step):
         case S.UNKNOWN if not live.effects[step].is_of_secret:
             return known | {"outcome": None, "open": [DO]}
@@ -265,15 +263,15 @@ def after_recovery(live: Progress, step: int) -> dict[str, object]:
 
 @given(walks)
 @example([(PUT, E.SEND), (PUT, E.UNDO_SEND), (PUT, E.UNDO_SUCCEED)])
-def test_what_is_carried_on_is_what_was_known_but_for_what_is_asked_or_tried_again(
+def test_the_progress_after_a_resume_differs_only_in_steps_that_are_looked_up_or_retried(
     walk: list[tuple[int, StepEvent]],
 ) -> None:
     live, last = walked(PLAN, walk)
-    found = recovered(PLAN, last, sealed=False, turned_back="")
+    found = recovered(PLAN, last, sealed=False, rollback_cause="")
     for step in range(len(PLAN.steps)):
-        expected, known = after_recovery(live, step), told(found, step)
+        expected, known = after_recovery(live, step), seen(found, step)
         if step == DELETE and live.state(step) is S.UNDONE:
-            # The journal has one resource for each step: once it is made again, no more the deleted one.
+            # The journal has one resource for each step: after a recreation, not the deleted one any more.
             for each in (expected, known):
                 each.pop("resource")
                 each.pop("outcome")
@@ -282,12 +280,12 @@ def test_what_is_carried_on_is_what_was_known_but_for_what_is_asked_or_tried_aga
 
 
 @given(walks)
-def test_whoever_carries_an_operation_on_may_note_what_the_store_takes(walk: list[tuple[int, StepEvent]]) -> None:
-    """Both know the same table, but one may start from another state than the other."""
+def test_an_applier_after_a_resume_writes_records_that_the_store_accepts(walk: list[tuple[int, StepEvent]]) -> None:
+    """Applier and store have the same table, but may start from different states."""
     _, last = walked(PLAN, walk)
     for record in last:
         for event in TRANSITIONS[record.state]:
-            found = recovered(PLAN, last, sealed=False, turned_back="")
+            found = recovered(PLAN, last, sealed=False, rollback_cause="")
             following = record_of(found, record.step, event)
             found.fold([following])
             assert may_follow(record.state, following.state)
@@ -301,17 +299,17 @@ REPLACEMENT = a_plan(
 )
 
 
-def test_a_replacement_that_was_taken_back_is_found_under_its_last_id_also_after_a_crash() -> None:
-    """Both steps are about one key, and were taken back in reverse order."""
+def test_an_undone_replacement_has_its_last_id_also_after_a_crash() -> None:
+    """Both steps are about one key, and are undone in reverse order."""
     live, last = walked(REPLACEMENT, [(0, E.SUCCEED), (1, E.SUCCEED), (1, E.UNDO_SUCCEED), (0, E.UNDO_SUCCEED)])
-    found = recovered(REPLACEMENT, last, sealed=False, turned_back="no")
+    found = recovered(REPLACEMENT, last, sealed=False, rollback_cause="no")
     assert live.ids.get(RAW) == found.ids.get(RAW) == "0 made"
     [entry] = after_undo(found, [InventoryEntry(RAW, "e1", Origin.CREATED)]).entries
     assert entry.resource_id == "0 made"
 
 
-def test_what_could_not_be_taken_back_keeps_its_key_while_the_step_before_it_is_taken_back() -> None:
-    """A step took effect once: what its inverse is about to do says nothing of what its key means."""
+def test_a_step_that_could_not_be_undone_keeps_its_key_while_an_earlier_step_is_undone() -> None:
+    """The intent of an inverse does not change the resource of a key."""
     live, last = walked(REPLACEMENT, [(0, E.SUCCEED), (1, E.SUCCEED), (1, E.UNDO_FAIL), (0, E.UNDO_SEND)])
-    found = recovered(REPLACEMENT, last, sealed=False, turned_back="no")
+    found = recovered(REPLACEMENT, last, sealed=False, rollback_cause="no")
     assert live.ids.get(RAW) == found.ids.get(RAW) == "1 made"

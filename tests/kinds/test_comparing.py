@@ -1,5 +1,5 @@
 """
-When two specs mean the same (docs/reference/package-format.md, "Buckets", docs/reference/package-format.md, "Equal
+Specs with the same meaning (docs/reference/package-format.md, "Buckets", docs/reference/package-format.md, "Equal
 sources").
 """
 
@@ -18,12 +18,12 @@ def test_a_bucket_without_a_schema_type_has_the_implicit_one(schema_type: dict[s
 
 
 @pytest.mark.parametrize("word", ["explicit", "Implicit", "implicit "])
-def test_any_other_word_is_another_one(word: str) -> None:
+def test_any_other_word_has_another_meaning(word: str) -> None:
     spec = spec_of({"name": "b", "schemaType": word})
     assert comparable("Bucket", spec) is spec
 
 
-def test_the_word_means_nothing_to_other_kinds_or_in_other_fields() -> None:
+def test_the_default_word_has_no_meaning_in_other_kinds_or_fields() -> None:
     for kind in ("Task", "Spaceship"):
         spec = spec_of({"name": "implicit", "schemaType": "implicit"})
         assert comparable(kind, spec) is spec
@@ -45,7 +45,7 @@ def paths(old: dict[str, Any], new: dict[str, Any], *set_paths: str) -> list[str
     return [change.path for change in differences("Bucket", spec_of(old), "Bucket", spec_of(new), set_paths)]
 
 
-def test_differences_are_told_by_path_with_what_was_and_what_is() -> None:
+def test_differences_have_a_path_an_old_and_a_new_value() -> None:
     old, new = spec_of({"name": "b", "gone": 1, "same": [1]}), spec_of({"name": "b", "came": None, "same": [1]})
     assert differences("Bucket", old, "Bucket", new) == (
         FieldChange("/came", "", "null"),
@@ -64,21 +64,21 @@ def test_differences_are_told_by_path_with_what_was_and_what_is() -> None:
         ({"name": "b", "n": 1}, {"name": "b", "n": 1.0}, [], ["/n"]),
     ],
 )
-def test_what_means_the_same_does_not_differ(
+def test_specs_with_the_same_meaning_do_not_differ(
     old: dict[str, Any], new: dict[str, Any], set_paths: list[str], expected: list[str]
 ) -> None:
     assert paths(old, new, *set_paths) == paths(new, old, *set_paths) == expected
 
 
 def test_each_spec_is_compared_as_one_of_its_own_kind() -> None:
-    """The word means nothing to other kinds, so a resource of another kind differs by it."""
+    """The default word has no meaning in other kinds, so a resource of another kind differs by it."""
     bucket, other = spec_of({"name": "b", "schemaType": "implicit"}), spec_of({"name": "b", "schemaType": "implicit"})
     assert [each.path for each in differences("Bucket", bucket, "Task", other)] == ["/schemaType"]
     assert differences("Bucket", bucket, "Bucket", other) == ()
 
 
 def test_specs_with_equal_texts_are_not_read_and_others_are() -> None:
-    """Most of what a package wants is there already: comparing it costs no JSON."""
+    """Most resources of a package are converged already; comparing them needs no JSON parsing."""
     unread, same = Spec("no JSON", "b"), Spec("no JSON", "b")
     assert differences("Bucket", unread, "Bucket", same, ["/tags"]) == ()
     for kind, other in (("Bucket", spec_of({"name": "b"})), ("Task", same)):

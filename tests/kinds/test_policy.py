@@ -1,4 +1,4 @@
-"""Policies: what holds of an object, and what is no policy (docs/reference/engine.md, "Policies")."""
+"""Policies: the resolved policy of an object, and invalid policies (docs/reference/engine.md, "Policies")."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def test_policies_are_resolved_as_recorded() -> None:
         ({"nothing": 1}, "nothing", "is no field of a policy; the fields are"),
         ({"protect": "yes"}, "protect", "'yes' is neither true nor false"),
         ({"on_remove": "orphn"}, "on_remove", "'orphn' is none of delete, orphan; did you mean orphan?"),
-        ({"drift": "revert"}, "drift", "nothing heals drift yet"),
+        ({"drift": "revert"}, "drift", "drift is not healed yet"),
         ({"recreate_deleted": True}, "recreate_deleted", "is not accepted"),
         ({"max_deletes": "5%"}, "max_deletes", "is not accepted"),
         ({"history": 0}, "history", "0 is no number of revisions from 1 to 1,000"),
@@ -60,20 +60,20 @@ def test_policies_are_resolved_as_recorded() -> None:
         (
             {"overrides": [{"match": {"names": [f"n{number}"]}, "protect": True} for number in range(101)]},
             "overrides",
-            "at most 100 overrides, and not 101",
+            "at most 100 overrides, not 101",
         ),
-        ({"ignore": ["/a"] * 201}, "ignore", "at most 200 paths, and not 201"),
-        ({"ignore": [{"kind": "Task", "paths": ["/a"] * 201}]}, "ignore", "at most 200 paths, and not 201"),
+        ({"ignore": ["/a"] * 201}, "ignore", "at most 200 paths, not 201"),
+        ({"ignore": [{"kind": "Task", "paths": ["/a"] * 201}]}, "ignore", "at most 200 paths, not 201"),
         (
             {"overrides": [{"match": {"names": ["*" * 300]}, "protect": True}]},
             "overrides[0].match.names",
-            "at most 200 characters, and not 300",
+            "at most 200 characters, not 300",
         ),
         ({"overrides": [{"match": {}, "history": 3}]}, "overrides[0].history", "belongs to the policy of a stack"),
         ({"overrides": [{"match": {}, "ignore": [{"paths": []}]}]}, "overrides[0].ignore[0]", "is no pointer"),
     ],
 )
-def test_what_is_no_policy_is_refused_with_its_place(policy: dict[str, Any], field: str, problem: str) -> None:
+def test_an_invalid_policy_is_refused_with_its_field(policy: dict[str, Any], field: str, problem: str) -> None:
     with pytest.raises(PolicyInvalidError) as caught:
         checked(policy)
     assert caught.value.field == field
@@ -93,7 +93,7 @@ def test_a_policy_is_kept_as_it_is_written() -> None:
     assert isinstance(checked(policy)["history"], int)
 
 
-def test_what_is_stored_of_an_object_is_what_is_not_the_default() -> None:
+def test_only_values_that_differ_from_the_default_are_stored() -> None:
     assert DEFAULT.text == ""
     found = resolved({"protect": True, "ignore": ["/b", "/a"]}, Key("Task", "t"))
     assert found.text == '{"ignore":["/a","/b"],"protect":true}'
@@ -102,7 +102,7 @@ def test_what_is_stored_of_an_object_is_what_is_not_the_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "pointer", "is_taken"),
+    ("pattern", "pointer", "is_ignored"),
     [
         ("/a", "/a", True),
         ("/a", "/a/b", True),
@@ -114,5 +114,5 @@ def test_what_is_stored_of_an_object_is_what_is_not_the_default() -> None:
         ("", "/a", True),
     ],
 )
-def test_an_ignored_field_is_taken_with_all_below_it(pattern: str, pointer: str, is_taken: bool) -> None:
-    assert ignores(pattern, pointer) is is_taken
+def test_an_ignored_field_is_ignored_with_all_below_it(pattern: str, pointer: str, is_ignored: bool) -> None:
+    assert ignores(pattern, pointer) is is_ignored

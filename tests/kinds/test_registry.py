@@ -1,4 +1,4 @@
-"""What the rows of the registry have to agree on."""
+"""Rules for the rows of the registry."""
 
 import ast
 from pathlib import Path
@@ -10,11 +10,11 @@ from services.kinds.registry import ACCEPTED, KINDS, REFERABLE_FAMILIES
 from tests.conftest import ROOT
 
 KNOWING = ("services/gen", "services/drivers", "services/kinds/influxdb", "services/kinds/diagnostics.py")
-"""What may name kinds: the kinds, the platforms that hold them, and the examples of the diagnostics."""
+"""Code that may name kinds: the kinds, the drivers, and the examples of the diagnostics."""
 
 
 def code() -> list[Path]:
-    """The code that works for any kind."""
+    """The code that must work for any kind."""
     found = (path for folder in (ROOT / "services", *ROOT.glob("*_svc")) for path in folder.rglob("*.py"))
     return [path for path in found if not path.relative_to(ROOT).as_posix().startswith(KNOWING)]
 
@@ -29,13 +29,13 @@ def test_the_kinds_of_a_family_agree(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_what_others_refer_to_refers_to_nothing(kind: Kind) -> None:
+def test_a_kind_that_others_refer_to_refers_to_none(kind: Kind) -> None:
     """The planner follows references one step far."""
     assert not (kind.uses and kind.family in REFERABLE_FAMILIES)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_what_refers_to_others_names_fields_and_families_that_exist(kind: Kind) -> None:
+def test_references_of_kinds_name_existing_fields_and_families(kind: Kind) -> None:
     assert kind.uses.keys() <= kind.fields.fields.keys()
     assert set(kind.uses.values()) <= {other.family for other in KINDS.values()}
 

@@ -96,7 +96,7 @@ def test_a_date_is_a_timestamp_and_no_text(text: str) -> None:
         ("2020-01-01T00:00:00.0-00:00", "2020-01-01T00:00:00Z"),
     ],
 )
-def test_a_date_is_told_in_full(text: str, written: str) -> None:
+def test_a_date_is_written_in_full(text: str, written: str) -> None:
     assert Timestamp(text).rfc3339() == written
 
 
@@ -104,7 +104,7 @@ def test_nan_is_a_float() -> None:
     assert math.isnan(plain_scalar(".nan"))
 
 
-def test_the_merge_key_is_told_from_text() -> None:
+def test_the_merge_key_is_no_text() -> None:
     assert plain_scalar("<<") is MERGE
 
 
@@ -130,7 +130,7 @@ def test_a_tag_decides_the_type(tag: str, text: str, value: Any) -> None:
     assert (type(found), found) == (type(value), value)
 
 
-def test_a_tag_that_says_nothing_leaves_a_plain_scalar_as_it_is() -> None:
+def test_the_non_specific_tag_leaves_a_plain_scalar_unchanged() -> None:
     assert tagged_scalar("!", "5", quoted=False) == 5
 
 

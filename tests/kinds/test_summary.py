@@ -14,11 +14,11 @@ VERSION = "influxdata.com/v2alpha1"
 RED, BLUE = Key("Label", "red"), Key("Label", "blue")
 
 
-def thing(kind: str, name: str, spec: dict[str, Any], labels: tuple[Key, ...] = (), **more: Any) -> Object:
+def an_object(kind: str, name: str, spec: dict[str, Any], labels: tuple[Key, ...] = (), **more: Any) -> Object:
     return Object(Key(kind, name), VERSION, spec_of({"name": name.title(), "description": "", **spec}), labels, **more)
 
 
-LABELS = [thing("Label", "red", {"color": "#f00"}), thing("Label", "blue", {"color": ""})]
+LABELS = [an_object("Label", "red", {"color": "#f00"}), an_object("Label", "blue", {"color": ""})]
 BUCKET_SPEC: dict[str, Any] = {"retentionRules": [], "schemaType": "", "measurementSchemas": []}
 
 
@@ -54,7 +54,7 @@ def test_an_empty_package_has_empty_lists() -> None:
 def test_a_new_kind_has_its_list_and_counts_as_no_label(monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = replace(KINDS["Telegraf"], name="Notebook", summary_key="notebooks", labelled=False)
     monkeypatch.setitem(KINDS, notebook.name, notebook)
-    document = summary_document([thing("Notebook", "n0", {"config": "c"}), LABELS[0]], {})
+    document = summary_document([an_object("Notebook", "n0", {"config": "c"}), LABELS[0]], {})
     [entry] = document["notebooks"]
     assert entry == {
         "kind": "Notebook",
@@ -66,9 +66,9 @@ def test_a_new_kind_has_its_list_and_counts_as_no_label(monkeypatch: pytest.Monk
     assert list(document) == [*sorted(list(document)[:-3]), "labelMappings", "missingEnvRefs", "missingSecrets"]
 
 
-def test_an_entry_tells_its_name_references_and_labels() -> None:
+def test_an_entry_has_its_name_references_and_labels() -> None:
     reference = EnvReference("spec.name", "key", 5, None)
-    bucket = thing("Bucket", "b0", BUCKET_SPEC, (BLUE, RED), env_references=(reference,))
+    bucket = an_object("Bucket", "b0", BUCKET_SPEC, (BLUE, RED), env_references=(reference,))
     [entry] = summary_document([bucket, *LABELS], {})["buckets"]
     assert (entry["kind"], entry["templateMetaName"], entry["name"]) == ("Bucket", "b0", "B0")
     assert entry["envReferences"] == [
@@ -147,7 +147,7 @@ def test_an_entry_tells_its_name_references_and_labels() -> None:
     ],
 )
 def test_each_kind_has_its_keys(kind: str, spec: dict[str, Any], entry: dict[str, Any]) -> None:
-    document = summary_document([thing(kind, "x0", spec)], {})
+    document = summary_document([an_object(kind, "x0", spec)], {})
     assert only(document, KINDS[kind].summary_key) == {"name": "X0", **entry}
 
 
@@ -156,12 +156,12 @@ def test_each_kind_has_its_keys(kind: str, spec: dict[str, Any], entry: dict[str
     [("Bucket", BUCKET_SPEC), ("Variable", {"type": "", "selected": []}), ("Label", {"color": ""})],
 )
 def test_a_known_id_is_shown_as_a_number(kind: str, spec: dict[str, Any]) -> None:
-    document = summary_document([thing(kind, "x0", spec)], {Key(kind, "x0"): "ffffffffffffffff"})
+    document = summary_document([an_object(kind, "x0", spec)], {Key(kind, "x0"): "ffffffffffffffff"})
     assert only(document, KINDS[kind].summary_key)["id"] == 2**64 - 1
 
 
-def test_a_rule_tells_of_no_endpoint_that_is_not_there() -> None:
-    rule = thing(
+def test_a_rule_without_its_endpoint_has_no_endpoint_data() -> None:
+    rule = an_object(
         "NotificationRule",
         "x0",
         {
@@ -170,12 +170,12 @@ def test_a_rule_tells_of_no_endpoint_that_is_not_there() -> None:
         },
     )
     entry = only(summary_document([rule], {}), "notificationRules")
-    told = ("endpointID", "endpointTemplateMetaName", "endpointType")
-    assert [entry[key] for key in told] == [0, "", ""]
+    keys = ("endpointID", "endpointTemplateMetaName", "endpointType")
+    assert [entry[key] for key in keys] == [0, "", ""]
 
 
 def test_an_id_that_is_no_number_counts_as_unknown() -> None:
-    document = summary_document([thing("Label", "x0", {"color": ""})], {Key("Label", "x0"): "arn:x"})
+    document = summary_document([an_object("Label", "x0", {"color": ""})], {Key("Label", "x0"): "arn:x"})
     assert only(document, "labels")["id"] == 0
 
 
@@ -202,7 +202,7 @@ def test_label_mappings_are_sorted_by_display_name_when_parsed_and_by_meta_name_
 
 
 def test_a_label_mapping_names_both_sides() -> None:
-    bucket = thing("Bucket", "b0", BUCKET_SPEC, (RED,))
+    bucket = an_object("Bucket", "b0", BUCKET_SPEC, (RED,))
     document = summary_document([bucket, *LABELS], {bucket.key: "0a", RED: "0b"})
     assert document["labelMappings"] == [
         {
@@ -230,8 +230,8 @@ RULE_SPEC: dict[str, Any] = {
 ENDPOINT_SPEC: dict[str, Any] = {"url": "https://example.com", "status": "active", "token": ""}
 
 
-def test_a_planned_summary_has_the_ids_known_so_far_and_what_is_missing() -> None:
-    bucket = thing("Bucket", "b0", BUCKET_SPEC, (BLUE, RED))
+def test_a_planned_summary_has_known_ids_and_missing_keys() -> None:
+    bucket = an_object("Bucket", "b0", BUCKET_SPEC, (BLUE, RED))
     ids = {RED: "0b", bucket.key: "0a"}
     document = planned_summary([bucket, *LABELS], (), ids, {(bucket.key, RED)}, ["b", "a"], ["d", "c"])
     assert only(document, "buckets")["id"] == 10
@@ -241,8 +241,8 @@ def test_a_planned_summary_has_the_ids_known_so_far_and_what_is_missing() -> Non
     assert (document["missingEnvRefs"], document["missingSecrets"]) == (["a", "b"], ["c", "d"])
 
 
-def test_a_planned_summary_leaves_out_what_is_skipped_and_its_labels() -> None:
-    first, second = (thing("Bucket", name, BUCKET_SPEC, (BLUE, RED)) for name in ("b0", "b1"))
+def test_a_planned_summary_leaves_out_skipped_objects_and_labels() -> None:
+    first, second = (an_object("Bucket", name, BUCKET_SPEC, (BLUE, RED)) for name in ("b0", "b1"))
     document = planned_summary([first, second, *LABELS], {second.key, BLUE}, {}, (), (), ())
     assert [entry["templateMetaName"] for entry in document["buckets"]] == ["b0"]
     assert [label["templateMetaName"] for label in document["buckets"][0]["labelAssociations"]] == ["red"]
@@ -252,19 +252,19 @@ def test_a_planned_summary_leaves_out_what_is_skipped_and_its_labels() -> None:
 
 
 @pytest.mark.parametrize(("skipped", "listed"), [(False, 1), (True, 0)])
-def test_a_planned_rule_tells_of_its_endpoint_though_that_is_skipped(skipped: bool, listed: int) -> None:
-    endpoint = thing("NotificationEndpointSlack", "e0", ENDPOINT_SPEC)
-    rule = thing("NotificationRule", "r0", RULE_SPEC)
+def test_a_planned_rule_has_the_data_of_a_skipped_endpoint(skipped: bool, listed: int) -> None:
+    endpoint = an_object("NotificationEndpointSlack", "e0", ENDPOINT_SPEC)
+    rule = an_object("NotificationRule", "r0", RULE_SPEC)
     left_out = {endpoint.key} if skipped else set()
     document = planned_summary([endpoint, rule], left_out, {endpoint.key: "0c"}, (), (), ())
     entry = only(document, "notificationRules")
-    told = ("endpointID", "endpointTemplateMetaName", "endpointType")
-    assert [entry[key] for key in told] == [12, "e0", "slack"]
+    keys = ("endpointID", "endpointTemplateMetaName", "endpointType")
+    assert [entry[key] for key in keys] == [12, "e0", "slack"]
     assert len(document["notificationEndpoints"]) == listed
 
 
-def test_a_planned_summary_of_all_there_is_is_that_of_the_package_but_for_the_order() -> None:
-    bucket = thing("Bucket", "b0", BUCKET_SPEC, (BLUE, RED))
-    objects = [bucket, thing("Bucket", "b1", BUCKET_SPEC, (RED,)), *LABELS]
+def test_a_planned_summary_of_all_objects_equals_the_one_of_the_package_but_for_the_order() -> None:
+    bucket = an_object("Bucket", "b0", BUCKET_SPEC, (BLUE, RED))
+    objects = [bucket, an_object("Bucket", "b1", BUCKET_SPEC, (RED,)), *LABELS]
     planned = planned_summary(objects, (), {}, (), ["e"], ["s"])
     assert planned == summary_document(objects, {}, missing_env_refs=["e"], missing_secrets=["s"])

@@ -1,4 +1,4 @@
-"""What is written of a normalised spec is what people would write, and is read as the same spec."""
+"""Normalised specs are written as a person would, and read again as the same spec."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
 
 
 def read_again(item: Object, objects: dict[str, dict[str, Key]]) -> Reading:
-    """How a parser reads what is written of *item*."""
+    """The reading of the written spec of *item*."""
     kind = KINDS[item.key.kind]
     written = kind.written(item.spec.value) | {"name": item.spec.display_name}
     scope = Scope(item.key.name, item.spec.display_name, "influxdata.com/v2alpha1", objects=objects)
@@ -36,7 +36,7 @@ def hold_law(objects: tuple[Object, ...]) -> None:
 
 
 @given(packages, environments)
-def test_what_is_written_is_read_as_the_same_spec(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
+def test_a_written_spec_is_read_as_the_same_spec(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
     package = parse_text(json.dumps(documents), env, Encoding.JSON).package
     event(f"valid: {package is not None}")
     hold_law(package.objects if package else ())
@@ -95,7 +95,7 @@ SPECS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", SPECS)
-def test_what_is_so_anyway_is_left_out(kind: str) -> None:
+def test_default_values_are_left_out(kind: str) -> None:
     spec, written = SPECS[kind]
     assert KINDS[kind].written(spec) == written
 

@@ -138,7 +138,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "one_listing_tells_what_did_not_happen",
         _PROBER,
-        "if any(isinstance(finding, NotHappened) for finding in found.values()):",
+        "if any(isinstance(finding, NoEffect) for finding in found.values()):",
         "if False:",
         frozenset({"I3", "LEFT_OVER"}),
         100,

@@ -53,6 +53,9 @@ class Watcher(Protocol):
     def answered(self, attempt: "Attempt", answer: Any) -> None:
         """A server gives *answer*, whether it arrives or not; it may be changed."""
 
+    def is_forgotten(self, attempt: "Attempt") -> bool:
+        """Whether the store was restored after a write was sent, and has no stack whose tokens fence that write."""
+
 
 class Network:
     """
@@ -395,7 +398,8 @@ class Attempt:
             return
         if self._is_over:
             return
-        if self.is_write_to_platform and not network.fences and network.loop.now > self.sent + network.settle:
+        is_late = self.is_write_to_platform and network.loop.now > self.sent + network.settle
+        if is_late and (not network.fences or network.watcher.is_forgotten(self)):
             network.trace.say("platform", f"drops {self.name}: it is older than settle")
             return
         assert self.server is not None

@@ -90,6 +90,7 @@ class Oracle:
         self._bad_driver = BadDriver(world.draws, world.scenario.features, world.trace, lambda: world.is_calm)
         self._situations = Situations(self._seen, world.nodes, world.trace)
         self._has_been_restored = False
+        self._restored_at = 0.0
         self._last_jump = -math.inf
         world.loop.after_work = self._after_work
         world.on_kill = self._count_kill
@@ -152,6 +153,10 @@ class Oracle:
             for mutation, result in zip(attempt.call.request.mutations, answer.results, strict=False):
                 if result.rejected.reason:
                     self._trace.count(f"platform refused {mutation.WhichOneof('change')}")
+
+    def is_forgotten(self, attempt: Attempt) -> bool:
+        """See ``Watcher``."""
+        return attempt.sent < self._restored_at and attempt.call.request.fence.scope not in self.store.leases
 
     def _count_traits(self, sent: Sent, verb: str) -> None:
         platform = self._world.scenario.platform
@@ -576,6 +581,7 @@ class Oracle:
         """
         self._situations.restored()
         self._has_been_restored = True
+        self._restored_at = self._world.loop.now
         self.by_others |= self.made.keys()
         self.made.clear()
         # What had sent nothing has not run its plan.

@@ -1,7 +1,7 @@
 """
-What steps do, one file for each effect: how it is taken back, what it needs, what can be found out about it.
+The effects of steps, one file each: its inverse, its requirements, and how its outcome is found.
 
-A new effect is a file here and a row in ``effect_of``; mypy then names every place that has to know it.
+A new effect is a file here and a row in ``effect_of``; mypy then names every place that has to handle it.
 """
 
 from services.core.model import SECRET, Step, Verb
@@ -43,10 +43,10 @@ _OF_SECRETS: dict[Verb, type[AnyEffect]] = {
 
 
 def effect_of(step: Step) -> AnyEffect:
-    """What *step* does."""
+    """The effect of *step*."""
     return (_OF_SECRETS if step.key.kind == SECRET else _OF_RESOURCES)[step.verb](step)
 
 
 def inverse_of(effect: AnyEffect) -> AnyEffect:
-    """What takes *effect* back."""
+    """The effect that undoes *effect*."""
     return effect_of(effect.inverse())

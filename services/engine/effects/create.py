@@ -1,4 +1,4 @@
-"""Make a resource."""
+"""Create a resource."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
@@ -9,75 +9,75 @@ from services.engine.claims import Claimed, ClaimedName, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
 from services.engine.likeness import is_alike
-from services.engine.outcome import Done, Finding, NotHappened, Unknown
+from services.engine.outcome import Done, Finding, NoEffect, Unknown
 
 _SHOWN = 5
 
 
 class Create(Effect):
-    """Makes a resource."""
+    """Creates a resource."""
 
     __slots__ = ()
     makes: ClassVar[bool] = True
 
     def inverse(self) -> Step:
-        """Delete what was made."""
+        """Delete the created resource."""
         return self._turned(Verb.DELETE)
 
     def target(self, ids: Ids) -> str:
-        """Nothing yet."""
+        """Empty: the resource does not exist yet."""
         return ""
 
     def is_possible(self, ids: Ids) -> bool:
-        """It needs what it is to refer to."""
+        """It needs the resources that it refers to."""
         return all(each.id for each in ids.references(self.step.references))
 
     def in_its_place(self, ids: Ids) -> str:
-        """Id of the resource that is to be replaced by what it makes, and that is not gone; empty: none is."""
+        """Id of the resource that the created one replaces, if that still exists; else empty."""
         return ids.find(self.step.key, self.step.resource_id)
 
     def learn(self, ids: Ids, resource_id: str) -> None:
-        """The key means what was made; what is made again, the resource that was deleted."""
+        """The key, or the subject of a deleted resource that is created again, gets the id of the created resource."""
         ids.bind(self.step.key, self.step.resource_id, resource_id)
 
-    def is_remembered(self, platform: PlatformTraits) -> bool:
-        """The platform may remember its idempotency key."""
+    def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
+        """The platform performs a mutation with a known idempotency key once, and returns the outcome."""
         return self._identity(platform) is Identity.NATIVE
 
     def is_repeatable(self, platform: PlatformTraits) -> bool:
-        """Otherwise there would be two."""
-        return self.is_remembered(platform)
+        """Without an idempotency key a second creation would make a second resource."""
+        return self.is_resolved_by_retry(platform)
 
     def is_searched_for(self, platform: PlatformTraits) -> bool:
-        """Where names may repeat, and the platform does not remember."""
+        """Where names may repeat, and the platform has no idempotency keys."""
         return self._identity(platform) is Identity.SEARCH
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """Its name, also where that may repeat and is all that it can be found by."""
+        """Its name, also a repeatable one where the resource can be found only by that."""
         kind, spec = self.step.key.kind, self.step.new_spec
         if spec and self.awaits_claims(platform):
             return [ClaimedName(kind, spec.display_name)]
         return claimed_names(kind, [spec], platform)
 
     def awaits_claims(self, platform: PlatformTraits) -> bool:
-        """A name that may repeat is claimed only until it is known what came of the creation."""
+        """A repeatable name is claimed only until the outcome of the creation is known."""
         may_repeat = platform.kinds[self.step.key.kind].name_uniqueness is NameUniqueness.NONE
         return may_repeat and self.is_searched_for(platform)
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
-        """What became of it, where *live* is the only resource that could be it."""
+        """The outcome, where *live* is the only resource that may be the created one."""
         return self.finding_among(sending, [live] if live else [], (), traits)
 
     def finding_among(
         self, sending: Sending, live: Iterable[Resource], owned: Collection[str], traits: KindTraits
     ) -> Finding:
         """
-        What became of it, where the platform does not remember.
+        The outcome, where the platform has no idempotency keys.
 
         Args:
-            sending: What was sent.
+            sending: The mutation that was sent.
             live: All resources of its kind.
-            owned: Ids of those that a stack owns, or of which this operation knows what they are.
+            owned: Ids of resources that a stack owns, or that this operation knows to be others.
             traits: Of the kind.
         """
         named = [resource for resource in live if self._has_its_name(resource, traits)]
@@ -85,18 +85,18 @@ class Create(Effect):
             return self._searched(sending, [each for each in named if each.id not in owned], traits)
         match named:
             case []:
-                return NotHappened()
+                return NoEffect()
             case [resource] if resource.id not in owned and self._is_it(resource, sending, traits):
                 return Done(resource.id)
             case [resource]:
-                problem = f"{resource.kind} {resource.id} has the name, and is not what was to be created"
+                problem = f"{resource.kind} {resource.id} has the name, and differs from the resource to create"
                 return Unknown(problem, is_conflict=True, found="" if resource.id in owned else resource.id)
             case _:
                 return Unknown(_several(named))
 
     def rehearse(self, scene: Scene) -> None:
-        """It takes its name, and refers to what is there."""
-        # A new resource needs an id that none has; no platform's has a blank.
+        """Take its name, and refer to existing resources."""
+        # A new resource needs an unused id: ids of platforms have no blanks.
         new_id = f"step {self.number}"
         scene.write((self.step.key.kind, new_id), self.step)
         self.learn(scene.ids, new_id)
@@ -109,18 +109,18 @@ class Create(Effect):
         alike = [each for each in new if self._is_it(each, sending, traits)]
         match alike:
             case [] if new:
-                # Somebody may have edited what was created; to create it again would leave that behind.
-                problem = f"{new[0].kind} {new[0].id} is new, has the name, and is not what was to be created"
+                # A user may have edited the created resource; a second creation would leave it behind.
+                problem = f"{new[0].kind} {new[0].id} is new, has the name, and differs from the resource to create"
                 return Unknown(problem, is_conflict=True, found="" if new[1:] else new[0].id)
             case []:
-                return NotHappened()
+                return NoEffect()
             case [resource]:
                 return Done(resource.id)
             case _:
                 return Unknown(_several(alike))
 
     def _has_its_name(self, resource: Resource, traits: KindTraits) -> bool:
-        assert self.step.new_spec is not None  # noqa: S101 - what is created has a spec
+        assert self.step.new_spec is not None  # noqa: S101 - a creation has a spec
         names = (resource.spec.display_name, self.step.new_spec.display_name)
         return traits.compared_name(names[0]) == traits.compared_name(names[1])
 
@@ -130,4 +130,4 @@ class Create(Effect):
 
 def _several(found: Sequence[Resource]) -> str:
     ids = listed(sorted(each.id for each in found), _SHOWN)
-    return f"any of {len(found)} resources may be what was created: {ids}"
+    return f"any of {len(found)} resources may be the created one: {ids}"

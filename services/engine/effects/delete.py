@@ -1,4 +1,4 @@
-"""Remove a resource."""
+"""Delete a resource."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -7,11 +7,11 @@ from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, ClaimMode, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.ids import Ids
-from services.engine.outcome import Done, Finding, NotHappened
+from services.engine.outcome import Done, Finding, NoEffect
 
 
 class Delete(Effect):
-    """Removes a resource."""
+    """Deletes a resource."""
 
     __slots__ = ()
     removes: ClassVar[bool] = True
@@ -19,24 +19,24 @@ class Delete(Effect):
     claim_mode: ClassVar[ClaimMode] = ClaimMode.REMOVE
 
     def inverse(self) -> Step:
-        """Make it again, under another id."""
+        """Create the resource again, with another id."""
         return self._turned(Verb.CREATE)
 
     def learn(self, ids: Ids, resource_id: str) -> None:
-        """The key means nothing any more."""
+        """The key identifies no resource any more."""
         ids.forget(self.step.key, self.step.resource_id)
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """The resource and its name: an undo makes it again."""
+        """The resource and its name: an undo creates it again."""
         names = claimed_names(self.step.key.kind, [self.step.old_spec], platform)
         return [*Effect.claims(self, ids, platform), *names]
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
-        """What is gone was deleted, by whomever."""
-        return NotHappened() if live else Done(sending.resource_id)
+        """A resource that is gone counts as deleted, by this step or by another writer."""
+        return NoEffect() if live else Done(sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
-        """It finds what it was planned for, and nothing that an undo could not bring back hangs on it."""
+        """Find the planned content, without labels or references that an undo could not restore."""
         resource = (self.step.key.kind, self.target(scene.ids))
         if scene.holds(resource, self.step):
             scene.compare(resource, self.step)

@@ -1,4 +1,4 @@
-"""Remove a secret."""
+"""Delete a secret."""
 
 from typing import ClassVar
 
@@ -7,11 +7,11 @@ from services.engine.effects.secrets import SecretEffect
 
 
 class DeleteSecret(SecretEffect):
-    """Removes a secret that the operation wrote."""
+    """Deletes a secret that the operation wrote."""
 
     __slots__ = ()
     removes: ClassVar[bool] = True
 
     def inverse(self) -> Step:
-        """Write it again."""
+        """Write the secret again."""
         return self._turned(Verb.CREATE)

@@ -1,4 +1,4 @@
-"""What all effects have in common: how a step is taken back, what it needs, what can be found out about it."""
+"""The base of all effects: the inverse of a step, its requirements, and how its outcome is found."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -15,15 +15,15 @@ from services.engine.outcome import Done, Finding, Outcome
 @dataclass(frozen=True, slots=True)
 class Sending:
     """
-    What is sent for a step, and where, as far as that is found only at run time.
+    The parts of a mutation that are known only at run time.
 
     Attributes:
-        resource_id: The resource it was sent to; empty for a creation.
-        label_id: The label that it attaches or detaches; empty for all else.
-        references: What the resource refers to, if it happened.
-        old_references: What the resource refers to, if it did not.
-        before_ids: Of a creation: resources of its kind and display name that were there before it was sent.
-        expected: What it may write over or delete; None: whatever is there.
+        resource_id: The resource to change; empty for a creation.
+        label_id: The label to attach or detach; empty for other effects.
+        references: The references of the resource if the mutation took effect.
+        old_references: The references of the resource if it had no effect.
+        before_ids: Of a creation: resources of its kind and display name that existed before it was sent.
+        expected: The content that it may overwrite or delete; None: any content.
     """
 
     resource_id: str = ""
@@ -35,30 +35,30 @@ class Sending:
 
 
 class Scene(Protocol):
-    """A platform as the steps of a plan leave it one after another, and what on it is not as they expect."""
+    """A model of a platform on which the steps of a plan are rehearsed; it collects what differs from the plan."""
 
     ids: Ids
 
     def holds(self, resource: ResourceKey, step: Step) -> bool:
-        """Whether *resource*, which *step* is about, is there; tells it when it is gone."""
+        """Whether *resource*, which *step* is about, exists; report it when it is gone."""
 
     def compare(self, resource: ResourceKey, step: Step) -> None:
-        """Tell what of *resource* is not as *step* was planned for."""
+        """Report fields of *resource* that differ from the plan of *step*."""
 
     def write(self, resource: ResourceKey, step: Step) -> None:
-        """Let *resource* be what *step* makes of it; tells what is in the way."""
+        """Give *resource* the new content of *step*; report what prevents that."""
 
     def remove(self, resource: ResourceKey, step: Step) -> None:
-        """Let *resource* be gone; tells what hangs on it."""
+        """Delete *resource*; report labels on it and references to it."""
 
     def link(self, resource: ResourceKey, step: Step, attached: bool) -> None:
-        """Let the label of *step* be *attached* to *resource*, or not; tells when it is so already."""
+        """Attach the label of *step* to *resource*, or detach it; report where that is done already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect(ABC):
     """
-    What one step does to a platform.
+    The effect of one step on a platform.
 
     Attributes:
         step: The step: one of a plan, or the inverse of one.
@@ -66,61 +66,61 @@ class Effect(ABC):
 
     step: Step
     makes: ClassVar[bool] = False
-    """Whether it brings a resource into being, whose id only the platform knows."""
+    """Whether it creates a resource, whose id the platform chooses."""
     removes: ClassVar[bool] = False
-    """Whether it takes something away; what is gone already needs no sending."""
+    """Whether it removes something; it need not be sent where that is gone already."""
     links: ClassVar[bool] = False
-    """Whether it is about a label on a resource, and not about the content of one."""
+    """Whether it changes an association, not the content of a resource."""
     expects: ClassVar[bool] = False
-    """Whether it writes over, or deletes, what is there."""
+    """Whether it overwrites or deletes existing content."""
     is_of_secret: ClassVar[bool] = False
-    """Whether it is about a secret: no stack owns one, nobody can read it, and its value is nowhere but in memory."""
+    """Whether it is about a secret: no stack owns it, no value can be read, and values are kept in memory only."""
 
     claim_mode: ClassVar[ClaimMode] = ClaimMode.ALONE
-    """How it needs what it claims."""
+    """The mode of its claims."""
 
     @property
     def number(self) -> int:
-        """Its position in the plan."""
+        """The number of its step."""
         return self.step.number
 
     @property
     def shown(self) -> str:
-        """What it does, for people."""
+        """The effect, for people."""
         return f"{self.step.verb.value} {self.step.key}"
 
     @property
     def seals(self) -> bool:
-        """Whether nothing is taken back once it may have been sent (docs/reference/engine.md, "Steps and stages")."""
+        """Whether nothing is undone once it may have been sent (docs/reference/engine.md, "Steps and stages")."""
         return self.step.undo is Undo.NONE
 
     @abstractmethod
     def inverse(self) -> Step:
         """
-        The step that takes it back, from its full pre-image.
+        The step that undoes it, from its full pre-image.
 
-        It keeps the number, and leaves the ids to be found by key: what was created, or deleted and created again, has
-        another id than the plan knew.
+        It keeps the number. Ids are looked up by key: a resource that was created, or deleted and created again, has
+        another id than in the plan.
         """
 
     def is_to_be_undone(self, outcome: Outcome) -> bool:
-        """Whether the undo of an operation has to take it back, after it ended with *outcome*."""
+        """Whether a rollback has to undo it after it ended with *outcome*."""
         return isinstance(outcome, Done) and self.step.undo is not Undo.NONE
 
     def target(self, ids: Ids) -> str:
-        """Id of the resource it is about; empty for a creation and while that does not exist."""
+        """Id of the resource it is about; empty for a creation and for a resource that does not exist."""
         return ids.find(self.step.key, self.step.resource_id)
 
     def label_id(self, ids: Ids) -> str:
-        """Id of the label it attaches or detaches; empty when it does not exist, or there is none."""
+        """Id of the label it attaches or detaches; empty when the label does not exist, and for other effects."""
         return ids.find(self.step.label, self.step.label_id)
 
     def is_possible(self, ids: Ids) -> bool:
-        """Whether all that it needs exists."""
+        """Whether all resources that it needs exist."""
         return bool(self.target(ids)) and all(each.id for each in ids.references(self.step.references))
 
     def sending(self, ids: Ids, before_ids: Collection[str] = ()) -> Sending:
-        """What is sent for it now."""
+        """The mutation that is sent for it now."""
         return Sending(
             self.target(ids),
             self.label_id(ids),
@@ -130,47 +130,45 @@ class Effect(ABC):
         )
 
     def learn(self, ids: Ids, resource_id: str) -> None:  # noqa: B027 - most change no id
-        """Tell *ids* that it took effect on the resource *resource_id*."""
+        """Update *ids* after it took effect on the resource *resource_id*."""
 
-    def is_remembered(self, platform: PlatformTraits) -> bool:
-        """Whether sending it again is the way to find out what became of it (docs/reference/engine.md, "Recovery")."""
+    def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
+        """Whether its unknown outcome is found by sending it again (docs/reference/engine.md, "Recovery")."""
         return False
 
     def is_repeatable(self, platform: PlatformTraits) -> bool:
-        """Whether sending it twice has its effect once."""
+        """Whether sending it twice has the effect of sending it once."""
         return True
 
     def is_searched_for(self, platform: PlatformTraits) -> bool:
-        """Whether it is a creation that, without an answer, has to be searched for among others of its name."""
+        """Whether it is a creation that, without a response, is searched for among resources of its name."""
         return False
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """
-        What only one operation at a time may be at work on, when this is sent (docs/reference/engine.md, "Claims").
-        """
+        """The claims that the operation needs before this is sent (docs/reference/engine.md, "Claims")."""
         return [ClaimedResource(self.step.key.kind, self.target(ids))]
 
     def awaits_claims(self, platform: PlatformTraits) -> bool:
-        """Whether it waits for what another operation claims, as that is over soon; else it fails."""
+        """Whether it waits for a claim that another operation releases soon; else it fails."""
         return False
 
     @abstractmethod
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
         """
-        What became of it, by what is on the platform now (docs/reference/engine.md, "Recovery").
+        The outcome, from the content of the platform now (docs/reference/engine.md, "Recovery").
 
         Args:
-            sending: What was sent.
+            sending: The mutation that was sent.
             live: The resource it was sent to; None when that certainly does not exist.
             traits: Of its kind.
         """
 
     @abstractmethod
     def rehearse(self, scene: Scene) -> None:
-        """Compare what it was planned for with what it would find, and let it have its effect."""
+        """Compare the planned content with the one in *scene*, and perform the effect there."""
 
     def expected(self, stands: bool) -> Spec | None:
-        """The content of its resource if it *stands*, or if not; None where there is none to know."""
+        """The content of its resource if the step *stands*, or if not; None where the step does not determine it."""
         return self.step.new_spec if stands else self.step.old_spec
 
     def _turned(self, verb: Verb) -> Step:

@@ -7,16 +7,16 @@ from services.engine.effects.secrets import SecretEffect
 
 
 class PutSecret(SecretEffect):
-    """Writes a secret: a new one, or over a value that nobody can bring back."""
+    """Writes a secret. An overwritten value cannot be restored."""
 
     __slots__ = ()
     makes: ClassVar[bool] = False
 
     @property
     def overwrites(self) -> bool:
-        """Whether there is one of the key."""
+        """Whether the plan expects a secret of that key."""
         return self.step.verb is Verb.UPDATE
 
     def inverse(self) -> Step:
-        """Remove it."""
+        """Delete the secret."""
         return self._turned(Verb.DELETE)

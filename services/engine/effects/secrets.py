@@ -1,4 +1,4 @@
-"""What the effects on secrets have in common: their keys are in plans and journals, their values are nowhere."""
+"""The base of the effects on secrets. Plans and journals contain keys of secrets, never values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,45 +13,45 @@ from services.engine.outcome import Finding, Unknown
 
 @dataclass(frozen=True, slots=True)
 class SecretEffect(Effect):
-    """Writes a secret, or removes one. The id of a secret is its key."""
+    """Writes a secret or deletes one. The id of a secret is its key."""
 
     is_of_secret: ClassVar[bool] = True
 
     @property
     def seals(self) -> bool:
         """
-        One that is overwritten cannot be taken back, but what comes after it can (docs/reference/engine.md, "Steps and
-        stages").
+        False: an overwritten secret cannot be restored, but later steps can be undone (docs/reference/engine.md, "Steps
+        and stages").
         """
         return False
 
     def target(self, ids: Ids) -> str:
-        """Its key."""
+        """The key of the secret."""
         return self.step.key.name
 
     def is_possible(self, ids: Ids) -> bool:
-        """It needs nothing."""
+        """True: it needs no resource."""
         return True
 
-    def is_remembered(self, platform: PlatformTraits) -> bool:
-        """Nobody can read one, so to write it again is the only way to know."""
+    def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
+        """True: a secret cannot be read, so only the response to another write shows the outcome."""
         return True
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """Its key."""
+        """The key of the secret."""
         return [ClaimedSecret(self.step.key.name)]
 
     def awaits_claims(self, platform: PlatformTraits) -> bool:
-        """Secrets are written first, and stay with nobody."""
+        """True: secrets are written first, and no stack owns them, so their claims are released soon."""
         return True
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
-        """Nothing on the platform tells."""
-        return Unknown("nobody can read a secret")
+        """Unknown: the platform does not show values of secrets."""
+        return Unknown("the value of a secret cannot be read")
 
     def rehearse(self, scene: Scene) -> None:
-        """The platform is asked for its secrets by themselves (``staleness.stale_secrets``)."""
+        """Nothing: ``staleness.stale_secrets`` compares secrets."""
 
     def expected(self, stands: bool) -> Spec | None:
-        """It is no resource."""
+        """None: a secret is no resource."""
         return None

@@ -6,10 +6,10 @@ from typing import ClassVar
 from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
-from services.engine.expectation import Expectation, what_changed
+from services.engine.expectation import Expectation, describe_changes
 from services.engine.ids import Ids
 from services.engine.likeness import is_alike
-from services.engine.outcome import Done, Finding, NotHappened, Unknown
+from services.engine.outcome import Done, Finding, NoEffect, Unknown
 
 
 class Update(Effect):
@@ -19,29 +19,29 @@ class Update(Effect):
     expects: ClassVar[bool] = True
 
     def inverse(self) -> Step:
-        """Write what was there."""
+        """Write the pre-image."""
         return self._turned(Verb.UPDATE)
 
     def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
-        """The resource and, where it gets another name, both: an undo gives it the old one."""
+        """The resource and, where it is renamed, the old and the new name: an undo restores the old one."""
         step = self.step
         names = claimed_names(step.key.kind, [step.old_spec, step.new_spec], platform)
         return [*Effect.claims(self, ids, platform), *(names if names[1:] else [])]
 
     def finding(self, sending: Sending, live: Resource | None, traits: KindTraits) -> Finding:
-        """The resource tells, unless somebody else has changed it."""
+        """The content of the resource shows the outcome, unless another writer changed it."""
         if live is None:
-            # Nothing is left of it, if it happened at all. Sent again it is refused, and the refusal is certain.
-            return NotHappened()
+            # The deleted resource shows no effect. Sent again the update is rejected, and the rejection is certain.
+            return NoEffect()
         if is_alike(live, self.step.new_spec, sending.references, traits):
             return Done(sending.resource_id)
         if is_alike(live, self.step.old_spec, sending.old_references, traits):
-            return NotHappened()
+            return NoEffect()
         before = Expectation(self.step.old_spec.text if self.step.old_spec else "{}", sending.old_references)
-        return Unknown(what_changed(before, live), is_conflict=True, found=sending.resource_id)
+        return Unknown(describe_changes(before, live), is_conflict=True, found=sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
-        """It finds what it was planned for, and takes its new name."""
+        """Find the planned content, and take the new name."""
         resource = (self.step.key.kind, self.target(scene.ids))
         if scene.holds(resource, self.step):
             scene.compare(resource, self.step)

@@ -1,1 +1,1 @@
-"""What every kind of object is described with: tables of fields, shapes, references. Knows no kind."""
+"""The parts that describe a kind of object: tables of fields, shapes, references. Independent of any kind."""

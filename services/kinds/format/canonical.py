@@ -21,13 +21,13 @@ def canonical_text(value: Any) -> str:
 
 
 def spec_of(value: dict[str, Any]) -> Spec:
-    """The spec with the content *value*, which has a name and which the caller no longer changes."""
+    """The spec with the content *value*, which has a name. The caller must not change *value* afterwards."""
     return Spec(canonical_text(value), value["name"], value)
 
 
 def checked_spec(text: str) -> Spec:
     """
-    Read a spec that is said to be canonical; whether it is, nobody looks.
+    Read a spec from text that the caller knows to be canonical; that is not checked.
 
     Raises:
         ValueError: *text* is not a JSON object with a text under "name".
@@ -36,7 +36,7 @@ def checked_spec(text: str) -> Spec:
     value = orjson.loads(text)
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise ValueError("a spec is a JSON object with a name")
-    # Only what has more brackets can be nested deeper.
+    # Only a text with more brackets can be nested deeper; writing it raises the TypeError.
     if text.count("{") + text.count("[") > DEEPEST_SPEC:
         canonical_text(value)
     return Spec(text, value["name"], value)
@@ -55,11 +55,11 @@ def spec_from_text(text: str) -> Spec:
 
 def plain(value: Any) -> Any:
     """
-    Reduce an untyped tree to what JSON holds, so that YAML and JSON sources of one object are equal
+    Reduce an untyped tree to JSON values, so that YAML and JSON sources of one object are equal
     (docs/reference/package-format.md, "Equal sources").
 
-    Floats with an integral value become integers, as JSON sources do not tell them apart; infinities, NaN and anything
-    that is no JSON value become null, timestamps their RFC 3339 text.
+    Floats with an integral value become integers, as JSON sources do not distinguish them. Timestamps become their
+    RFC 3339 text. Infinities, NaN and anything that is no JSON value become null.
     """
     match value:
         case bool() | None | str():

@@ -69,7 +69,7 @@ def flux_duration(text: str) -> str | None:
 
 def canonical_duration(nanoseconds: int) -> str:
     """
-    The one way in which specs write a duration: the form of Go, but without fractions, so that packages can say it.
+    The form of a duration in specs: the form of Go, but without fractions, which packages cannot write.
 
     Returns:
         Such as ``1h30m0s`` or ``1s500ms``; empty for 0.

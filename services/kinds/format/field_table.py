@@ -1,8 +1,8 @@
-"""Tables of fields: one description reads a mapping, checks it, remarks on it and gives its JSON Schema."""
+"""Tables of fields: one description reads a mapping, checks it, warns about it and returns its JSON Schema."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from services.kinds.diagnostics import Code
 from services.kinds.format.fields import Fault, Fields, Note, Numbering, Remark, Rewrite, found_text, text_of
@@ -20,38 +20,58 @@ from services.kinds.format.shapes import (
 )
 
 Check = Callable[[Fields, Mapping[str, Any]], list[Fault]]
-"""Finds what is wrong with one mapping, given how it was read, in the order of docs/reference/package-format.md."""
+"""Finds the faults of one mapping, from it and its values as read, in the order of docs/reference/package-format.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One row: a key, what it takes, and what it is for."""
+    """One row: a key, the shape of its values, and its description."""
 
     key: str
     shape: Shape
     about: str
 
 
+class Variants(NamedTuple):
+    """
+    Tables that replace another one by the value of one field, with the same or stricter rules.
+
+    Attributes:
+        key: The field; its table reads it.
+        tables: The table for each value of it.
+    """
+
+    key: str
+    tables: Mapping[str, "Table"]
+
+
 class Table:
-    """The fields of one kind of mapping, in the order in which their rules are told."""
+    """The fields of one kind of mapping, in the order in which their faults are reported."""
 
     def __init__(
-        self, *fields: Field, check: Check | None = None, required: Sequence[str] = (), more: Schema | None = None
+        self,
+        *fields: Field,
+        check: Check | None = None,
+        required: Sequence[str] = (),
+        more: Schema | None = None,
+        variants: "Variants | None" = None,
     ) -> None:
         """
         Describe a mapping.
 
         Args:
             fields: Its fields.
-            check: Finds all faults of a mapping; None: each field by itself, in order.
-            required: Keys that the schema asks for.
+            check: Finds all faults of a mapping; None: each field is checked by itself, in order.
+            required: Keys that the schema requires.
             more: Further keywords of the schema, for rules that concern several fields.
+            variants: The tables to read a mapping with, by the value of one of its fields; None: this one.
         """
+        self.variants = variants
         self._fields = {field.key: field for field in fields}
         self._shapes = {field.key: field.shape for field in fields}
         self._absent = {field.key: field.shape.absent for field in fields}
         self._holding = {key: shape for key, shape in self._shapes.items() if isinstance(shape, Mappings | Nested)}
-        # Most values of most packages are texts of these: there is nothing to remark on them.
+        # Most values of most packages are texts of these fields, which get no remarks.
         self._any_text = frozenset(
             key
             for key, shape in self._shapes.items()
@@ -74,8 +94,13 @@ class Table:
 
     @property
     def holds_secrets(self) -> bool:
-        """Whether one of its fields is for a secret."""
+        """Whether one of its fields takes a secret."""
         return bool(self._secrets)
+
+    @property
+    def has_own_check(self) -> bool:
+        """Whether it has a check besides the rules of its fields."""
+        return self._check is not None
 
     def read(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """The normalised value of every field of the table."""
@@ -88,38 +113,38 @@ class Table:
 
     def written(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """
-        The mapping that people would write for normalised *values*: ``read`` makes the same values of it.
+        The mapping that a person would write for normalised *values*: ``read`` returns the same values for it.
 
-        What is so anyway is left out, but for fields that are required.
+        Fields with the default value are left out unless they are required.
         """
         written: dict[str, Any] = {}
         absent, holding = self._absent, self._holding
         for key, value in values.items():
             if key not in absent:
                 continue
-            said = holding[key].written(value) if key in holding else value
-            if not _says_nothing(said, absent[key]) or key in self._required:
-                written[key] = said
+            shown = holding[key].written(value) if key in holding else value
+            if not _is_default(shown, absent[key]) or key in self._required:
+                written[key] = shown
         return written
 
     def faults(self, fields: Fields, values: Mapping[str, Any]) -> list[Fault]:
         """
-        What is wrong with a mapping.
+        The faults of a mapping.
 
         Args:
             fields: The mapping.
-            values: How ``read`` read it.
+            values: Its values, as ``read`` returns them.
         """
         if self._check:
             return self._check(fields, values)
         return [fault for key in self._suspects(values) for fault in self.field_faults(fields, values, key)]
 
     def is_sound(self, values: Mapping[str, Any]) -> bool:
-        """Whether ``faults`` finds nothing for certain; asked first, as most mappings need not know where they are."""
+        """Whether ``faults`` certainly finds none. Called first: it needs no positions, and most mappings are sound."""
         return not self._check and not self._suspects(values)
 
     def field_faults(self, fields: Fields, values: Mapping[str, Any], key: str) -> list[Fault]:
-        """What is wrong with one field by itself."""
+        """The faults of one field by itself."""
         shape = self._shapes[key]
         if problem := shape.problem(values[key]):
             given = fields.value.get(key)
@@ -131,7 +156,7 @@ class Table:
         return holding.faults(fields, key, values[key]) if holding else []
 
     def remarks(self, fields: Fields) -> Iterator[Remark]:
-        """What a person should know about a mapping, in the order in which it is written."""
+        """The remarks on a mapping, in the order of its keys."""
         for key, value in fields.value.items():
             if type(value) is str and key in self._any_text:
                 continue
@@ -142,7 +167,7 @@ class Table:
                 yield from _field_remarks(shape, fields, key, value)
 
     def is_unremarkable(self, mapping: Mapping[str, Any]) -> bool:
-        """Whether ``remarks`` finds nothing for certain; asked first, as most mappings need not know where they are."""
+        """Whether ``remarks`` certainly finds none. Called first: it needs no positions, and most mappings get none."""
         for key, value in mapping.items():
             if type(value) is str and key in self._any_text:
                 continue
@@ -152,7 +177,7 @@ class Table:
         return True
 
     def written_out(self, mapping: Mapping[str, Any]) -> list[str]:
-        """The keys of the fields for secrets that hold one, or take it from an environment value; in order."""
+        """The keys of fields for secrets that hold a secret itself, or take it from an environment value; in order."""
         return [key for key, shape in self._secrets.items() if shape.is_written_out(mapping.get(key))]
 
     def schema(self) -> Schema:
@@ -163,7 +188,7 @@ class Table:
         return object_schema(properties, self._required, **{"additionalProperties": UNKNOWN_FIELD, **self._more})
 
     def with_fields(self, *fields: Field) -> "Table":
-        """This table with *fields* before its own."""
+        """This table with *fields* before its own, and without variants, which lack these fields."""
         return Table(*fields, *self._fields.values(), check=self._check, required=self._required, more=self._more)
 
     def _suspects(self, values: Mapping[str, Any]) -> list[str]:
@@ -180,7 +205,7 @@ class Table:
             text = f"there is no field {key[:60]!r} here, so it will be ignored"
             return fields.remark(Code.UNKNOWN_FIELD, key, text, of_key=True)
         text = f"there is no field {key[:60]!r}, so it will be ignored; did you mean {alike!r}?"
-        # A key cannot stand twice. What is under the key may be a credential, which nobody is to write out.
+        # The rewrite must not repeat a key, nor turn the value into a credential that is written out.
         is_free = alike not in fields.value and alike not in self._secrets
         return fields.remark(Code.UNKNOWN_FIELD, key, text, of_key=True, rewrite=Rewrite(alike) if is_free else None)
 
@@ -191,9 +216,9 @@ class Mappings:
     A list of mappings; other items are dropped.
 
     Attributes:
-        table: What each of them holds.
-        required: What there must be one of at least; empty when none is fine.
-        numbering: Where the paths of their fields carry the position.
+        table: The fields of each mapping.
+        required: The name of an element, at least one of which is required; empty where the list may be empty.
+        numbering: Where the paths of their fields have the position.
     """
 
     table: Table
@@ -208,7 +233,7 @@ class Mappings:
         return [read(item) for item in value if isinstance(item, dict)]
 
     def written(self, values: Any) -> list[dict[str, Any]]:
-        """The list that people would write, as ``Table.written`` has its items; empty for what is no list."""
+        """The list that a person would write, with items of ``Table.written``; empty for a value that is no list."""
         items = values if isinstance(values, list | tuple) else ()
         return [self.table.written(item) for item in items if isinstance(item, dict)]
 
@@ -216,7 +241,7 @@ class Mappings:
         return f"a list of at least one {self.required}" if self.required and not value else ""
 
     def faults(self, fields: Fields, key: str, values: Sequence[Mapping[str, Any]]) -> list[Fault]:
-        """What is wrong with the elements."""
+        """The faults of the elements."""
         if all(map(self.table.is_sound, values)):
             return []
         elements = fields.mappings(key, self.numbering)
@@ -249,19 +274,19 @@ class Nested:
         return self.table.read(value) if isinstance(value, dict) else self.absent
 
     def written(self, values: Any) -> dict[str, Any]:
-        """The mapping that people would write; empty for what is no mapping."""
+        """The mapping that a person would write; empty for a value that is no mapping."""
         return self.table.written(values) if isinstance(values, dict) else {}
 
     def problem(self, value: Mapping[str, Any]) -> str:
-        """Nothing: what is wrong is wrong with a field of it."""
+        """Empty: only its fields have faults."""
         return ""
 
     def faults(self, fields: Fields, key: str, values: Mapping[str, Any]) -> list[Fault]:
-        """What is wrong with its fields."""
+        """The faults of its fields."""
         return self.table.faults(fields.mapping(key), values)
 
     def remark(self, given: Any) -> Note | None:
-        """Whether it is no mapping."""
+        """The remark on a value that is no mapping."""
         if isinstance(given, dict):
             return None
         return Note(Code.VALUE_IGNORED, "this will be ignored; write a mapping")
@@ -272,31 +297,31 @@ class Nested:
         return {**schema, "type": ["object", "null"]}
 
 
-def _says_nothing(written: Any, absent: Any) -> bool:
-    """Whether a field says no more than one that is left out; *written* is how its value would be written."""
+def _is_default(written: Any, absent: Any) -> bool:
+    """Whether a field with the value *written* means the same as one that is left out."""
     if isinstance(written, str):
         return bool(written == absent)
     if written is None or isinstance(written, list | dict):
-        # What an absent list or mapping comes to is written as nothing, too.
+        # The default list or mapping is written as an empty one, too.
         return not written
     return type(written) is type(absent) and bool(written == absent)
 
 
 def nearest_word(given: Any, words: Sequence[str]) -> Rewrite | None:
-    """Writes the one of *words* that a value was probably meant to be; None when none is near."""
+    """The rewrite to the word of *words* that was probably meant; None when none is near."""
     word = nearest(given.strip(), filter(None, words)) if isinstance(given, str) and words else ""
     return Rewrite(word) if word else None
 
 
 def text_code(given: Any) -> Code:
-    """What is wrong with a value that should be one of some words, or any text that is not empty."""
+    """The code for a faulty value that should be one of some words, or a text that is not empty."""
     if given is None:
         return Code.FIELD_MISSING
     return Code.VALUE_NOT_ALLOWED if (text_of(given) or "").strip() else Code.VALUE_EMPTY
 
 
 def _code(shape: Shape, given: Any) -> Code:
-    """What is wrong with a value that breaks the rule of its shape."""
+    """The code for a value that breaks the rule of its shape."""
     if given is None:
         return Code.FIELD_MISSING
     match shape:
@@ -324,7 +349,7 @@ def _field_remarks(shape: Shape, fields: Fields, key: str, value: Any) -> Iterat
 
 
 def _number_as_text(fields: Fields, key: str, value: Any) -> Remark:
-    """A number that serves as text may come out otherwise than it is written, as ``000000`` does."""
+    """The remark on a number in place of a text, which may differ from the source, as ``000000`` does."""
     text = text_of(value) or ""
     reason = f"this is a number, which becomes the text {text!r}; put it in quotes"
     return fields.remark(Code.NUMBER_AS_TEXT, key, reason, unless_written=text, rewrite=Rewrite(None))

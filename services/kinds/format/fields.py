@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from services.kinds.diagnostics import Code
 
 LARGEST_EXACT = 2.0**53
-"""Up to here a float is exactly the integer that it shows."""
+"""The largest float up to which every integer is exact."""
 
 
 THE_KEY = -1
-"""As the last step of a pointer: the key of the value that the pointer leads to, instead of the value."""
+"""As the last step of a pointer: selects the key of the value instead of the value."""
 
 Pointer = tuple[str | int, ...]
 """The keys and positions that lead to a value within an object of a source; ``THE_KEY`` may end it."""
@@ -25,17 +25,17 @@ Pointer = tuple[str | int, ...]
 
 class Rewrite(NamedTuple):
     """
-    What to write in place of the key or scalar that a fault or remark marks.
+    The replacement for the key or scalar that a fault or remark marks.
 
     Attributes:
-        text: The word to write; None: what stands there, in quotes.
+        text: The word to write; None: the same text, in quotes.
     """
 
     text: str | None
 
 
 class Elsewhere(NamedTuple):
-    """Another place that a fault is about: position of the object in the package, place in it, one sentence."""
+    """A related location of a fault: position of the object in the package, pointer in it, one sentence."""
 
     position: int
     pointer: Pointer
@@ -44,11 +44,11 @@ class Elsewhere(NamedTuple):
 
 class Note(NamedTuple):
     """
-    What a person should know of a value, wherever it stands.
+    A remark on a value, without its location.
 
     Attributes:
         code: The code.
-        text: One sentence: what happens, and what to write instead.
+        text: One sentence: the effect, and what to write instead.
         word: The word that was probably meant; empty when none is near.
     """
 
@@ -63,13 +63,13 @@ class Fault:
     A rule that one object breaks.
 
     Attributes:
-        code: Which rule.
+        code: The code of the rule.
         path: The field within the object, as docs/reference/package-format.md, "Violations" writes it.
         reason: One sentence: what is wrong, and what to write instead.
-        pointer: Leads to what is marked in the source, whether it is there or missing.
+        pointer: The value to mark in the source; it may be missing there.
         first: For a name that is taken: position in the package of the object that has it.
-        rewrite: What corrects it; None: nothing that is known.
-        related: Other places that it is about.
+        rewrite: The correction; None where none is known.
+        related: Related locations.
     """
 
     code: Code
@@ -87,12 +87,12 @@ class Remark:
     Something that looks like a mistake, though it breaks no rule.
 
     Attributes:
-        code: What it looks like.
+        code: The code of the warning.
         path: The field within the object, as docs/reference/package-format.md, "Violations" writes it.
-        text: One sentence: what happens, and what to write instead.
-        pointer: Leads to what is marked in the source.
-        unless_written: Does not apply when the source has exactly this text there; None: applies always.
-        rewrite: What corrects it; None: nothing that is known.
+        text: One sentence: the effect, and what to write instead.
+        pointer: The value to mark in the source.
+        unless_written: The remark is dropped when the source has exactly this text there; None: never.
+        rewrite: The correction; None where none is known.
     """
 
     code: Code
@@ -104,7 +104,7 @@ class Remark:
 
 
 class Numbering(Enum):
-    """Where paths carry the position of an element of a list."""
+    """Where paths have the position of an element of a list."""
 
     ELEMENT = "charts[0].kind"
     LEAF = "statusRules.currentLevel[0]"
@@ -113,15 +113,15 @@ class Numbering(Enum):
 
 class Fields(NamedTuple):
     """
-    The fields of one mapping, which know where they are.
+    The fields of one mapping, with its location.
 
-    There is one for each mapping of a package: a tuple is made several times as fast as a frozen dataclass.
+    A named tuple, as each mapping of a package has one: it is made several times as fast as a frozen dataclass.
 
     Attributes:
         value: The mapping.
         path: Its path.
         pointer: The keys and positions that lead to it in the source.
-        suffix: What ends the path of each of its fields (docs/reference/package-format.md, "Oddities", P10).
+        suffix: The end of the path of each of its fields (docs/reference/package-format.md, "Oddities", P10).
     """
 
     value: Mapping[str, Any]
@@ -171,7 +171,7 @@ class Fields(NamedTuple):
         return Fields(value if isinstance(value, dict) else {}, f"{self.path}.{key}", (*self.pointer, key))
 
     def fault(self, code: Code, key: str, reason: str, rewrite: Rewrite | None = None) -> Fault:
-        """The field *key* breaks a rule."""
+        """A fault of the field *key*."""
         return Fault(code, f"{self.path}.{key}{self.suffix}", reason, (*self.pointer, key), rewrite=rewrite)
 
     def remark(
@@ -183,12 +183,12 @@ class Fields(NamedTuple):
         unless_written: str | None = None,
         rewrite: Rewrite | None = None,
     ) -> Remark:
-        """There is something to say about the value of the field *key*, or about the key itself."""
+        """A remark on the value of the field *key*, or on the key itself."""
         pointer = (*self.pointer, key, THE_KEY) if of_key else (*self.pointer, key)
         return Remark(code, f"{self.path}.{key}{self.suffix}", text, pointer, unless_written, rewrite)
 
     def own_remark(self, code: Code, text: str) -> Remark:
-        """There is something to say about the mapping itself."""
+        """A remark on the mapping itself."""
         return Remark(code, self.path, text, self.pointer)
 
 
@@ -218,14 +218,14 @@ def number_of(value: Any) -> int | float:
     """The number that a value has, an integral float as integer; 0 for a value that has none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
         return 0
-    # Beyond this, JSON sources cannot tell integers apart, so YAML ones may not either
+    # JSON sources cannot distinguish integers beyond this, so neither may YAML sources
     # (docs/reference/package-format.md, "Equal sources").
     number = float(value)
     return int(number) if number.is_integer() and abs(number) <= LARGEST_EXACT else number
 
 
 def found_text(fields: Fields, key: str) -> str:
-    """What stands in a field, for a reason."""
+    """The content of a field, as the end of a reason."""
     if key not in fields.value:
         return "it is missing"
     text = text_of(fields.value[key])
@@ -233,7 +233,7 @@ def found_text(fields: Fields, key: str) -> str:
 
 
 def described(value: Any) -> str:
-    """What a value of a source or of the environment is, for a reason: ``the text 'x'``, ``a list``."""
+    """A value of a source or of the environment, as part of a reason: ``the text 'x'``, ``a list``."""
     match value:
         case dict():
             return "a mapping"

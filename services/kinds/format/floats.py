@@ -18,10 +18,10 @@ _read_as_hex = re.compile(_HEX).fullmatch
 
 def parse_float(text: str) -> float | None:
     """
-    The float of 64 bits nearest to what *text* says; None when it says no number, or one too large.
+    The float of 64 bits nearest to the number *text*; None when it is no number, or one too large.
 
-    Python's ``float`` alone would not do: it refuses ``0x1p-2``, and takes surrounding spaces, digits of other scripts
-    and ``+nan``.
+    Python's ``float`` is not enough: it refuses ``0x1p-2``, and accepts surrounding spaces, digits of other scripts and
+    ``+nan``.
     """
     if _read_as_decimal(text):
         value = float(text)

@@ -11,7 +11,7 @@ from services.kinds.format.kind import Scope
 from services.kinds.format.references import Referable, Reference, Use, read_reference
 
 _SHOWN_NAMES = 5
-"""So many names a reason lists at most."""
+"""Number of names that a reason lists at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class NamedObject:
     Attributes:
         key: The field.
         family: The family that the object must be of.
-        what: Such an object in words: "notification endpoint".
-        needed: Why the field must be there: "a rule needs an endpoint".
+        what: The name of such an object for people: "notification endpoint".
+        needed: Why the field is required: "a rule needs an endpoint".
         not_found: Code of the fault of a name that no such object of the package has.
     """
 
@@ -46,7 +46,7 @@ class NamedObject:
         return Use(self.reference(fields), f"{fields.path}.{self.key}")
 
     def written(self, fields: Fields) -> dict[str, Any]:
-        """What the source says instead of the name, by pointer into the spec; empty where that is the name itself."""
+        """The reference in the source, by pointer into the spec; empty where the source has the name itself."""
         reference = self.reference(fields)
         return {f"/{self.key}": reference.written()} if reference.is_one else {}
 

@@ -1,4 +1,4 @@
-"""What counts as a metadata.name (docs/reference/package-format.md, "Metadata names")."""
+"""The form of a metadata.name (docs/reference/package-format.md, "Metadata names")."""
 
 import re
 
@@ -17,10 +17,10 @@ def is_meta_name(text: str) -> bool:
 
 def check_meta_name(text: str, field: str) -> None:
     """
-    Refuse *text* of a request where it cannot be the name of an object.
+    Check that *text* can be the name of an object.
 
     Raises:
-        RequestInvalid: Of *field*.
+        RequestInvalid: It cannot; names *field*.
     """
     if not is_meta_name(text):
         raise RequestInvalid(field, f"{text[:80]!r} is no metadata.name (docs/packages.md)")

@@ -16,13 +16,13 @@ class Reference(NamedTuple):
     """
     A field that takes a reference: a literal text, or keys that lead to one.
 
-    A package has several for each object: a tuple is made several times as fast as a frozen dataclass.
+    A named tuple, as each object has several: it is made several times as fast as a frozen dataclass.
 
     Attributes:
         literal: The text, when the field is no reference; empty when it is absent.
         env_key: Key of the environment value; empty when there is none.
-        default: What stands in for a value that is not supplied; any tree.
-        secret_key: Key of the secret, which then decides the value; empty when there is none.
+        default: The value where none is supplied; any tree.
+        secret_key: Key of the secret, which takes precedence; empty when there is none.
     """
 
     literal: str = ""
@@ -32,11 +32,11 @@ class Reference(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Whether it refers to anything, and is not a literal."""
+        """Whether it is a reference, not a literal."""
         return bool(self.env_key or self.secret_key)
 
     def resolved(self, env: Mapping[str, Any]) -> str:
-        """The text, given the supplied values; empty for a secret, whose text nobody here knows."""
+        """The text, with the supplied values; empty for a secret, whose text is unknown here."""
         if self.secret_key:
             return ""
         if not self.env_key:
@@ -47,7 +47,7 @@ class Reference(NamedTuple):
         """The reference as packages write it."""
         written: dict[str, Any] = {}
         if self.env_key:
-            # A date has no text in a name; written back as text it would get one.
+            # A date has no text in a name. Written back as text it would have one.
             known = self.default is not None and not isinstance(self.default, Timestamp)
             written["envRef"] = {"key": self.env_key} | ({"default": plain(self.default)} if known else {})
         if self.secret_key:
@@ -61,9 +61,9 @@ class Use(NamedTuple):
 
     Attributes:
         reference: The reference.
-        resource_field: Where, for the list of the object's environment references; empty: the list leaves it out.
+        resource_field: Its field in the list of the object's environment references; empty: it is not listed.
         value_type: Type of the value, for parameters of queries.
-        registered: Whether a value or secret that is not supplied counts as missing.
+        registered: Whether it counts as missing where no value or secret is supplied.
     """
 
     reference: Reference
@@ -72,7 +72,7 @@ class Use(NamedTuple):
     registered: bool = True
 
     def listed(self, env: Mapping[str, Any]) -> EnvReference:
-        """What the object tells of it."""
+        """Its entry in the list of the object's environment references."""
         supplied = plain(env.get(self.reference.env_key))
         return EnvReference(
             self.resource_field, self.reference.env_key, supplied, plain(self.reference.default), self.value_type
@@ -106,22 +106,22 @@ class Referable:
     absent: str = ""
 
     def read(self, value: Any) -> str:
-        """The literal; references are nothing yet."""
+        """The literal; empty for a reference, which is resolved later."""
         return text_of(value) or ""
 
     def problem(self, value: str) -> str:
-        """Nothing: whether it is needed is its kind's to know."""
+        """Empty: its kind checks whether it is required."""
         return ""
 
     def is_written_out(self, given: Any) -> bool:
-        """Whether *given* is a secret itself, as a text or by an environment value, and not the key of one."""
+        """Whether *given* is the secret itself, as a text or by an environment value, not the key of one."""
         if not self.secret:
             return False
         reference = read_reference(given)
         return bool(reference.literal or reference.env_key) and not reference.secret_key
 
     def remark(self, given: Any) -> Note | None:
-        """Whether it is a secret itself, or neither a text nor a reference; never quotes what is given."""
+        """The remark on a secret itself, or on neither text nor reference; never quotes *given*."""
         if self.is_written_out(given):
             way = "comes from an environment value" if isinstance(given, dict) else "is written out"
             text = f"this credential {way}, and no plan accepts that; write {{secretRef: {{key: KEY}}}}"
@@ -133,6 +133,6 @@ class Referable:
         return Note(Code.VALUE_IGNORED, text)
 
     def schema(self) -> Schema:
-        """A literal or a reference; a mapping that is none counts as absent, so it fits, too."""
+        """A literal or a reference. Any other mapping counts as absent, so it is valid too."""
         secret = {"secretRef": _SECRET_REF} if self.secret else {}
         return {"anyOf": [_LITERAL, object_schema({"envRef": _ENV_REF, **secret})]}

@@ -1,6 +1,6 @@
 """
-What plain and tagged YAML scalars mean (docs/reference/package-format.md, "YAML"): YAML 1.2, with octals and
-underscores as Go reads them.
+The values of plain and tagged YAML scalars (docs/reference/package-format.md, "YAML"): YAML 1.2, with octals and
+underscores as in Go.
 """
 
 import base64
@@ -19,7 +19,7 @@ class MergeKey:
 
 
 MERGE: Final = MergeKey()
-"""The plain scalar ``<<``: merges mappings where it is a key, and is that text everywhere else."""
+"""The plain scalar ``<<``: merges mappings where it is a key, and is a text elsewhere."""
 
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -38,15 +38,15 @@ _ZONE = r"(?:Z|[-+](?:[01][0-9]|2[0-4]):(?:[0-5][0-9]|60))"
 _TIMESTAMP = re.compile(rf"([0-9]{{4}})-([0-9]{{1,2}})-([0-9]{{1,2}})(?:[Tt]{_CLOCK}{_ZONE}| +{_CLOCK})?")
 _LARGEST = 2**64
 _LONGEST_INTEGER = 400
-"""Characters; Python refuses to convert very long ones, and none of 64 bits needs as many."""
+"""Characters. Python refuses to convert longer integers, and no integer of 64 bits needs as many."""
 
 
 class PlainScalars(dict[str, Any]):
     """
-    The values of plain scalars by their text, worked out once for each text of a source.
+    A cache of the values of plain scalars by their text, for one source.
 
     Attributes:
-        merges: Whether a ``<<`` was among them.
+        merges: Whether a ``<<`` was read.
     """
 
     merges = False
@@ -66,7 +66,7 @@ def plain_scalar(text: str) -> Any:
     """
     if text in _WORDS:
         return _WORDS[text]
-    # What does not start like a number is none, whatever follows (so `_1` is text).
+    # A text that does not start like a number is none (so `_1` is text).
     if text[0] not in "+-.0123456789":
         return text
     if text[0] == ".":
@@ -79,11 +79,12 @@ def plain_scalar(text: str) -> Any:
 
 def tagged_scalar(tag: str, text: str, quoted: bool) -> Any:
     """
-    The value of a scalar with an explicit tag; ``!`` says nothing, and a tag of an application, such as ``!Ref``,
-    makes it a text.
+    The value of a scalar with an explicit tag.
+
+    ``!`` has no effect, and a tag of an application, such as ``!Ref``, makes it a text.
 
     Raises:
-        ValueError: The text is not of that type; the error says so in one sentence.
+        ValueError: The text is not of that type; the message is one sentence.
     """
     match tag.removeprefix("tag:yaml.org,2002:"):
         case "!":
@@ -144,7 +145,7 @@ def _timestamp(text: str) -> bool:
     found = _TIMESTAMP.fullmatch(text)
     if not found:
         return False
-    # One of the two clocks is there, or none.
+    # At most one of the two clocks matched.
     numbers = [int(part) for part in found.groups() if part]
     year, month, day, hour, minute, second = (*numbers, 0, 0, 0)[:6]
     try:

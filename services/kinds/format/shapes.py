@@ -1,4 +1,4 @@
-"""What a field takes, said once: how it is read, what is wrong with it, what a person should know, its JSON Schema."""
+"""Shapes of field values: each defines how a value is read, its faults, the remarks on it and its JSON Schema."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _DURATION_PATTERN = r"^(-?([0-9]+(y|mo|w|d|h|ms|m|s|us|µs|ns))*)$"
 
 class Shape(Protocol):
     """
-    What one field takes.
+    The values that one field takes.
 
     Attributes:
         absent: The normalised value of a field that is missing, null, or of a type that it cannot use.
@@ -33,20 +33,20 @@ class Shape(Protocol):
     def absent(self) -> Any: ...
 
     def read(self, value: Any) -> Any:
-        """The normalised value; nobody may change it."""
+        """The normalised value; callers must not change it."""
 
     def problem(self, value: Any) -> str:
-        """What the field must be, when the normalised *value* breaks its rule: ends the sentence "it must be ..."."""
+        """The end of the sentence "it must be ..." when the normalised *value* breaks the rule; else empty."""
 
     def remark(self, given: Any) -> Note | None:
-        """How a value that was given, and is not null, is used otherwise than a person would think; mostly None."""
+        """The remark on a value that is not null and is used differently than expected; None: there is none."""
 
     def schema(self) -> Schema:
         """JSON Schema of the values that the field can use."""
 
 
 class Fold(Enum):
-    """What is done to a text before it is compared and kept (docs/reference/package-format.md, "Field values")."""
+    """How a text is normalised before it is compared and stored (docs/reference/package-format.md, "Field values")."""
 
     KEEP = "keep"
     TRIM = "trim"
@@ -72,12 +72,12 @@ class Text:
     A text; numbers count as text.
 
     Attributes:
-        absent: What stands in for an absent or empty text.
+        absent: The value for an absent or empty text.
         words: The texts that are allowed; empty for any.
-        fold: What is done to it first.
+        fold: How it is normalised.
         required: Whether it must not be empty.
-        what: What it should be, for a required text that is no word: "a query".
-        known: The texts that mean something, in whatever case; others are allowed, but remarked on. Empty: any do.
+        what: The description of a required text without words: "a query".
+        known: The texts with a meaning, in any case; others are allowed, and get a remark. Empty: all have one.
     """
 
     absent: str = ""
@@ -88,7 +88,7 @@ class Text:
     known: tuple[str, ...] = ()
 
     def read(self, value: Any) -> str:
-        # Most values of most packages come through here.
+        # Most values of most packages are read here, so the common case is first.
         text = value if type(value) is str else text_of(value)
         if not text:
             return self.absent
@@ -168,7 +168,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """A real boolean."""
+    """A boolean."""
 
     absent: ClassVar[bool] = False
 
@@ -241,8 +241,8 @@ class Free:
     A value that its kind reads by itself.
 
     Attributes:
-        says: JSON Schema of it.
-        absent: Its normalised value when there is nothing else to say.
+        says: Its JSON Schema.
+        absent: Its normalised value when the field is absent.
     """
 
     says: Schema
@@ -266,19 +266,19 @@ def _ignored(given: Any, wanted: str) -> Note:
 
 
 def items_ignored(count: int, wanted: str) -> Note:
-    """Items of a list are not what they should be."""
+    """The note about *count* items of a list that are of a wrong type."""
     return Note(Code.ITEMS_IGNORED, f"{count} of its items will be ignored; each must be {wanted}")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that *word* was probably meant to be; empty when none is near."""
-    # Nothing known is half as long, so nothing is near.
+    # All known words are less than half as long, so none is near.
     return "" if len(word) > _LONGEST_WORD else _nearest(word.lower().replace("_", ""), tuple(known))
 
 
 @lru_cache(maxsize=1024)
 def _nearest(folded: str, known: tuple[str, ...]) -> str:
-    # Packages repeat the same mistakes again and again, and likeness takes time to find.
+    # Cached, as packages repeat the same mistakes and the search is slow.
     by_folded = {candidate.lower().replace("_", ""): candidate for candidate in known}
     [best, *_] = get_close_matches(folded, by_folded, n=1, cutoff=0.75) or [""]
     return by_folded.get(best, "")
@@ -304,12 +304,12 @@ def _any_case(word: str) -> str:
 
 
 def deprecated(reason: str) -> Schema:
-    """JSON Schema of what is valid and of no use: editors strike it through and tell the *reason*."""
+    """JSON Schema of a valid value without effect: editors strike it through and show the *reason*."""
     return {"deprecated": True, "deprecationMessage": reason, "description": reason}
 
 
 UNKNOWN_FIELD: Schema = deprecated("There is no such field here, so it is ignored.")
-"""Of the fields that a mapping has not: valid, and flagged by editors."""
+"""The schema of unknown fields: valid, and flagged by editors."""
 
 
 def object_schema(properties: Mapping[str, Schema], required: Sequence[str] = (), **more: Any) -> Schema:

@@ -12,14 +12,14 @@ _NANOSECOND_DIGITS = 9
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A plain date or time: no field can use one as text; ``text`` is how it was written."""
+    """A plain date or time, with its source text. No field uses one as text."""
 
     text: str
 
     def rfc3339(self) -> str:
         """The time in full: ``2020-1-1`` is ``2020-01-01T00:00:00Z``."""
         found = _PARTS.fullmatch(self.text)
-        assert found is not None  # noqa: S101 - the reader makes no other ones
+        assert found is not None  # noqa: S101 - the reader creates no others
         year, month, day, hour, minute, second, fraction, offset = found.groups()
         clock = ":".join((part or "0").zfill(2) for part in (hour, minute, second))
         digits = (fraction or "")[:_NANOSECOND_DIGITS].rstrip("0")

@@ -1,4 +1,4 @@
-"""What counts as a URL (docs/reference/package-format.md, "Notification endpoints"); relative references do, too."""
+"""The form of a URL (docs/reference/package-format.md, "Notification endpoints"), relative references included."""
 
 import re
 
@@ -20,7 +20,7 @@ def is_url(text: str) -> bool:
     found = _SCHEME.fullmatch(before)
     rest = (found[2] if found else before).partition("?")[0]
     if not rest.startswith("/"):
-        # Behind a scheme, what does not begin with a slash is opaque: `mailto:x`.
+        # After a scheme, a rest without a leading slash is opaque: `mailto:x`.
         return bool(found) or (":" not in rest.partition("/")[0] and bool(_ESCAPED.fullmatch(rest)))
     if rest.startswith("//") and (found or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")

@@ -14,7 +14,7 @@ from services.kinds.influxdb.summary_ids import owned_ids
 _MIN_NAME_BYTES = 2
 _SHORTEST_RETENTION = 3600
 _LONGEST_RETENTION = 2**63 // 10**9
-"""Seconds; more do not fit the 64 bits of nanoseconds that platforms and summaries count retention in."""
+"""Seconds. Platforms and summaries count retention in nanoseconds of 64 bits, which hold no more."""
 _COLUMN_TYPES = ("timestamp", "tag", "field")
 _DATA_TYPES = ("float", "integer", "unsigned", "string", "boolean")
 _LONGEST_SCHEMA_NAME = 128
@@ -23,6 +23,8 @@ _LONGEST_SCHEMA_NAME = 128
 def _read(fields: Fields, scope: Scope) -> Reading:
     reading = read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
     rules, schemas = reading.spec["retentionRules"], reading.spec["measurementSchemas"]
+    if not rules[1:] and not schemas:
+        return reading
     spec = {
         **reading.spec,
         # Only the first rule takes effect.
@@ -57,8 +59,7 @@ def _schema_faults(schema: Fields, _values: Mapping[str, Any]) -> list[Fault]:
         faults.append(schema.fault(Code.COLUMN_MISSING, "columns", "a schema needs at least one column of type field"))
     names = sorted((column.text("name") for column in columns), key=lambda name: (_in_one_case(name), name))
     for _, alike in groupby(names, key=_in_one_case):
-        # Each but the last has an equal one behind it, as neighbours are told of (docs/reference/package-format.md,
-        # "Buckets").
+        # One fault for each pair of neighbours, so for all but the last (docs/reference/package-format.md, "Buckets").
         faults += [schema.fault(Code.COLUMN_REPEATED, "columns", _repeated(name)) for name in list(alike)[:-1]]
     return faults
 
@@ -68,7 +69,7 @@ def _repeated(name: str) -> str:
 
 
 def _in_one_case(name: str) -> str:
-    """The name without case, letter by letter: to Unicode as a whole, ``ß`` would be ``ss`` in another case."""
+    """The name without case, folded letter by letter: folding as a whole would turn ``ß`` into ``ss``."""
     folded = (letter.casefold() for letter in name)
     return "".join(fold if len(fold) == 1 else letter.lower() for letter, fold in zip(name, folded, strict=True))
 

@@ -1,4 +1,4 @@
-"""The query builder's state that charts and checks carry beside their query; packages have none of it."""
+"""The state of the query builder that charts and checks have beside their query; packages do not have it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What both kinds of checks share (docs/reference/package-format.md, "Checks", "Summary entries")."""
+"""The common parts of both kinds of checks (docs/reference/package-format.md, "Checks", "Summary entries")."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ REQUIRED = ("every", "query", "statusMessageTemplate")
 
 
 def summarise(spec: Mapping[str, Any], number: int, type_: str, further: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary entry of a check, with what only its kind has as *further* keys of the embedded check."""
+    """The summary entry of a check; *further* are the keys of the embedded check that only its kind has."""
     check = {
         **embedded_id(number),
         "name": spec["name"],

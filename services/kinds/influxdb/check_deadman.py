@@ -1,7 +1,6 @@
 """Deadman checks (docs/reference/package-format.md, "Checks")."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from services.kinds.diagnostics import Code
@@ -27,8 +26,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     reading = read_plainly(fields, scope, _FIELDS, check.MIN_NAME_BYTES)
     level = reading.spec["level"].upper()
     known = level in check.LEVELS
-    return replace(
-        reading,
+    return reading._replace(
         spec={**reading.spec, "level": level if known else _UNKNOWN},
         remarks=() if known or level == _UNKNOWN else (_unknown_level(fields),),
     )

@@ -1,7 +1,6 @@
 """Threshold checks (docs/reference/package-format.md, "Checks")."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from services.kinds.diagnostics import Code
@@ -48,11 +47,11 @@ _FIELDS = Table(
 def _read(fields: Fields, scope: Scope) -> Reading:
     reading = read_plainly(fields, scope, _FIELDS, check.MIN_NAME_BYTES)
     thresholds = [_used(threshold) for threshold in reading.spec["thresholds"]]
-    return replace(reading, spec={**reading.spec, "thresholds": thresholds})
+    return reading._replace(spec={**reading.spec, "thresholds": thresholds})
 
 
 def _used(threshold: Mapping[str, Any]) -> dict[str, Any]:
-    """What a threshold of its type uses."""
+    """The fields that a threshold of its type uses."""
     numbers = ("min", "max") if threshold["type"] in _RANGES else ("value",)
     return {key: threshold[key] for key in ("level", "type", "allValues", *numbers)}
 

@@ -1,6 +1,6 @@
 """
-What all kinds of notification endpoints share (docs/reference/package-format.md, "Notification endpoints", "Summary
-entries").
+The common parts of all kinds of notification endpoints (docs/reference/package-format.md, "Notification endpoints",
+"Summary entries").
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ FAMILY_KIND = "NotificationEndpoint"
 
 _CREDENTIALS = ("token", "username", "password", "routingKey")
 """
-Every endpoint registers the references of all of them, whatever its kind uses (docs/reference/package-format.md,
+Every endpoint registers the references of all these fields, whatever its kind uses (docs/reference/package-format.md,
 "Reporting of references").
 """
 
@@ -33,7 +33,7 @@ REQUIRED = ("url",)
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A field that holds a secret: its key, and what it is."""
+    """A field that holds a secret: its key and its description."""
 
     key: str
     about: str
@@ -43,7 +43,7 @@ class Credential:
         return Field(self.key, Referable(secret=True), f"{self.about}; better a secretRef than the text itself.")
 
     def fault(self, fields: Fields, why: str) -> list[Fault]:
-        """The fault of a credential that is not given; anything given will do, even an empty text (P11)."""
+        """The fault of a missing credential; any value is accepted, even an empty text (P11)."""
         if fields.value.get(self.key) is not None:
             return []
         reason = f"{why} needs a {self.key}; write {self.key}: {{secretRef: {{key: KEY}}}}"
@@ -58,10 +58,10 @@ def read(
 
     Args:
         fields: Its spec.
-        scope: What it can see.
+        scope: Its context.
         table: The fields of its kind.
-        credentials: Those of the fields that hold secrets.
-        faults: What is wrong with the fields that only its kind has.
+        credentials: The fields that hold secrets.
+        faults: The faults of the fields that only its kind has.
     """
     values = table.read(fields.value)
     references = {key: read_reference(fields.value.get(key)) for key in _CREDENTIALS}
@@ -78,15 +78,15 @@ def read(
             *table.field_faults(fields, values, STATUS.key),
             *faults,
         ],
-        # They are not listed among the environment references of the object (docs/reference/package-format.md, "Where
-        # references work").
+        # Credentials are not listed among the environment references of the object (docs/reference/package-format.md,
+        # "Where references work").
         tuple(map(Use, references.values())),
         {f"/{key}": reference.written() for key, reference in used.items() if reference.is_one},
     )
 
 
 def summarise(spec: Mapping[str, Any], number: int, type_: str, further: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary entry of an endpoint, with what only its kind has as *further* keys."""
+    """The summary entry of an endpoint; *further* are the keys that only its kind has."""
     endpoint = {
         **embedded_id(number),
         "name": spec["name"],
@@ -100,7 +100,7 @@ def summarise(spec: Mapping[str, Any], number: int, type_: str, further: Mapping
 
 
 def type_in(entry: Mapping[str, Any]) -> str:
-    """The type of an endpoint, as its summary *entry* tells it."""
+    """The type of an endpoint in its summary *entry*."""
     type_: str = entry["notificationEndpoint"]["type"]
     return type_
 
@@ -111,11 +111,11 @@ def shown(credential: str | Mapping[str, Any]) -> str:
 
 
 def _held(reference: Reference, env: Mapping[str, Any]) -> str | dict[str, Any]:
-    """What the spec holds: the key of a secret, else the literal."""
+    """The value in the spec: the key of a secret, else the literal."""
     if reference.secret_key:
         return {"secretRef": {"key": reference.secret_key}}
     if reference.env_key:
-        # A name may stand in for a value that is missing, a made-up password may not.
+        # Unlike a name, a missing credential gets no placeholder.
         return text_of(env.get(reference.env_key)) or text_of(reference.default) or ""
     return reference.literal
 

@@ -15,7 +15,7 @@ _TOKEN = Credential("token", "Token of the type bearer")
 _USERNAME = Credential("username", "User of the type basic")
 _PASSWORD = Credential("password", "Password of the type basic")
 _CREDENTIALS = {"none": (), "basic": (_PASSWORD, _USERNAME), "bearer": (_TOKEN,)}
-"""What each type of authentication needs, in the order in which it is missed."""
+"""The credentials that each type of authentication needs, in the order of the faults."""
 
 _FIELDS = Table(
     *endpoint.FIELDS,
@@ -36,7 +36,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
 
 
 def _write(spec: Mapping[str, Any]) -> dict[str, Any]:
-    # An empty credential is one that is given: without it, the endpoint would break a rule.
+    # An empty credential is written too: without it the endpoint would break a rule.
     needed = _CREDENTIALS.get(str(spec.get("type")), ())
     return {credential.key: spec.get(credential.key, "") for credential in needed} | _FIELDS.written(spec)
 

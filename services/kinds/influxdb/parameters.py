@@ -1,4 +1,4 @@
-"""Parameters of queries and options of tasks: what the script says, what lists and supplied values change in it."""
+"""Parameters of queries and options of tasks: values of the script, changed by lists and supplied values."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,10 @@ class Parameter:
     A value in a script that the caller may supply.
 
     Attributes:
-        name: As the script calls it.
-        resource_field: Where the summary says it stands, such as ``spec.params.bucket``.
+        name: Its name in the script.
+        resource_field: Its field in the summary, such as ``spec.params.bucket``.
         reference: Its environment key and its default.
-        value_type: ``bool``, ``duration``, ``float``, ``integer``, ``string`` or ``time``; empty when nobody says.
+        value_type: ``bool``, ``duration``, ``float``, ``integer``, ``string`` or ``time``; empty when unknown.
     """
 
     name: str
@@ -34,11 +34,12 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
     """
-    What the ``option task`` of a script says of a ``v2alpha2`` task (docs/reference/package-format.md, "Task options").
+    The values of a ``v2alpha2`` task from the ``option task`` of its script (docs/reference/package-format.md, "Task
+    options").
 
     Attributes:
-        name: What names the task instead of ``spec.name``, which is its field here; None when the option has none.
-        every: Nanoseconds, 0 included; None when the option has none, or no duration.
+        name: The name of the task, in place of ``spec.name``; None when the option has none.
+        every: Nanoseconds, may be 0; None when the option has none, or no duration.
         offset: As *every*.
         faults: Why ``every`` or ``offset`` is no duration (T2); one reason for both, or none.
     """
@@ -50,23 +51,25 @@ class TaskOptions:
 
 
 NO_TASK_OPTIONS = TaskOptions()
-"""What a script without ``option task`` says, and any script to a ``v2alpha1`` task."""
+"""The options of a script without ``option task``, and of any ``v2alpha1`` task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """
-    What a query comes to. Parameters and options are in the order of the script, those that only a list names last.
+    A query that was read.
+
+    Parameters and options are in the order of the script, followed by the ones that only a list has.
 
     Attributes:
-        text: The query to run: the source, trimmed; with its values written in when it has parameters or options.
-        parameters: What may be supplied for ``option params``.
-        options: What may be supplied for ``option task``. Unlike a parameter, none counts as missing; only the name of
-            a ``v2alpha2`` task does.
-        task: What a ``v2alpha2`` task takes from its options.
+        text: The query to run: the trimmed source, with the values of its parameters and options.
+        parameters: The values of ``option params`` that may be supplied.
+        options: The values of ``option task`` that may be supplied. Unlike parameters they do not count as missing, but
+            for the name of a ``v2alpha2`` task.
+        task: The values that a ``v2alpha2`` task takes from its options.
         faults: Why the query is dropped (T1), one reason; text, parameters and options are then empty.
-        misfits: Values that do not fit their types (docs/reference/package-format.md, "Parameter values"); the script
-            keeps what it has in place of them.
+        misfits: Faults of values that do not fit their types (docs/reference/package-format.md, "Parameter values");
+            the script does not get these values.
     """
 
     text: str
@@ -108,7 +111,7 @@ def read_chart_query(
         f"spec.charts[{kept_chart}].queries[{kept_query}].params.",
         env,
     )
-    # Nothing can be supplied for task options in a chart, but they are written in the same way.
+    # Task options in a chart cannot be supplied, but they are normalised in the same way.
     text = source.written(parameters, _Values(source.settings("task")))
     return Script(text, parameters.parameters(), misfits=parameters.misfits(fields))
 
@@ -139,7 +142,7 @@ def read_task_query(fields: Fields, meta_name: str, env: Mapping[str, Any], feed
         parameters.parameters(),
         options.parameters(),
         _task_options(options, lengths, wrong) if feeds_task else NO_TASK_OPTIONS,
-        # A default that is no length breaks one rule, not two.
+        # A default that is no duration has one fault, not two.
         misfits=misfits + options.misfits(fields, without=wrong),
     )
 
@@ -147,12 +150,12 @@ def read_task_query(fields: Fields, meta_name: str, env: Mapping[str, Any], feed
 @dataclass(frozen=True, slots=True)
 class _Values:
     """
-    The settings of one option record, and what is supplied for them.
+    The settings of one option record, and their supplied values.
 
     Attributes:
-        settings: By name.
-        key_prefix: What stands before the name in the environment key of a setting.
-        field_prefix: What stands before the name where the summary lists it.
+        settings: The settings by name.
+        key_prefix: The text before the name in the environment key of a setting.
+        field_prefix: The text before the name in the field of the summary.
         env: The supplied values by key.
     """
 
@@ -166,7 +169,7 @@ class _Values:
         return self.env.get(self.key_prefix + name)
 
     def expressions(self) -> dict[str, str]:
-        """What changes in the record."""
+        """The new expressions of the record, by name."""
         found = {name: setting.expression(self.supplied(name)) for name, setting in self.settings.items()}
         return {name: expression for name, expression in found.items() if expression is not None}
 
@@ -175,8 +178,8 @@ class _Values:
         The faults of values that do not fit their types.
 
         Args:
-            fields: The mapping with the query, whose place stands for that of a supplied value.
-            without: Settings whose defaults are not looked at.
+            fields: The mapping with the query, which is marked for a supplied value.
+            without: Settings whose defaults are not checked.
         """
         found: list[Fault] = []
         for name, setting in self.settings.items():
@@ -189,7 +192,7 @@ class _Values:
         return tuple(found)
 
     def parameters(self) -> tuple[Parameter, ...]:
-        """All settings as the caller sees them."""
+        """All settings as parameters."""
         return tuple(
             Parameter(
                 name,
@@ -211,7 +214,7 @@ class _Source:
     """
     A trimmed query, and its first ``option params`` and ``option task``.
 
-    One that is no record has no parameters, but the lists of the package still count, as in the reference.
+    An option that is no record has no settings, but the lists of the package apply, as in the reference.
     """
 
     text: str
@@ -219,12 +222,12 @@ class _Source:
     options: Mapping[str, Statement] = field(default_factory=dict)
 
     def settings(self, option: str) -> dict[str, Setting]:
-        """The settings in the record of an option; none when that is no record."""
+        """The settings in the record of an option; none when it is no record."""
         statement = self.options.get(option)
         return settings_in(statement.record) if statement and statement.record else {}
 
     def written(self, params: _Values, task: _Values) -> str:
-        """The text with these values; as it is when there are none."""
+        """The text with these values; unchanged when there are none."""
         if not params.settings and not task.settings:
             return self.text
         return rewritten(self.text, self.statements, {"params": params.expressions(), "task": task.expressions()})
@@ -244,9 +247,9 @@ _LENGTHS = ("every", "offset")
 
 def _lengths(options: _Values) -> dict[str, int | None]:
     """
-    Nanoseconds of the options that are lengths of time; None for no duration, as a negative literal in the script is.
+    Nanoseconds of the options that are durations; None for an option that is none, such as a negative literal.
 
-    The default stands in for a supplied value that does not fit its type, which is a fault of its own.
+    The default replaces a supplied value that does not fit its type, which is a fault of its own.
     """
     found: dict[str, int | None] = {}
     for name in _LENGTHS:

@@ -1,4 +1,4 @@
-"""The field by which tasks, checks, endpoints and rules are switched on and off."""
+"""The field that switches tasks, checks, endpoints and rules on and off."""
 
 from services.kinds.format.field_table import Field
 from services.kinds.format.shapes import Fold, Text

@@ -1,15 +1,13 @@
-"""
-Ids and times as the summary entries of several kinds have them (docs/reference/package-format.md, "Summary entries").
-"""
+"""Ids and times in the summary entries of several kinds (docs/reference/package-format.md, "Summary entries")."""
 
 
 def owned_ids(number: int) -> dict[str, int]:
-    """``id`` as buckets and variables have it: left out while unknown, as ``orgID`` always is."""
+    """``id`` of buckets and variables: left out while unknown, as ``orgID`` always is."""
     return {"id": number} if number else {}
 
 
 def embedded_id(number: int) -> dict[str, str]:
-    """``id`` as the objects embedded in summary entries have it: 16 hexadecimal digits, left out while unknown."""
+    """``id`` of objects embedded in summary entries: 16 hexadecimal digits, left out while unknown."""
     return {"id": f"{number:016x}"} if number else {}
 
 

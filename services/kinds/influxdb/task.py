@@ -17,7 +17,7 @@ from services.kinds.influxdb.statuses import STATUS
 
 _MIN_NAME_BYTES = 1
 _OPTIONS_COUNT = "influxdata.com/v2alpha2"
-"""The version in which the options of the script feed the task."""
+"""The version in which the task takes values from the options of the script."""
 
 _FIELDS = Table(
     DESCRIPTION,
@@ -35,7 +35,7 @@ _KEPT = ("description", "cron", "every", "offset", "query", "status")
 
 
 def _read(fields: Fields, scope: Scope) -> Reading:
-    values = _FIELDS.read(fields.value)
+    values = _FIELDS.read(fields.value) if scope.values is None else dict(scope.values)
     options_count = scope.api_version == _OPTIONS_COUNT
     script = read_task_query(fields, scope.name, scope.env, options_count)
     values["query"] = script.text
@@ -81,7 +81,7 @@ def _named_by(script: Script) -> Use | None:
 
 
 def _written(fields: Fields) -> dict[str, Any]:
-    """The script with its lists, from which the query comes."""
+    """The source of the query: the script with its lists."""
     return {f"/{key}": plain(fields.value[key]) for key in ("query", "params", "task") if key in fields.value}
 
 

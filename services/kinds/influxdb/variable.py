@@ -39,7 +39,7 @@ _FIELDS = Table(
 
 
 def _read(fields: Fields, scope: Scope) -> Reading:
-    values = _FIELDS.read(fields.value)
+    values = _FIELDS.read(fields.value) if scope.values is None else scope.values
     arguments, faults = _read_arguments(fields, values)
     selected = [
         Use(read_reference(item), f"spec.selected[{position}]")
@@ -63,7 +63,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
 
 
 def _read_arguments(fields: Fields, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
-    """The fields that only variables of this type have; other types than the three are accepted without any (P9)."""
+    """The fields of variables of one type, with their faults; unknown types are accepted without fields (P9)."""
     match values["type"]:
         case "map":
             pairs = fields.text_map("values")

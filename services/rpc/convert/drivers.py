@@ -9,7 +9,7 @@ from services.core import model
 from services.core.errors import RequestInvalid
 from services.engine.effects import AnyEffect, Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update
 from services.engine.effects.effect import Sending
-from services.engine.expectation import Expectation, what_changed
+from services.engine.expectation import Expectation, describe_changes
 from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.kinds.format.canonical import spec_from_text
 from services.rpc.convert.enums import Numbers
@@ -160,7 +160,7 @@ def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
     if sending.expected is None or not rejected.HasField("found"):
         return ""
     try:
-        return what_changed(sending.expected, resource_from_pb(rejected.found))
+        return describe_changes(sending.expected, resource_from_pb(rejected.found))
     except (RequestInvalid, model.UnreadableSpecError):
         return ""
 

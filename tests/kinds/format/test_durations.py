@@ -57,7 +57,7 @@ def test_a_duration_is_digits_and_units(text: str, nanoseconds: int) -> None:
         "9" * 5000 + "s",
     ],
 )
-def test_anything_else_is_none(text: str) -> None:
+def test_any_other_text_is_no_duration(text: str) -> None:
     assert parse_duration(text) is None
 
 

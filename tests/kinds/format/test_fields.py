@@ -98,6 +98,6 @@ def test_items_that_are_no_mappings_are_dropped_before_they_are_counted() -> Non
         ({1: "x", "a": [True, None, "b", 2.0]}, {"a": [True, None, "b", 2]}),
     ],
 )
-def test_plain_trees_hold_only_what_json_holds(value: Any, written: Any) -> None:
+def test_plain_trees_hold_json_values_only(value: Any, written: Any) -> None:
     assert plain(value) == written
     assert type(plain(value)) is type(written)

@@ -28,12 +28,12 @@ from services.kinds.format.floats import FLOAT_PATTERN, parse_float
         ("-INFINITY", -math.inf),
     ],
 )
-def test_a_text_that_says_a_number_is_that_number(text: str, value: float) -> None:
+def test_the_text_of_a_number_is_read_as_that_number(text: str, value: float) -> None:
     assert parse_float(text) == value
     assert re.search(FLOAT_PATTERN, text)
 
 
-def test_nan_is_a_number_of_a_kind() -> None:
+def test_nan_is_read_as_a_float() -> None:
     value = parse_float("NaN")
     assert value is not None
     assert math.isnan(value)
@@ -46,7 +46,7 @@ def test_nan_is_a_number_of_a_kind() -> None:
         *("_1", "1_", "1__0", "1_.5", "0x1", "0xp1", "0b1", "+nan", "infin"),
     ],
 )
-def test_a_text_that_says_no_number_is_none(text: str) -> None:
+def test_any_other_text_is_none(text: str) -> None:
     assert parse_float(text) is None
 
 
@@ -63,7 +63,7 @@ def test_every_float_is_read_as_it_is_written(value: float) -> None:
 
 
 @given(st.text("0123456789_.eExXpP+-infa", max_size=12))
-def test_the_pattern_of_the_schema_knows_a_float_when_it_sees_one(text: str) -> None:
+def test_the_pattern_of_the_schema_matches_floats_only(text: str) -> None:
     if parse_float(text) is not None:
         assert re.search(FLOAT_PATTERN, text)
     elif re.search(FLOAT_PATTERN, text):

@@ -1,4 +1,4 @@
-"""What counts as a URL (docs/reference/package-format.md, "Notification endpoints", E2)."""
+"""The form of a URL (docs/reference/package-format.md, "Notification endpoints", E2)."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def test_these_are_urls(text: str) -> None:
         *("http://[::1]x/", "http://a\\b/", "http://a|b/", "http://%zz/", ":x"),
     ],
 )
-def test_these_are_none(text: str) -> None:
+def test_these_are_no_urls(text: str) -> None:
     assert not is_url(text)
 
 

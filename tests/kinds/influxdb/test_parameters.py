@@ -22,19 +22,19 @@ SECOND, HOUR = 10**9, 3600 * 10**9
 def task(
     text: str, params: list[Any] | None = None, options: list[Any] | None = None, env: Mapping[str, Any] | None = None
 ) -> Script:
-    """A task's query; keys of *env* go without what they all begin with."""
+    """The query of a task; keys of *env* have no common prefix here."""
     supplied = {f"tasks[t].spec.{key}": value for key, value in (env or {}).items()}
     spec = {"query": text, "params": params or [], "task": options or []}
     return read_task_query(Fields(spec, "spec", ("spec",)), "t", supplied, feeds_task=True)
 
 
 def chart_query(text: str, params: list[Any], places: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Script:
-    """A query of the dashboard ``d``; *places* as ``read_chart_query`` has them."""
+    """A query of the dashboard ``d``; *places* are the positions of ``read_chart_query``."""
     return read_chart_query(Fields({"query": text, "params": params}, "spec", ("spec",)), "d", *places, {})
 
 
 def written(value: str, listed: Mapping[str, Any] | None = None, supplied: Any = None) -> str:
-    """What becomes of the parameter ``a`` with this value in the script."""
+    """The expression of the parameter ``a`` after reading, where it has this value in the script."""
     result = task(
         f"option params = {{a: {value}}}",
         [{"key": "a", **listed}] if listed is not None else [],
@@ -43,7 +43,7 @@ def written(value: str, listed: Mapping[str, Any] | None = None, supplied: Any =
     return result.text.removeprefix("option params = {a: ").removesuffix("}\n")
 
 
-def told(parameters: tuple[Parameter, ...]) -> list[tuple[str, str, Any]]:
+def listed_values(parameters: tuple[Parameter, ...]) -> list[tuple[str, str, Any]]:
     return [(parameter.name, parameter.value_type, parameter.reference.default) for parameter in parameters]
 
 
@@ -72,8 +72,8 @@ def test_a_script_without_parameters_is_only_trimmed() -> None:
         ("[1]", "", None),
     ],
 )
-def test_the_script_says_type_and_default(value: str, value_type: str, default: Any) -> None:
-    assert told(task(f"option params = {{a: {value}}}").parameters) == [("a", value_type, default)]
+def test_the_script_determines_type_and_default(value: str, value_type: str, default: Any) -> None:
+    assert listed_values(task(f"option params = {{a: {value}}}").parameters) == [("a", value_type, default)]
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,21 @@ def test_the_script_says_type_and_default(value: str, value_type: str, default: 
         ({"type": 5}, "", 1),
     ],
 )
-def test_the_list_says_type_and_default_each_if_it_is_there(
-    listed: dict[str, Any], value_type: str, default: Any
-) -> None:
-    assert told(task("option params = {a: 1}", [{"key": "a", **listed}]).parameters) == [("a", value_type, default)]
+def test_the_list_overrides_type_and_default(listed: dict[str, Any], value_type: str, default: Any) -> None:
+    assert listed_values(task("option params = {a: 1}", [{"key": "a", **listed}]).parameters) == [
+        ("a", value_type, default)
+    ]
 
 
 def test_names_that_only_the_list_has_come_last() -> None:
     params = [{"key": "z", "type": "int"}, {"key": "b", "default": 3}, {"key": "c"}, {"key": "z", "default": 5}]
     found = task("option params = {a: 1, b: 2}", params)
-    assert told(found.parameters) == [("a", "integer", 1), ("b", "integer", 3), ("z", "integer", 5), ("c", "", None)]
+    assert listed_values(found.parameters) == [
+        ("a", "integer", 1),
+        ("b", "integer", 3),
+        ("z", "integer", 5),
+        ("c", "", None),
+    ]
     assert found.text == "option params = {a: 1, b: 3, z: 5}\n"
 
 
@@ -121,7 +126,7 @@ def test_keys_and_fields_name_the_parameter() -> None:
     )
 
 
-def test_task_options_in_a_chart_are_written_anew_and_are_no_parameters() -> None:
+def test_task_options_in_a_chart_are_normalised_and_are_no_parameters() -> None:
     found = chart_query(" option task = {every: 1d} ", [{"key": "a", "default": 1}])
     assert found.text == "option task = {every: 24h0m0s}\n"
     assert (found.options, found.task) == ((), NO_TASK_OPTIONS)
@@ -165,7 +170,7 @@ def test_a_list_beside_the_other_option_changes_no_text() -> None:
         ("5", {"type": "float"}, None, "5.0"),
         ("now()", {"type": "time"}, None, "now()"),
         ("-1h", {"type": "string"}, None, '"-1h0m0s"'),
-        # A type, but no value: nobody says what should stand there instead.
+        # A type without a value: the script is unchanged.
         ("true", {"type": "bool"}, None, "true"),
         ("foo", {"type": "string"}, None, "foo"),
         ("5", {"default": None}, None, "5"),
@@ -240,18 +245,18 @@ def misfits(found: Script) -> list[tuple[str, str]]:
         ("now()", {"type": "duration"}, "type", "found the text 'now()'"),
     ],
 )
-def test_a_default_or_type_that_does_not_fit_is_told_at_its_entry(
+def test_a_default_or_type_that_does_not_fit_is_reported_at_its_entry(
     value: str, listed: dict[str, Any], path: str, reason: str
 ) -> None:
     found = task(f"option params = {{a: {value}}}", [{"key": "other"}, {"key": "a", **listed}])
     [fault] = found.misfits
     assert (fault.path, fault.pointer) == (f"spec.params[1].{path}", ("spec", "params", 1, path))
     assert reason in fault.reason
-    # Nothing stands in for it.
+    # The script is unchanged.
     assert found.text == f"option params = {{a: {value}}}\n"
 
 
-def test_the_entry_that_says_the_default_is_told_not_the_one_that_says_the_type() -> None:
+def test_the_entry_with_the_default_is_reported_not_the_one_with_the_type() -> None:
     params = [{"key": "n", "default": "x"}, "no mapping", {"key": "n", "type": "int"}, {"key": "m", "default": {}}]
     assert [path for path, _ in misfits(task("option params = {}", params))] == [
         "spec.params[0].default",
@@ -273,7 +278,7 @@ def test_the_entry_that_says_the_default_is_told_not_the_one_that_says_the_type(
         ("1h", None, True, "found true"),
     ],
 )
-def test_a_supplied_value_that_does_not_fit_is_told_with_its_key(
+def test_a_supplied_value_that_does_not_fit_is_reported_with_its_key(
     value: str, listed: dict[str, Any] | None, supplied: Any, reason: str
 ) -> None:
     params = [] if listed is None else [{"key": "a", **listed}]
@@ -285,13 +290,13 @@ def test_a_supplied_value_that_does_not_fit_is_told_with_its_key(
     assert found.text == f"option params = {{a: {value}}}\n"
 
 
-def test_no_value_is_no_wrong_one() -> None:
+def test_a_missing_value_is_no_misfit() -> None:
     for supplied, params in ((None, []), (None, [{"key": "a", "default": None, "type": "bool"}])):
         assert task("option params = {a: 1}", params, env={"params.a": supplied}).misfits == ()
 
 
 def test_a_default_without_a_type_changes_no_script_and_fits() -> None:
-    """As there is nobody to say what it should be (docs/reference/package-format.md, "Oddities", P18)."""
+    """Without a type any value fits (docs/reference/package-format.md, "Oddities", P18)."""
     defaults: list[Any] = [5, [1], {}]
     for default in defaults:
         found = task("option params = {a: true}", [{"key": "a", "default": default, "type": "foo"}])
@@ -308,7 +313,7 @@ def test_a_supplied_null_is_no_value() -> None:
         ({"type": "duration", "default": "1m0s"}, "duration", 60 * SECOND, "1m0s"),
         ({"type": "duration", "default": "1.5s"}, "duration", 3 * SECOND // 2, "1s500ms"),
         ({"type": "duration", "default": "-1.5h"}, "duration", -3 * HOUR // 2, "-1h30m0s"),
-        # Only this word asks for one.
+        # Only the lower-case word is a duration of Go.
         ({"type": "duration", "default": None}, "duration", HOUR, "1h0m0s"),
         ({"type": "duration"}, "duration", HOUR, "1h0m0s"),
         ({"type": "Duration", "default": "1d"}, "duration", "1d", "1d"),
@@ -319,7 +324,7 @@ def test_durations_in_the_task_list_are_those_of_go(
     listed: dict[str, Any], value_type: str, default: Any, text: str
 ) -> None:
     found = task("option task = {every: 1h}", options=[{"key": "every", **listed}])
-    assert told(found.options) == [("every", value_type, default)]
+    assert listed_values(found.options) == [("every", value_type, default)]
     assert found.text == f"option task = {{every: {text}}}\n"
 
 
@@ -332,7 +337,7 @@ def test_a_default_that_is_no_duration_drops_the_query(default: str) -> None:
     assert found == Script("", faults=(reason,))
 
 
-def test_one_reason_tells_of_all_defaults_that_are_no_durations() -> None:
+def test_one_reason_names_all_defaults_that_are_no_durations() -> None:
     wrong = [{"key": key, "type": "duration", "default": "1d"} for key in ("every", "offset")]
     right = {"key": "every", "type": "duration", "default": "1h"}
     [reason] = task("option task = {}", options=[*wrong, right]).faults
@@ -363,7 +368,7 @@ def test_a_script_with_parameters_only_has_no_task_options() -> None:
         ("1h", {"default": "1m"}, "2h", 2 * HOUR),
     ],
 )
-def test_the_length_of_an_option_is_what_is_supplied_else_its_default(
+def test_the_length_of_an_option_is_the_supplied_value_else_its_default(
     value: str, listed: dict[str, Any], supplied: Any, nanoseconds: int
 ) -> None:
     options = [{"key": "offset", **listed}]
@@ -401,13 +406,13 @@ def test_an_option_that_is_no_duration_is_a_fault(value: str, listed: dict[str, 
 
 
 @pytest.mark.parametrize("supplied", [5, True, "x", ""])
-def test_a_supplied_length_that_is_none_is_told_once(supplied: Any) -> None:
+def test_a_supplied_value_that_is_no_duration_is_reported_once(supplied: Any) -> None:
     found = task("option task = {every: 1h}", env={"task.every": supplied})
     assert [path for path, _ in misfits(found)] == ["spec.task.every"]
     assert (found.task.faults, found.task.every) == ((), HOUR)
 
 
-def test_a_default_of_an_option_is_told_where_it_is_no_length_of_the_task() -> None:
+def test_a_misfit_default_of_an_option_is_reported_where_it_is_no_length_of_the_task() -> None:
     script = "option task = {every: 1h, n: 1}"
     spec = {"query": script, "task": [{"key": "every", "default": 5}]}
     found = read_task_query(Fields(spec, "spec", ("spec",)), "t", {}, feeds_task=False)
@@ -420,7 +425,7 @@ def test_a_default_of_an_option_is_told_where_it_is_no_length_of_the_task() -> N
     assert ([path for path, _ in misfits(found)], len(found.faults)) == (["spec.params[0].default"], 1)
 
 
-def test_one_reason_tells_of_every_and_offset() -> None:
+def test_one_reason_names_every_and_offset() -> None:
     [reason] = task("option task = {every: 1, offset: 2}").task.faults
     assert "every" in reason
     assert "offset" in reason
@@ -462,7 +467,7 @@ def test_any_script_list_and_values_give_a_script(
 
 
 @given(scripts, _listed, _listed)
-def test_reading_again_what_was_written_changes_nothing(text: str, params: list[Any], options: list[Any]) -> None:
+def test_a_written_script_is_read_unchanged(text: str, params: list[Any], options: list[Any]) -> None:
     found = task(text, params, options)
     assume(not found.misfits)
     assert task(found.text, params, options).text == found.text
@@ -472,8 +477,8 @@ _texts = (st.text(min_size=1) | st.text('${}"\\n\n', min_size=1)).filter(lambda 
 
 
 @given(_texts, st.sampled_from(["string", "foo"]))
-def test_a_text_can_be_no_code(text: str, listed_type: str) -> None:
-    """Whatever stands in a name or value is that name or value, and the script goes on as before."""
+def test_a_text_never_becomes_code(text: str, listed_type: str) -> None:
+    """Any text in a name or value is that name or value, and the rest of the script is unchanged."""
     listed = [{"key": "a", "type": listed_type}, {"key": text, "type": listed_type, "default": text}]
     found = task('option params = {a: "x", z: 1}\n\nfrom()', listed, env={"params.a": text})
     values = records(found.text)["params"]

@@ -1,6 +1,6 @@
 """
-The fields of charts, one row each (docs/reference/package-format.md, "Chart fields"); which kind uses which is in
-``kinds``.
+The fields of charts, one row each (docs/reference/package-format.md, "Chart fields"); ``kinds`` assigns them to kinds
+of charts.
 """
 
 from services.kinds.format.field_table import Field, Mappings, Nested
@@ -73,4 +73,4 @@ _ROWS = (
 )
 
 FIELDS = {field.key: field for field in _ROWS}
-"""Every field but the kind, by key, as any chart may have it: a kind that does not use a field does not check it."""
+"""All fields but the kind, by key, in the form that any chart accepts: a kind does not check fields it does not use."""

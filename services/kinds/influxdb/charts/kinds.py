@@ -1,5 +1,5 @@
 """
-The kinds of charts: which fields each of them uses, and what it asks of them (docs/reference/package-format.md, "Chart
+The kinds of charts: the fields that each uses, and its rules for them (docs/reference/package-format.md, "Chart
 fields", "Chart rules").
 """
 
@@ -23,7 +23,7 @@ from services.kinds.influxdb.charts.nested import (
 from services.kinds.influxdb.charts.shapes import AnyCase
 
 LAYOUT = ("xPos", "yPos", "width", "height")
-"""Where a chart stands on its dashboard, in cells."""
+"""The position and size of a chart on its dashboard, in cells."""
 
 Shapes = Mapping[str, Shape]
 
@@ -36,15 +36,15 @@ class ChartKind:
     Attributes:
         name: As packages spell it, lower-case.
         type: As platforms and summaries spell it.
-        uses: The fields that it uses and takes as they are, besides those that all charts have.
-        own: The fields that it takes in its own way: it asks something of them, or uses less of them.
+        uses: The fields that it uses in their general form, besides the fields of all charts.
+        own: The fields that it uses in a form of its own, with stricter rules or fewer parts.
         has_queries: Whether it shows data.
-        flat_axes: Its axes by name, empty as when they are not written, if it has properties for each of them; else
-            none: it keeps all axes that are written, or uses none.
-        hex_colors: Whether it uses nothing of its colors but how they look.
-        needed_axes: Names of axes that it cannot do without.
-        needed_colors: Types of colors that it cannot do without.
-        fixed: Properties that no field changes.
+        flat_axes: Its axes by name, each with default values, if it has properties for each axis. Empty: it keeps all
+            axes of the source, or uses none.
+        hex_colors: Whether it uses only the hex value of its colors.
+        needed_axes: Names of the axes that it requires.
+        needed_colors: Types of the colors that it requires.
+        fixed: Properties with a fixed value.
         fields: All fields that it uses, but for its kind and its queries.
     """
 
@@ -151,7 +151,7 @@ _ALL = (
         uses=(*_LINES, *_VALUE, "shade"),
         own={**_LINED, "position": _POSITION},
         needed_axes=("x", "y"),
-        # It ignores its field of that name (P13).
+        # This kind ignores its field timeFormat (P13).
         fixed={"timeFormat": ""},
     ),
     ChartKind(
@@ -179,4 +179,4 @@ CHART_KINDS: Mapping[str, ChartKind] = MappingProxyType({kind.name: kind for kin
 """Every kind of chart by its name."""
 
 KIND_NAME = Text(words=tuple(CHART_KINDS), fold=Fold.LOWER, required=True)
-"""What the field ``kind`` of a chart takes."""
+"""The shape of the field ``kind`` of a chart."""

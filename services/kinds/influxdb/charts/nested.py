@@ -17,13 +17,13 @@ COLOR = Table(*_COLOR_FIELDS, _HEX, _COLOR_VALUE, required=["hex"])
 """A color."""
 
 HEX_COLOR = Table(_HEX, required=["hex"])
-"""A color, for the chart kinds that use nothing else of it."""
+"""A color, for the chart kinds that use only its hex value."""
 
 _LOOSE_COLOR = Table(*_COLOR_FIELDS, Field("hex", Text(), _HEX.about), _COLOR_VALUE)
-"""A color where nobody asks whether it is one: in layers, and on markdown charts."""
+"""A color that is not checked: in layers, and on markdown charts."""
 
 COLORS = Mappings(_LOOSE_COLOR)
-"""Colors as any chart may have them."""
+"""Colors in the form that any chart accepts."""
 
 _AXIS_NAME = Field("name", Text(fold=Fold.TRIM), "Which axis: x, y or y2.")
 _AXIS_LABEL = Field("label", Text(), "Text beside the axis.")
@@ -41,13 +41,13 @@ AXIS = Table(_AXIS_NAME, _AXIS_LABEL, *_AXIS_UNITS, *_AXIS_SCALE, _AXIS_DOMAIN)
 """An axis."""
 
 UNSCALED_AXIS = Table(_AXIS_NAME, _AXIS_LABEL, *_AXIS_UNITS, _AXIS_DOMAIN)
-"""An axis of the chart kinds that know no scale."""
+"""An axis of the chart kinds without a scale."""
 
 PLAIN_AXIS = Table(_AXIS_NAME, _AXIS_LABEL, _AXIS_DOMAIN)
-"""An axis of the chart kinds that know neither scale nor units."""
+"""An axis of the chart kinds with neither scale nor units."""
 
 _DIMENSION = Table(_AXIS_LABEL, *_AXIS_UNITS, *_AXIS_SCALE)
-"""What of an axis counts in a layer."""
+"""The parts of an axis that a layer uses."""
 
 _LOOSE_DIMENSION = Table(
     Field("name", Text(), "Means nothing here."),
@@ -79,7 +79,7 @@ TABLE_OPTIONS = Table(
 )
 
 LOOSE_TABLE_OPTIONS = Table(*_TABLE_FLAGS, Field("wrapping", Text(), _WRAPPING_ABOUT))
-"""The options of a chart that is no table, where nobody asks what they are."""
+"""The options of a chart that is no table; they are not checked."""
 
 FIELD_OPTION = Table(
     Field("fieldName", Text(), "The column."),
@@ -114,7 +114,7 @@ def _layer(dimension: Table) -> Table:
 
 
 LAYER = _layer(_DIMENSION)
-"""A layer of a map, with what counts of it."""
+"""A layer of a map, with the fields that are used."""
 
 LOOSE_LAYER = _layer(_LOOSE_DIMENSION)
-"""A layer of a map, with all that packages may write."""
+"""A layer of a map, with all fields that packages may write."""

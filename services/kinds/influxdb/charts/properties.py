@@ -1,5 +1,6 @@
 """
-What platforms and summaries show of a chart (docs/reference/package-format.md, "Chart fields", "Nested chart values").
+The properties of a chart on platforms and in summaries (docs/reference/package-format.md, "Chart fields", "Nested chart
+values").
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,14 +10,14 @@ from services.kinds.influxdb.builder import builder_config
 from services.kinds.influxdb.charts.kinds import CHART_KINDS, LAYOUT
 
 _OUTSIDE = frozenset(("kind", "name", *LAYOUT))
-"""What a chart has beside its properties."""
+"""The fields of a chart that are no properties."""
 
 _NULL_WHEN_EMPTY = frozenset(
     ("generateXAxisTicks", "generateYAxisTicks", "fillColumns", "yLabelColumns", "ySeriesColumns")
 )
 
 _NAMES = {"noteOnEmpty": "showNoteWhenEmpty", "xCol": "xColumn", "yCol": "yColumn", "shade": "shadeBelow"}
-"""Properties that have another name than their field."""
+"""Names of properties that differ from the name of their field."""
 
 
 def properties(chart: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """
-Reads the charts of a dashboard into their normal form, and finds what is wrong with them
-(docs/reference/package-format.md, "Dashboards").
+Reads the charts of a dashboard into their normal form, and finds their faults (docs/reference/package-format.md,
+"Dashboards").
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from services.kinds.influxdb.parameters import Script, read_chart_query
 
 Chart = dict[str, Any]
 """
-A chart in normal form: in package keys, with every field that its kind uses and no other.
+A chart in normal form: in package keys, with exactly the fields that its kind uses.
 
-Charts that are shown alike are equal. Read again, a chart is itself, unless its queries say more in the source than
-what they come to (``Charts.written``).
+Charts that look the same are equal. Reading a chart in normal form returns the same chart, unless its source has
+queries with parameters (``Charts.written``).
 """
 
 
@@ -32,11 +32,10 @@ class Charts:
     The charts of a dashboard.
 
     Attributes:
-        kept: Those without faults, in order.
-        faults: What is wrong with the others, chart by chart.
-        references: The parameters of the queries of those that are kept.
-        written: Queries as the source has them, where the normal form has what they come to, by RFC 6901 pointer into
-            the spec.
+        kept: The charts without faults, in order.
+        faults: The faults of the others, chart by chart.
+        references: The parameters of the queries of kept charts.
+        written: Source queries that the normal form has in resolved form, by RFC 6901 pointer into the spec.
     """
 
     kept: list[Chart]
@@ -51,15 +50,19 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
     faults: list[Fault] = []
     references: list[Use] = []
     written: dict[str, Any] = {}
-    # Fields of parameters also count the charts that only a value of a parameter keeps out: no two have the same.
+    # Counts also charts that are dropped for a parameter value, so that fields of parameters are unique.
     shown = 0
+    right = scope.values["charts"] if scope.values is not None else None
     for position, chart in enumerate(fields.mappings("charts")):
         kind = CHART_KINDS.get(KIND_NAME.read(chart.value.get("kind")))
         if kind is None:
             faults.append(_unknown_kind(chart))
             continue
-        values = kind.fields.read(chart.value)
-        if found := chart_faults(chart, kind, values):
+        if right is None:
+            values = kind.fields.read(chart.value)
+        else:
+            values = {key: right[position][key] for key in kind.fields.fields}
+        if found := chart_faults(chart, kind, values, fields_are_right=right is not None):
             faults += found
             continue
         scripts = _read_scripts(chart, scope, position, shown)
@@ -67,7 +70,7 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
         if misfits := [fault for _, script in scripts for fault in script.misfits]:
             faults += misfits
             continue
-        if any(_says_more(source, script) for source, script in scripts):
+        if any(_differs_from_source(source, script) for source, script in scripts):
             written[f"/charts/{len(kept)}/queries"] = plain(chart.items("queries"))
         references += [
             Use(parameter.reference, parameter.resource_field, parameter.value_type)
@@ -79,7 +82,7 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
 
 
 def _unknown_kind(chart: Fields) -> Fault:
-    """A chart of which nothing else can be said (CH1)."""
+    """The fault of a chart without a known kind; no other rule can be checked (CH1)."""
     alike = nearest(chart.text("kind").strip(), CHART_KINDS)
     hint = f"; did you mean {alike!r}?" if alike else ""
     reason = f"kind must be {KIND_NAME.problem('')}; {found_text(chart, 'kind')}{hint}"
@@ -89,7 +92,7 @@ def _unknown_kind(chart: Fields) -> Fault:
 
 def _read_scripts(chart: Fields, scope: Scope, position: int, kept_position: int) -> list[tuple[str, Script]]:
     """
-    The queries that are not empty; the parameters of those that are not shown count as well
+    The queries that are not empty, with their scripts, even where the chart shows no queries
     (docs/reference/package-format.md, "Reporting of references").
     """
     scripts: list[tuple[str, Script]] = []
@@ -100,8 +103,8 @@ def _read_scripts(chart: Fields, scope: Scope, position: int, kept_position: int
     return scripts
 
 
-def _says_more(source: str, script: Script) -> bool:
-    """Whether a query could not be read again from what it comes to."""
+def _differs_from_source(source: str, script: Script) -> bool:
+    """Whether the source of a query has to be kept, as it cannot be restored from the resolved text."""
     return bool(script.parameters) or script.text != source.strip() or not script.text
 
 
@@ -110,14 +113,14 @@ def _normal(kind: ChartKind, values: Mapping[str, Any], scripts: Sequence[Script
     if kind.has_queries:
         chart["queries"] = [{"query": script.text} for script in scripts]
     if "axes" in values:
-        chart["axes"] = _axes_that_count(kind, values["axes"])
+        chart["axes"] = _effective_axes(kind, values["axes"])
     return chart
 
 
-def _axes_that_count(kind: ChartKind, axes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _effective_axes(kind: ChartKind, axes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """
-    The axes that take effect, in an order that does not depend on how they were written
-    (docs/reference/package-format.md, "Nested chart values").
+    The axes that take effect, in an order independent of the source (docs/reference/package-format.md, "Nested chart
+    values").
     """
     if kind.flat_axes:
         first = {axis["name"]: axis for axis in reversed(axes)}

@@ -1,6 +1,5 @@
 """
-What is wrong with a chart whose kind is known: CH2 to CH10 of docs/reference/package-format.md, "Chart rules", in that
-order.
+The faults of a chart with a known kind: CH2 to CH10 of docs/reference/package-format.md, "Chart rules", in that order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,15 +11,20 @@ from services.kinds.influxdb.charts.kinds import ChartKind
 from services.kinds.influxdb.charts.shapes import Domain
 
 
-def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> list[Fault]:
+def chart_faults(
+    chart: Fields, kind: ChartKind, values: Mapping[str, Any], fields_are_right: bool = False
+) -> list[Fault]:
     """
     All faults of a chart.
 
     Args:
         chart: The chart.
         kind: Its kind.
-        values: How the fields of its kind were read.
+        values: The values of the fields of its kind, as read.
+        fields_are_right: Whether each field by itself certainly breaks no rule.
     """
+    if fields_are_right:
+        return [*_domain_faults(chart), *_color_faults(chart, kind, values), *_axis_faults(chart, kind, values)]
     return [
         *_domain_faults(chart),
         *_field_faults(chart, kind, values, "width", "height"),
@@ -33,7 +37,7 @@ def chart_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> l
 
 
 def _domain_faults(chart: Fields) -> Iterator[Fault]:
-    """Of every kind of chart, also where it does not use its axes; their path is that of the axes (CH2)."""
+    """Faults of domains, for every kind of chart, even one that uses no axes; their path names the axes (CH2)."""
     for place, axis in enumerate(chart.items("axes")):
         if isinstance(axis, dict) and "domain" in axis:
             yield from _unreadable(chart, place, axis["domain"])
@@ -41,8 +45,8 @@ def _domain_faults(chart: Fields) -> Iterator[Fault]:
 
 def _unreadable(chart: Fields, axis: int, domain: Any) -> Iterator[Fault]:
     for place, text in Domain().unreadable(domain):
-        # Two axes with the same entry have one fault, as it is the same in all that is told of it
-        # (docs/reference/package-format.md, "Violations").
+        # Two axes with the same entry have one fault, as path and reason are equal (docs/reference/package-format.md,
+        # "Violations").
         reason = f"the domain of an axis must hold numbers only; found {text[:60]!r}"
         pointer = (*chart.pointer, "axes", axis, "domain", place)
         yield Fault(Code.NUMBER_INVALID, f"{chart.path}.axes", reason, pointer)
@@ -55,7 +59,7 @@ def _field_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any], *ke
 
 
 def _hex_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> Iterator[Fault]:
-    # Nearly all charts have colors, nearly none a faulty one: it costs too much to walk them all in search of it.
+    # A fast check first: nearly all charts have colors, and nearly none has a faulty one.
     if not all(color["hex"] for color in values.get("colors", ())):
         yield from _field_faults(chart, kind, values, "colors")
 

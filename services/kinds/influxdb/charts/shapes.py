@@ -1,4 +1,4 @@
-"""What only fields of charts take."""
+"""Shapes of values that only fields of charts take."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from services.kinds.format.shapes import Integer, Schema, Text, Texts
 
 @dataclass(frozen=True, slots=True)
 class OptionalInteger:
-    """An integer that is also told apart from no integer at all, which is None."""
+    """An integer, or None where there is no integer."""
 
     absent: ClassVar[int | None] = None
 
@@ -22,22 +22,22 @@ class OptionalInteger:
         return integer_of(value) if usable else None
 
     def problem(self, value: int | None) -> str:
-        """Nothing: any will do."""
+        """Empty: any integer is valid."""
         return ""
 
     def remark(self, given: Any) -> Note | None:
-        """Whether it is cut, or no number."""
+        """The remark on a number that is truncated, or on a value that is no number."""
         return Integer().remark(given)
 
     def schema(self) -> Schema:
-        """A number, or nothing."""
+        """A number or null."""
         return Integer().schema()
 
 
 @dataclass(frozen=True, slots=True)
 class AnyCase:
     """
-    A text that is kept as it is and must be one of some words, in whatever case.
+    A text that must be one of some words in any case, and is stored unchanged.
 
     Attributes:
         words: The words, lower-case; the empty one among them makes the text optional.
@@ -47,15 +47,15 @@ class AnyCase:
     absent: ClassVar[str] = ""
 
     def read(self, value: Any) -> str:
-        """The text as it is."""
+        """The text, unchanged."""
         return text_of(value) or ""
 
     def problem(self, value: str) -> str:
-        """The words, when it is none of them."""
+        """The words, when the text is none of them."""
         return Text(words=self.words).problem(value.lower())
 
     def remark(self, given: Any) -> Note | None:
-        """Whether it is no text."""
+        """The remark on a value that is no text."""
         return Text().remark(given)
 
     def schema(self) -> Schema:
@@ -67,27 +67,27 @@ class AnyCase:
 @dataclass(frozen=True, slots=True)
 class Domain:
     """
-    The range of an axis: numbers, or texts that say numbers.
+    The range of an axis: numbers, or texts of numbers.
 
-    Normalised to numbers. JSON has no infinities and no NaN: they become the texts ``+Inf``, ``-Inf`` and ``NaN``.
+    Normalised to numbers. JSON has no infinities and no NaN, so these become the texts ``+Inf``, ``-Inf`` and ``NaN``.
     """
 
     absent: ClassVar[Sequence[float | str]] = ()
 
     def read(self, value: Any) -> list[int | float | str]:
-        """The numbers; those that cannot be read are dropped, as their chart is."""
+        """The numbers; unreadable items are dropped, and so is their chart."""
         return [_jsonable(number) for _, _, number in _numbers(value) if number is not None]
 
     def problem(self, value: Sequence[float | str]) -> str:
-        """Nothing: what is no number was dropped; see ``unreadable``."""
+        """Empty: unreadable items were dropped; see ``unreadable``."""
         return ""
 
     def unreadable(self, value: Any) -> list[tuple[int, str]]:
-        """The items that are texts but say no number, with their places in the list."""
+        """The items that are texts and no numbers, with their positions in the list."""
         return [(place, text) for place, text, number in _numbers(value) if number is None]
 
     def remark(self, given: Any) -> Note | None:
-        """Whether it is no list, or holds what is neither text nor number."""
+        """The remark on a value that is no list, or a list with items that are neither text nor number."""
         return Texts().remark(given)
 
     def schema(self) -> Schema:

@@ -1,16 +1,16 @@
-"""All that packages may write for a chart of any kind: for hints, and for the JSON Schema."""
+"""The table of all fields of charts of any kind, for remarks and for the JSON Schema."""
 
 from collections.abc import Iterator, Sequence
 
 from services.kinds.format.canonical import canonical_text
-from services.kinds.format.field_table import Field, Table
+from services.kinds.format.field_table import Field, Table, Variants
 from services.kinds.format.shapes import Fold, Schema, Text
 from services.kinds.influxdb.charts.fields import FIELDS
 from services.kinds.influxdb.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
 
 
 def _conditions() -> list[Schema]:
-    """What the kinds of charts ask for, told once for all kinds that ask for the same."""
+    """The rules of the kinds of charts, each once for all kinds that have it."""
     demands = {canonical_text(demand): demand for kind in CHART_KINDS.values() for demand in _demands(kind)}
     by_names: dict[tuple[str, ...], list[Schema]] = {}
     for text, demand in demands.items():
@@ -36,13 +36,13 @@ def _is_one_of(names: Sequence[str]) -> Schema:
 
 
 def _has_one(key: str, of: str, wanted: Schema) -> Schema:
-    """The list *key* holds a mapping whose field *of* is as *wanted*."""
+    """Requires that the list *key* has a mapping whose field *of* matches *wanted*."""
     item = {"type": "object", "properties": {of: wanted}, "required": [of]}
     return {"properties": {key: {"type": "array", "contains": item}}, "required": [key]}
 
 
 def _without_descriptions(schema: Schema) -> Schema:
-    """What a schema asks for; the fields of the table describe themselves."""
+    """*schema* without descriptions, which the fields of the table have already."""
     return {
         key: _without_descriptions(value) if isinstance(value, dict) else value
         for key, value in schema.items()
@@ -50,10 +50,16 @@ def _without_descriptions(schema: Schema) -> Schema:
     }
 
 
+_KIND = Field("kind", KIND_NAME, f"Kind of chart: {', '.join(CHART_KINDS)}.")
+
 CHART = Table(
-    Field("kind", KIND_NAME, f"Kind of chart: {', '.join(CHART_KINDS)}."),
+    _KIND,
     *FIELDS.values(),
     required=["kind"],
     more={"allOf": _conditions()},
+    variants=Variants(
+        _KIND.key,
+        {name: Table(_KIND, *{**FIELDS, **kind.fields.fields}.values()) for name, kind in CHART_KINDS.items()},
+    ),
 )
-"""A chart. It remarks on charts and gives their schema; each kind of chart reads and checks its own fields."""
+"""A chart, for remarks and the schema; each kind of chart reads and checks its own fields."""

@@ -1,4 +1,4 @@
-"""Charts as people write them, of their normal form."""
+"""Writes charts in normal form as a person would write them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from services.kinds.influxdb.charts.kinds import CHART_KINDS
 
 
 def written_chart(chart: Mapping[str, Any]) -> dict[str, Any]:
-    """The chart that people would write for one in normal form; as it is where this version does not know its kind."""
+    """The chart that a person would write for one in normal form; unchanged where this version has no such kind."""
     kind = CHART_KINDS.get(str(chart.get("kind")))
     if kind is None:
         return dict(chart)
@@ -15,7 +15,7 @@ def written_chart(chart: Mapping[str, Any]) -> dict[str, Any]:
     if queries := chart.get("queries"):
         written["queries"] = queries
     if kind.flat_axes and not kind.needed_axes:
-        # Axes that say nothing but their names are there anyway.
+        # Axes with nothing but a name are the default.
         written["axes"] = [axis for axis in written.get("axes", ()) if axis.keys() - {"name"}]
         if not written["axes"]:
             del written["axes"]

@@ -1,1 +1,1 @@
-"""Flux, as far as packages need it: scanning scripts, finding their option records, writing values into these."""
+"""The part of Flux that packages need: scan scripts, find their option records, write values into these."""

@@ -1,6 +1,6 @@
 """
-Values as Flux expressions (docs/reference/package-format.md, "Parameter values"): whatever the value, one literal or
-``now()``, or none at all.
+Values as Flux expressions (docs/reference/package-format.md, "Parameter values"): each value is one literal, ``now()``,
+or has none.
 """
 
 import math
@@ -22,14 +22,14 @@ WANTED = {
     "time": "now(), a date such as 2020-01-01, or a time such as 2020-01-01T00:00:00Z",
     "": "a text, a number, true or false",
 }
-"""The values that become a literal of each type, for a reason; the empty type is that of a value without a type."""
+"""The values that become a literal of each type, as part of a reason; the empty type means no type."""
 
 
 def expression(value_type: str, value: Any) -> str | None:
     """
     The literal of a value in a known type.
 
-    Texts that read as the type count, since the command line sends nothing else.
+    Texts of the type are converted, since the command line sends texts only.
 
     Args:
         value_type: ``bool``, ``duration``, ``float``, ``integer``, ``string`` or ``time``.
@@ -59,7 +59,7 @@ def duration_expression(nanoseconds: int) -> str:
 
 
 def untyped_expression(value: Any) -> str | None:
-    """The literal that a value suggests by itself, as JSON has it; None for null, lists and mappings."""
+    """The literal of a value by its JSON type; None for null, lists and mappings."""
     match plain(value):
         case bool(known):
             return _bool(known)
@@ -77,13 +77,13 @@ def quoted(text: str) -> str:
     """
     The string literal of any text.
 
-    Besides the usual escapes, a dollar is escaped where Flux would see an interpolation, or take the escape of the
-    character after it for two characters of text.
+    Besides the usual escapes, a dollar is escaped where Flux would read an interpolation, or would read the escape
+    after it as two characters of text.
     """
     return f'"{_SPECIAL.sub(lambda found: _escaped(found.group()), text)}"'
 
 
-# Line feeds and tabs stand in literals as they are, as the reference writes them.
+# Line feeds and tabs are not escaped, as in the reference implementation.
 _SPECIAL = re.compile(r'\$\{|\$(?=[$"\\\x00-\x1f\x7f])|["\\\x00-\x08\x0b-\x1f\x7f]')
 _ESCAPES = {"${": "\\${", '"': '\\"', "\\": "\\\\", "\r": "\\r"}
 
@@ -119,7 +119,7 @@ def _float(value: Any) -> str | None:
             return None
         value = float(value)
         if value == 0 and found.group(1).strip("0."):
-            # Too small for a float, which is another number than zero.
+            # Too small for a float, and not zero.
             return None
     if not _is_number(value):
         return None
@@ -134,7 +134,7 @@ def _string(value: Any) -> str | None:
         return quoted("true" if value else "false")
     if not _is_number(value):
         return None
-    # A number of 64 bits has one text, whether its source made an integer or a float of it.
+    # A number of 64 bits has one text, whether its source has it as integer or as float.
     whole = value == int(value) and -(2**63) <= value < 2**64
     return quoted(str(int(value)) if whole else canonical_text(plain(value)))
 

@@ -1,6 +1,6 @@
 """
-Writing values into the option records of a Flux script (docs/reference/package-format.md, "Parameter values"); the rest
-stays as the user wrote it.
+Writes values into the option records of a Flux script (docs/reference/package-format.md, "Parameter values"); the rest
+stays unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,15 +29,15 @@ def rewritten(text: str, statements: Sequence[Statement], values: Mapping[str, M
         for name, statement in first_options(statements, tuple(values)).items()
         if statement.record
     }
-    pieces = [text[: statements[0].start]]
+    parts = [text[: statements[0].start]]
     for position, statement in enumerate(statements):
-        pieces.append(changes.get(statement.start, text[statement.start : statement.end]))
+        parts.append(changes.get(statement.start, text[statement.start : statement.end]))
         if position + 1 < len(statements):
             following = statements[position + 1]
             gap = text[statement.end : following.start]
-            pieces.append(_spaced(gap) if _stands_apart(statement, following) else gap)
-    pieces.append(text[statements[-1].end :])
-    return "".join(pieces).rstrip() + "\n"
+            parts.append(_spaced(gap) if _stands_apart(statement, following) else gap)
+    parts.append(text[statements[-1].end :])
+    return "".join(parts).rstrip() + "\n"
 
 
 def _stands_apart(statement: Statement, following: Statement) -> bool:
@@ -45,7 +45,7 @@ def _stands_apart(statement: Statement, following: Statement) -> bool:
 
 
 def _spaced(gap: str) -> str:
-    """What lies between two statements, with one empty line; a comment that ends the line of the first stays there."""
+    """The text between two statements, with one empty line; a comment at the end of the first line stays there."""
     line, _, rest = gap.partition("\n")
     return f"{line.rstrip()}\n\n{rest.lstrip()}"
 
@@ -77,22 +77,22 @@ def _entry(text: str, entry: Property, value: str | None) -> str:
 def _spliced(
     text: str, statement: Statement, record: Record, values: Mapping[str, str], new_entries: Sequence[str]
 ) -> str:
-    """The statement in the user's layout."""
-    pieces, position = [], statement.start
+    """The statement with its new values in the layout of the source."""
+    parts, position = [], statement.start
     for entry in record.properties:
         if (value := _new_value(entry, values)) is None:
             continue
         if entry.value_start is None:
-            pieces += [text[position : entry.key_end], f": {value}"]
+            parts += [text[position : entry.key_end], f": {value}"]
         else:
-            pieces += [text[position : entry.value_start], value]
+            parts += [text[position : entry.value_start], value]
         position = entry.end
     if new_entries:
         last = record.properties[-1].end if record.properties else record.body_start
         lead = ", " if record.properties else " "
-        pieces += [text[position:last], lead, ", ".join(new_entries)]
+        parts += [text[position:last], lead, ", ".join(new_entries)]
         position = last
-    return "".join([*pieces, text[position : statement.end]])
+    return "".join([*parts, text[position : statement.end]])
 
 
 def _key(name: str) -> str:

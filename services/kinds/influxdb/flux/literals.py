@@ -1,6 +1,4 @@
-"""
-What an expression in an option record says, when it is a literal (docs/reference/package-format.md, "Parameter types").
-"""
+"""The values of literal expressions in option records (docs/reference/package-format.md, "Parameter types")."""
 
 import math
 import re
@@ -12,7 +10,7 @@ from services.kinds.format.durations import go_duration, parse_duration
 from services.kinds.influxdb.flux.scanner import Token, TokenKind
 
 NOW = "now()"
-"""The time of the query, as both Flux and packages write it."""
+"""The time of the query, in Flux and in packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +31,11 @@ class Literal:
 
 
 NO_LITERAL = Literal()
-"""An expression whose value only Flux knows."""
+"""An expression that is no literal."""
 
 
 def read_literal(tokens: Sequence[Token]) -> Literal:
-    """What the expression of these tokens says."""
+    """The literal of the expression *tokens*."""
     match tokens:
         case [token]:
             return _literal(token)
@@ -50,7 +48,7 @@ def read_literal(tokens: Sequence[Token]) -> Literal:
 
 
 def text_in(literal: str) -> str | None:
-    """The text that a string literal stands for, given with its quotes; None when an escape in it means nothing."""
+    """The text of a string *literal* with quotes; None when it has an invalid escape."""
     inner = literal[1:-1]
     if "\\" not in inner:
         return inner
@@ -112,10 +110,7 @@ def _literal(token: Token) -> Literal:
 
 
 def _negative(literal: Literal) -> Literal:
-    """
-    The literal behind a minus sign: what it is worth, without a type (docs/reference/package-format.md, "Oddities",
-    P16).
-    """
+    """The negative of a literal: a value without a type (docs/reference/package-format.md, "Oddities", P16)."""
     if literal.nanoseconds is not None:
         return Literal("", go_duration(-literal.nanoseconds), -literal.nanoseconds)
     if isinstance(literal.value, (int, float)):

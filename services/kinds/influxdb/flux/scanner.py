@@ -1,4 +1,4 @@
-"""The tokens of a Flux script: enough to tell strings, regular expressions, comments and brackets from the rest."""
+"""The tokens of a Flux script: enough to distinguish strings, regular expressions, comments and brackets."""
 
 import re
 from enum import StrEnum, auto
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 class TokenKind(StrEnum):
     """
-    What a token is.
+    The type of a token.
 
-    A string with interpolations is several tokens: ``"a${`` is TEXT_OPEN, ``}b${`` TEXT_MIDDLE and ``}c"`` TEXT_CLOSE;
-    between them stand those of the expressions. UNFINISHED is a string or regular expression without end, STRAY a
-    character that has no place in Flux.
+    A string with interpolations is several tokens: ``"a${`` is TEXT_OPEN, ``}b${`` TEXT_MIDDLE and ``}c"`` TEXT_CLOSE,
+    with the tokens of the expressions between them. UNFINISHED is a string or regular expression without end. STRAY is
+    a character that Flux does not allow.
     """
 
     COMMENT = auto()
@@ -35,13 +35,13 @@ class TokenKind(StrEnum):
 
 class Token(NamedTuple):
     """
-    A piece of a script.
+    One token of a script.
 
     Attributes:
-        kind: What it is.
-        start: Where it begins in the script.
-        text: The piece itself.
-        depth: How many brackets and interpolations are open around it, without one that it opens or closes itself.
+        kind: Its type.
+        start: Its offset in the script.
+        text: Its text.
+        depth: Number of open brackets and interpolations around it, without one that it opens or closes itself.
     """
 
     kind: TokenKind
@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the script goes on."""
+        """The offset after it."""
         return self.start + len(self.text)
 
 
@@ -61,7 +61,7 @@ OPERANDS = _NUMBERS | {TokenKind.IDENTIFIER, TokenKind.TEXT, TokenKind.REGEX}
 """Names and literals: expressions by themselves."""
 
 END_OF_OPERAND = OPERANDS | {TokenKind.TEXT_CLOSE, TokenKind.CLOSE}
-"""After these an expression may be complete: a slash divides, a name begins the next statement."""
+"""Tokens after which an expression may be complete: a slash divides, a name begins the next statement."""
 
 _TOKEN = re.compile(
     r"""
@@ -84,7 +84,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# A dollar takes the next character with it, as in Flux: in "$\" the backslash escapes nothing and the string ends.
+# A dollar consumes the next character, as in Flux: in "$\" the backslash is no escape and the string ends.
 _TEXT = re.compile(r'(?:[^"\\$]++|\\.|\$[^{"])*(?:\$(?="))?', re.DOTALL)
 _REGEX = re.compile(r"/(?:[^/\\]++|\\.)+/", re.DOTALL)
 
@@ -95,13 +95,13 @@ _CLOSING = frozenset([TokenKind.CLOSE, TokenKind.TEXT_CLOSE, TokenKind.TEXT_MIDD
 
 def scan(text: str) -> list[Token]:
     """
-    Split a script into tokens; what lies between them is white space.
+    Split a script into tokens with white space between them.
 
-    Any text will do: strings, regular expressions and brackets that are not closed end with the text, and a closing
-    bracket closes the innermost one, whichever that is. Takes time in proportion to the text.
+    Any text is accepted: unclosed strings, regular expressions and brackets end with the text, and a closing bracket
+    closes the innermost one of any type. The time is linear in the length of the text.
     """
     tokens: list[Token] = []
-    interpolations: list[bool] = []  # for each open bracket whether it is that of an interpolation
+    interpolations: list[bool] = []  # for each open bracket whether it opens an interpolation
     position, after_operand = 0, False
     while found := _TOKEN.match(text, position):
         group = found.lastgroup or "end"
@@ -129,9 +129,9 @@ def scan(text: str) -> list[Token]:
 
 
 def _text(text: str, position: int, closed: TokenKind, interpolated: TokenKind) -> tuple[TokenKind, int]:
-    """Kind and end of the piece of a string that goes on at *position*."""
+    """Kind and end of the part of a string that continues at *position*."""
     found = _TEXT.match(text, position)
-    assert found is not None  # noqa: S101 - it matches nothing, too
+    assert found is not None  # noqa: S101 - it also matches the empty text
     end = found.end()
     if text.startswith('"', end):
         return closed, end + 1

@@ -15,12 +15,12 @@ class Property:
 
     Attributes:
         key: The name before the colon; empty for an entry that is no property.
-        quoted: Whether the name stands in quotes, which makes it no parameter.
-        start: Where the entry begins.
-        key_end: Where its key ends.
-        value_start: Where its value begins; None for one without value, such as both of ``{a, b}``.
-        end: Where the entry ends.
-        literal: What its value says.
+        quoted: Whether the name is quoted; such an entry is no parameter.
+        start: Offset of the entry.
+        key_end: Offset after its key.
+        value_start: Offset of its value; None for an entry without a value, such as both of ``{a, b}``.
+        end: Offset after the entry.
+        literal: Its value, when it is a literal.
     """
 
     key: str
@@ -38,10 +38,10 @@ class Record:
     A record literal.
 
     Attributes:
-        body_start: Where its entries may begin: after the brace, or after ``v with``.
+        body_start: Offset at which its entries may begin: after the brace, or after ``v with``.
         base: The name of the record that it extends; empty when it extends none.
         properties: Its entries in order.
-        commented: Whether a comment stands in its statement.
+        commented: Whether its statement contains a comment.
     """
 
     body_start: int
@@ -56,8 +56,8 @@ class Statement:
     A statement outside all brackets.
 
     Attributes:
-        start: Where it begins.
-        end: Where it ends, without comments that follow.
+        start: Offset of the statement.
+        end: Offset after it, without comments that follow.
         keyword: The keyword it begins with; empty for an assignment or expression.
         option: The name in ``option name = ...``; empty in any other statement.
         record: The value of the option, when it is a record literal.
@@ -71,7 +71,7 @@ class Statement:
 
 
 def read_statements(text: str) -> tuple[Statement, ...]:
-    """The statements of a script in order; of a faulty script what can be made out."""
+    """The statements of a script in order; of a faulty script the recognisable ones."""
     tokens = scan(text)
     comments = [token.start for token in tokens if token.kind is TokenKind.COMMENT]
     groups = _grouped(token for token in tokens if token.kind is not TokenKind.COMMENT)
@@ -79,7 +79,7 @@ def read_statements(text: str) -> tuple[Statement, ...]:
 
 
 def first_options(statements: Iterable[Statement], names: Sequence[str]) -> dict[str, Statement]:
-    """The first ``option`` statement of each of *names* that there is."""
+    """The first ``option`` statement of each of *names*, as far as there is one."""
     found: dict[str, Statement] = {}
     for statement in statements:
         if statement.option in names:
@@ -89,14 +89,14 @@ def first_options(statements: Iterable[Statement], names: Sequence[str]) -> dict
 
 _CONTINUING = frozenset(["and", "else", "in", "or", "then"])
 _STARTS = OPERANDS | {TokenKind.KEYWORD, TokenKind.TEXT_OPEN, TokenKind.UNFINISHED, TokenKind.STRAY}
-_ENDS = END_OF_OPERAND | {TokenKind.STRAY}  # a stray semicolon hides nothing
+_ENDS = END_OF_OPERAND | {TokenKind.STRAY}  # a statement after a stray semicolon is found
 
 
 def _grouped(tokens: Iterable[Token]) -> list[list[Token]]:
     """
     The tokens of each statement.
 
-    Flux separates statements by nothing: one ends where an expression is complete and the next token cannot go on.
+    Flux has no separator: a statement ends where an expression is complete and the next token cannot continue it.
     """
     groups: list[list[Token]] = []
     for token in tokens:
@@ -134,7 +134,7 @@ def _statement(tokens: Sequence[Token], comments: Sequence[int]) -> Statement:
 
 
 def _record(tokens: Sequence[Token], commented: bool) -> Record | None:
-    """The record that these tokens are as a whole."""
+    """The record, when *tokens* are one record literal as a whole."""
     opening, *inner = tokens
     if opening.text != "{" or not inner:
         return None
@@ -149,7 +149,7 @@ def _record(tokens: Sequence[Token], commented: bool) -> Record | None:
 
 
 def _entries(tokens: Iterable[Token]) -> list[list[Token]]:
-    """The tokens of each entry; commas next to each other hold none between them."""
+    """The tokens of each entry; between two adjacent commas there is none."""
     entries: list[list[Token]] = [[]]
     for token in tokens:
         if token.depth == 1 and token.text == ",":

@@ -1,5 +1,5 @@
 """
-The values of an option record: what the script says, and what the package changes (docs/reference/package-format.md,
+The settings of an option record: values of the script, changed by the package (docs/reference/package-format.md,
 "Parameter types" and "Lists of task options").
 """
 
@@ -32,14 +32,14 @@ class Setting:
 
     Attributes:
         name: Its key in the record.
-        in_script: Whether the script has it; if not, only a list does.
-        literal_type: Type of the literal in the script; empty when that has none.
-        listed_type: Type as the list gives it; None when it gives none.
+        in_script: Whether the script has it; if not, only a list of the package does.
+        literal_type: Type of the literal in the script; empty when it has none.
+        listed_type: Type in the list; None when the list has none.
         default: Any tree; a duration in the script is its nanoseconds, or its text when negative.
-        nanoseconds: Length of the default, when it comes from a duration literal or is one by the ``task`` list.
-        fault: Why the list's default cannot be used; empty when it can.
-        default_entry: The entry of the list that gives the default; None: the script does, or nobody.
-        type_entry: The entry of the list that gives the type; None: the script does, or nobody.
+        nanoseconds: Length of the default, when it is a duration literal, or a duration in the ``task`` list.
+        fault: Why the default of the list cannot be used; empty when it can.
+        default_entry: The entry of the list with the default; None: it is in the script, or there is none.
+        type_entry: The entry of the list with the type; None: it is in the script, or there is none.
     """
 
     name: str
@@ -54,21 +54,21 @@ class Setting:
 
     @property
     def value_type(self) -> str:
-        """The type as summaries tell it; empty for none and for unknown ones."""
+        """The type in summaries; empty for no type and for an unknown one."""
         if self.listed_type is None:
             return self.literal_type
         return _LISTED_TYPES.get(self.listed_type.lower(), "")
 
     def expression(self, supplied: Any) -> str | None:
         """
-        The expression that the script gets.
+        The new expression in the script.
 
         Args:
-            supplied: The value for it, any tree; None when there is none.
+            supplied: The supplied value, any tree; None when there is none.
 
         Returns:
-            None when the script keeps what it has: there is no value, nobody says its type
-            (docs/reference/package-format.md, "Oddities", P18), or the value does not fit its type.
+            None when the script stays unchanged: there is no value, it has no type (docs/reference/package-format.md,
+            "Oddities", P18), or the value does not fit its type.
         """
         return self._default_expression() if supplied is None else self._expression(supplied)
 
@@ -77,13 +77,13 @@ class Setting:
         return self._misfit(described(supplied)) if supplied is not None and self._expression(supplied) is None else ""
 
     def default_misfit(self) -> Fault | None:
-        """The fault of a default that does not fit its type: of the entry that gives the default, else the type."""
+        """The fault of a default that does not fit its type, at the entry with the default, else with the type."""
         if self.default is None or self._keeps_script() or self._default_expression() is not None:
             return None
         if self.default_entry:
             reason = f"the default of {self.name!r} {self._misfit(described(self.default))}"
             return self.default_entry.fault(Code.PARAMETER_MISMATCH, "default", reason)
-        # Values of the script fit the type of the script, so only an entry can have given another one.
+        # A value of the script fits the type of the script, so a misfit comes from the type of an entry.
         if not self.type_entry:
             return None
         found = described(self.default) if self.nanoseconds is None else f"the duration {go_duration(self.nanoseconds)}"
@@ -92,8 +92,7 @@ class Setting:
 
     def _keeps_script(self) -> bool:
         """
-        Whether no default changes the script, since nobody says a type (docs/reference/package-format.md, "Oddities",
-        P18).
+        Whether no default changes the script, since it has no type (docs/reference/package-format.md, "Oddities", P18).
         """
         return self.in_script and not self.value_type
 
@@ -107,7 +106,7 @@ class Setting:
             return self._expression(self.default)
         if self.value_type == "duration":
             return duration_expression(self.nanoseconds)
-        # A length of time is no number, though it is told as one.
+        # A duration is no number, though its default is one.
         return self._expression(self.default) if isinstance(self.default, str) else None
 
     def _misfit(self, found: str) -> str:
@@ -117,7 +116,7 @@ class Setting:
 
 
 def settings_in(record: Record) -> dict[str, Setting]:
-    """The settings of a script by name; of two with one name the last."""
+    """The settings of a script by name; the last of several with one name counts."""
     return {
         entry.key: Setting(
             entry.key, True, entry.literal.value_type, None, entry.literal.value, entry.literal.nanoseconds

@@ -1,4 +1,4 @@
-"""Charts for tests, as packages hold them, and how to read them."""
+"""Charts for tests in the form of packages, and a function that reads them."""
 
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ SMALLEST: dict[str, Chart] = {
     "xy": {**_SIZE, "axes": _X_AND_Y, "geom": "line"},
     "band": _SIZE,
 }
-"""Of each kind of chart, all that it cannot do without."""
+"""The required fields of each kind of chart."""
 
 
 def chart(kind: str, **changes: Any) -> Chart:
@@ -93,4 +93,4 @@ typed_charts = _charts(typed=True)
 """Charts whose fields all have their types; most of them have no faults."""
 
 any_charts = _charts(typed=False)
-"""Charts that hold anything under the names of fields."""
+"""Charts with values of any type in their fields."""

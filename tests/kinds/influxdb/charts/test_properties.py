@@ -1,5 +1,6 @@
 """
-What platforms and summaries show of charts (docs/reference/package-format.md, "Chart fields", "Nested chart values").
+The properties of charts on platforms and in summaries (docs/reference/package-format.md, "Chart fields", "Nested chart
+values").
 """
 
 import math
@@ -18,7 +19,7 @@ def shown(source: Chart) -> dict[str, Any]:
     return properties(kept)
 
 
-# A chart of any kind that has every field there is.
+# The fields of a chart that has every field.
 FULL: Chart = {
     "name": " Title ",
     **{"xPos": 1, "yPos": 2, "width": 3, "height": 4},
@@ -271,7 +272,7 @@ EMPTY_LISTS: Chart = {
 
 @pytest.mark.parametrize("kind", CHART_KINDS)
 @pytest.mark.parametrize("more", [{}, EMPTY_LISTS, dict.fromkeys(EMPTY_LISTS)], ids=["absent", "empty", "null"])
-def test_each_kind_shows_what_is_empty_in_its_own_way(kind: str, more: Chart) -> None:
+def test_each_kind_shows_empty_fields_in_its_own_way(kind: str, more: Chart) -> None:
     assert shown(chart(kind, **more)) == SMALLEST_SHOWN[kind]
 
 
@@ -284,7 +285,7 @@ def test_decimal_places_are_enforced_when_they_are_a_number(written: Any, digits
     assert shown(chart("single_stat", decimalPlaces=written))["decimalPlaces"] == enforced
 
 
-def test_a_static_legend_shows_nothing_that_is_zero() -> None:
+def test_a_static_legend_shows_no_zero_values() -> None:
     legend = {"opacity": 0, "colorizeRows": False, "valueAxis": "", "orientationThreshold": 0.5, "widthRatio": 0.5}
     assert shown(chart("xy", staticLegend=legend))["staticLegend"] == {"widthRatio": 0.5}
 

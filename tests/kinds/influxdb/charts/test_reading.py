@@ -44,11 +44,11 @@ def test_a_chart_has_the_fields_that_its_kind_uses_with_their_defaults() -> None
         ({"tableOptions": {"wrapping": "wrap"}, "lat": 5}, {}),
     ],
 )
-def test_charts_that_are_shown_alike_are_equal(written: Chart, same: Chart) -> None:
+def test_charts_that_look_the_same_are_equal(written: Chart, same: Chart) -> None:
     assert canonical_text(kept(chart("xy", **written))) == canonical_text(kept(chart("xy", **same)))
 
 
-def test_of_a_color_that_is_shown_as_hex_nothing_else_is_kept() -> None:
+def test_a_color_that_is_shown_as_hex_has_only_its_hex_value() -> None:
     assert kept(chart("mosaic", colors=[{"hex": "#fff", "name": "white", "value": 5}]))["colors"] == [{"hex": "#fff"}]
 
 
@@ -60,8 +60,8 @@ def test_of_a_color_that_is_shown_as_hex_nothing_else_is_kept() -> None:
         ("xy", {"": "4", "x": "2", "y": "3"}, {"label", "domain", "prefix", "suffix", "base", "scale"}),
     ],
 )
-def test_axes_are_kept_as_far_as_their_chart_uses_them(kind: str, labels: dict[str, str], fields: set[str]) -> None:
-    """Where axes have properties of their own the first of a name counts, elsewhere the last."""
+def test_axes_have_only_the_parts_that_their_chart_uses(kind: str, labels: dict[str, str], fields: set[str]) -> None:
+    """Where axes have properties of their own, the first axis with a name counts, elsewhere the last."""
     written = [{"name": name, "label": label} for label, name in enumerate(["x", "x", "y", ""], start=1)]
     axes = kept(chart(kind, axes=written))["axes"]
     assert [(axis["name"], axis["label"]) for axis in axes] == list(labels.items())
@@ -83,8 +83,8 @@ def test_the_axes_of_a_mosaic_that_has_none_are_empty_ones() -> None:
         ("no list", []),
     ],
 )
-def test_the_domain_of_an_axis_is_kept_as_numbers(written: Any, domain: list[Any]) -> None:
-    """Also of charts that do not show it (P14); JSON has no infinities, so they stay texts."""
+def test_the_domain_of_an_axis_is_normalised_to_numbers(written: Any, domain: list[Any]) -> None:
+    """Also in charts that do not show it (P14). JSON has no infinities, so they become texts."""
     source = chart("xy", axes=[{"name": "x", "domain": written}, {"name": "y"}])
     axis = kept(source)["axes"][0]
     assert list(axis["domain"]) == domain
@@ -100,7 +100,7 @@ PARAMETERS = 'option params = {start: -1h, name: "n"}\n\nfrom(bucket: params.nam
 
 
 def test_parameters_of_queries_become_references() -> None:
-    """Keys count what is in the file, fields what is kept (P15)."""
+    """Keys have positions in the source, fields positions in the normal form (P15)."""
     queries = [{"query": ""}, {"query": "buckets()"}, 5, {"query": PARAMETERS, "params": [{"key": "n", "default": 5}]}]
     found = read(chart("markdown"), chart("xy", geom=""), chart("xy", queries=queries))
     key, field = "dashboards[board].spec.charts[2].queries[2].params", "spec.charts[1].queries[1].params"
@@ -112,7 +112,7 @@ def test_parameters_of_queries_become_references() -> None:
     assert found.written == {"/charts/1/queries": queries}
 
 
-def test_a_supplied_value_stands_in_the_query() -> None:
+def test_a_supplied_value_is_written_into_the_query() -> None:
     source = chart("table", queries=[{"query": PARAMETERS}])
     key = "dashboards[board].spec.charts[0].queries[0].params.name"
     [supplied] = read(source, env={key: "other"}).kept
@@ -134,8 +134,8 @@ def test_the_parameters_of_a_query_that_is_not_shown_count() -> None:
 
 def test_a_query_of_nothing_but_space_is_shown_empty() -> None:
     """
-    It is not empty when the rule asks (docs/reference/package-format.md, "Nested chart values"), but would be when it
-    is read again.
+    It is not empty in the source (docs/reference/package-format.md, "Nested chart values"), but would be empty when
+    read again from the normal form.
     """
     found = read(chart("xy", queries=[{"query": " \n"}]))
     assert found.kept[0]["queries"] == [{"query": ""}]
@@ -147,7 +147,7 @@ def test_plain_queries_are_not_written_twice() -> None:
 
 
 @given(st.lists(typed_charts | any_charts, max_size=3))
-def test_what_was_read_reads_again_as_itself(charts: list[Chart]) -> None:
+def test_a_normal_form_is_read_as_itself(charts: list[Chart]) -> None:
     found = read(*charts)
     again = read(*found.kept)
     assert canonical_text(again.kept) == canonical_text(found.kept)
@@ -198,7 +198,7 @@ _trees = st.recursive(
     st.dictionaries(st.sampled_from(["axes", "colors", "queries"]), _trees),
     _trees,
 )
-def test_no_tree_is_too_odd_to_be_read(kind: str, fields: Chart, tree: Any) -> None:
+def test_any_tree_can_be_read(kind: str, fields: Chart, tree: Any) -> None:
     found = read(chart(kind, **fields), tree)
     for item in found.kept:
         canonical_text(properties(item))

@@ -1,4 +1,4 @@
-"""What is wrong with charts: CH1 to CH10 of docs/reference/package-format.md, "Chart rules"."""
+"""The faults of charts: CH1 to CH10 of docs/reference/package-format.md, "Chart rules"."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SIZED = sorted(CHART_KINDS.keys() - {"markdown"})
 
 
 def paths(*charts: Any) -> list[str]:
-    """The paths of all faults, without what all have in common."""
+    """The paths of all faults, without their common prefix."""
     return [fault.path.removeprefix("spec.charts") for fault in read(*charts).faults]
 
 
@@ -90,11 +90,11 @@ FAULTY = [
 
 
 @pytest.mark.parametrize(("faulty", "expected"), FAULTY)
-def test_a_faulty_chart_is_told_and_left_out(faulty: Chart, expected: list[str]) -> None:
+def test_a_faulty_chart_is_reported_and_dropped(faulty: Chart, expected: list[str]) -> None:
     found = read("no mapping", chart("markdown"), faulty, chart("table"))
     assert [fault.path for fault in found.faults] == [f"spec.charts[1].{path}" for path in expected]
     assert [kept["kind"] for kept in found.kept] == ["markdown", "table"]
-    assert len({(fault.path, fault.reason) for fault in found.faults}) == len(expected), "none may be merged away"
+    assert len({(fault.path, fault.reason) for fault in found.faults}) == len(expected), "all faults differ"
 
 
 @pytest.mark.parametrize("faulty", [faulty for faulty, _ in FAULTY])
@@ -129,7 +129,7 @@ def test_a_fault_leads_to_its_place_in_the_source() -> None:
 
 
 def test_the_same_entry_in_two_domains_is_the_same_fault() -> None:
-    """Their paths are the same, so two lines of the same text would tell nothing more."""
+    """Their paths and reasons are equal, so a second line would add nothing."""
     [first, second] = read(chart("xy", axes=[{"name": name, "domain": ["ten"]} for name in ("x", "y")])).faults
     assert (first.path, first.reason) == (second.path, second.reason)
 
@@ -154,7 +154,7 @@ def test_the_same_entry_in_two_domains_is_the_same_fault() -> None:
         (chart("table", tableOptions={"wrapping": "Wrap"}), ["truncate", "'Wrap'"]),
     ],
 )
-def test_a_reason_tells_the_way_out_and_what_was_found(faulty: Chart, words: list[str]) -> None:
+def test_a_reason_has_the_remedy_and_the_found_value(faulty: Chart, words: list[str]) -> None:
     [fault] = read(faulty).faults
     assert [word for word in words if word not in fault.reason] == []
     assert len(fault.reason) < 200

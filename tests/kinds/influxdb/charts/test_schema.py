@@ -1,4 +1,4 @@
-"""The JSON Schema of charts, and what is told of charts that look like a mistake."""
+"""The JSON Schema of charts, and the remarks on probable mistakes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SCHEMA = CHART.schema()
 
 
 def remarks(source: Chart) -> dict[str, str]:
-    """What is told of a chart, by path."""
+    """The remarks on a chart, by path."""
     return {remark.path: remark.text for remark in CHART.remarks(Fields(source, "chart", ()))}
 
 
@@ -24,12 +24,12 @@ def test_it_is_a_schema() -> None:
 
 
 @pytest.mark.parametrize("kind", CHART_KINDS)
-def test_it_knows_the_smallest_chart_of_each_kind(kind: str) -> None:
+def test_it_accepts_the_smallest_chart_of_each_kind(kind: str) -> None:
     for spelled in (kind, kind.title(), f" {kind.upper()}"):
         assert Draft202012Validator(SCHEMA).is_valid({**chart(kind), "kind": spelled})
 
 
-def test_it_leaves_alone_what_means_nothing() -> None:
+def test_it_accepts_any_values_in_unused_fields() -> None:
     layer = {"viewColors": [{}], "radiusDimension": {"name": 5, "domain": ["ten"]}}
     notes = chart(
         "markdown", colors=[{}], geom="none", position="none", tableOptions={"wrapping": "x"}, geoLayers=[layer]
@@ -38,8 +38,8 @@ def test_it_leaves_alone_what_means_nothing() -> None:
 
 
 @given(typed_charts)
-def test_it_knows_every_chart_without_faults(chart: Chart) -> None:
-    """As long as its fields have their types; the schema tells also of values that are only ignored."""
+def test_it_accepts_every_chart_without_faults(chart: Chart) -> None:
+    """If its fields have the right types; the schema also rejects values that reading ignores."""
     assume(not read(chart).faults)
     assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(chart)] == []
 
@@ -53,11 +53,11 @@ def _described(schema: dict[str, Any]) -> list[str]:
     return silent + [key for field in inner for key in _described(field)]
 
 
-def test_every_field_tells_what_it_is_for() -> None:
+def test_every_field_has_a_description() -> None:
     assert _described(SCHEMA) == []
 
 
-def test_no_chart_is_told_that_its_kind_does_not_use_a_field() -> None:
+def test_a_field_that_the_kind_does_not_use_gets_no_remark() -> None:
     everything = dict.fromkeys(SCHEMA["properties"]) | {
         "kind": "markdown",
         "geom": "line",
@@ -66,10 +66,10 @@ def test_no_chart_is_told_that_its_kind_does_not_use_a_field() -> None:
     assert remarks(everything) == {}
 
 
-def test_a_mistyped_field_is_told_with_the_field_that_was_meant() -> None:
+def test_the_remark_on_a_mistyped_field_names_the_probable_field() -> None:
     layer = {"colorDimension": {"name": "c", "domain": [], "Label": "C"}}
-    told = remarks(chart("geo", Queries=[], geoLayers=[layer], axes=[{"lable": "x"}]))
-    assert {path: text.rpartition(" mean ")[2] for path, text in told.items()} == {
+    texts = remarks(chart("geo", Queries=[], geoLayers=[layer], axes=[{"lable": "x"}]))
+    assert {path: text.rpartition(" mean ")[2] for path, text in texts.items()} == {
         "chart.Queries": "'queries'?",
         "chart.geoLayers[0].colorDimension.Label": "'label'?",
         "chart.axes[0].lable": "'label'?",
@@ -87,6 +87,6 @@ def test_a_mistyped_field_is_told_with_the_field_that_was_meant() -> None:
         ({"noteOnEmpty": "true"}, "true or false"),
     ],
 )
-def test_a_value_that_will_be_ignored_or_changed_is_told(fields: Chart, words: str) -> None:
+def test_a_value_that_will_be_ignored_or_changed_gets_a_remark(fields: Chart, words: str) -> None:
     [text] = remarks(chart("xy") | fields).values()
     assert words in text

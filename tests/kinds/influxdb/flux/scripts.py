@@ -1,4 +1,4 @@
-"""Strategies for Flux scripts, right and wrong ones."""
+"""Strategies for valid and invalid Flux scripts."""
 
 from hypothesis import strategies as st
 
@@ -9,7 +9,7 @@ _STATEMENTS = st.sampled_from(['import "x"\n', 'import y "z"\n', "x = 1\n", "// 
 _OPTIONS = st.sampled_from(["option params = {", "option task = {", "option params = 5\n", "option v.params = "])
 
 fragments = st.lists(_MARKS | _WORDS | _ENTRIES | _STATEMENTS | _OPTIONS, max_size=20).map("".join)
-"""Pieces of scripts in any order: mostly wrong, but not far from right."""
+"""Parts of scripts in any order: mostly invalid, but close to valid."""
 
 _literals = st.sampled_from(["1", "-5", "1.5", '"x"', '"\\${x} $"', "1h", "-1d", "2020-01-01", "now()"])
 _expressions = st.sampled_from(
@@ -32,4 +32,4 @@ _records = st.builds(
 _others = st.sampled_from(['import "x"', 'from(bucket: "b")', "x = 1", "option params = 5"])
 
 scripts = st.lists(_records | _others).map("\n".join)
-"""Scripts without mistakes, most of which have option records."""
+"""Valid scripts, most of which have option records."""

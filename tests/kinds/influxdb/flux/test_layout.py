@@ -109,7 +109,7 @@ def _outside(text: str, statements: tuple[Statement, ...]) -> list[str]:
 
 
 @given(scripts, st.dictionaries(st.sampled_from(["a", "b", "new", "my key"]), st.sampled_from(["1", '"x"', "now()"])))
-def test_the_values_get_there_and_nothing_else_changes(text: str, params: dict[str, str]) -> None:
+def test_only_the_values_of_option_records_change(text: str, params: dict[str, str]) -> None:
     before = read_statements(text)
     if not before:
         return
@@ -127,7 +127,7 @@ def test_the_values_get_there_and_nothing_else_changes(text: str, params: dict[s
 
 
 @given(scripts)
-def test_what_is_laid_out_stays(text: str) -> None:
+def test_a_rewritten_script_is_stable(text: str) -> None:
     if not (statements := read_statements(text)):
         return
     once = rewritten(text, statements, {"params": {}, "task": {}})

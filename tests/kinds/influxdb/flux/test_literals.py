@@ -43,7 +43,7 @@ HOUR = 3600 * 10**9
         ("300y", Literal("duration")),
     ],
 )
-def test_a_literal_says_its_value(text: str, literal: Literal) -> None:
+def test_a_literal_has_its_value(text: str, literal: Literal) -> None:
     found = read_literal(scan(text))
     assert found == literal
     assert type(found.value) is type(literal.value)
@@ -57,7 +57,7 @@ def test_a_literal_says_its_value(text: str, literal: Literal) -> None:
         *["2020-02-30", "2020-01-01T25:00:00Z", "2020-01-01T00:00:00", ""],
     ],
 )
-def test_any_other_expression_says_nothing(text: str) -> None:
+def test_any_other_expression_is_no_literal(text: str) -> None:
     assert read_literal(scan(text)) == Literal()
 
 
@@ -169,7 +169,7 @@ def test_a_value_that_does_not_read_as_its_type_has_no_literal(value_type: str, 
         (math.nan, None),
     ],
 )
-def test_a_value_without_a_type_is_written_as_the_json_that_it_is(value: Any, written: str | None) -> None:
+def test_a_value_without_a_type_is_written_by_its_json_type(value: Any, written: str | None) -> None:
     assert untyped_expression(value) == written
 
 
@@ -202,7 +202,7 @@ def test_a_string_is_escaped_as_flux_reads_it(text: str, literal: str) -> None:
 @example('$"')
 @example("$$$${x}")
 @example('$\\"${x}')
-def test_any_text_is_one_string_that_says_this_text(text: str) -> None:
+def test_any_text_is_one_string_with_this_text(text: str) -> None:
     [token] = scan(quoted(text))
     assert token.kind is TokenKind.TEXT
     assert text_in(token.text) == text
@@ -222,7 +222,7 @@ def test_a_value_is_one_literal_or_none(value_type: str, value: Any) -> None:
     st.sampled_from(["float", "integer"]),
     st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**62), 2**62),
 )
-def test_a_number_stays_the_number_that_it_is(value_type: str, value: int | float) -> None:
+def test_a_number_keeps_its_value(value_type: str, value: int | float) -> None:
     if (written := expression(value_type, value)) is not None:
         assert Decimal(written) == (value if value_type == "integer" else Decimal(repr(float(value))))
     for text in (str(value), repr(float(value))):

@@ -38,11 +38,11 @@ def keys(text: str) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("between", ["\n", " ", " // option params = {}\n"])
-def test_a_statement_ends_where_its_expression_is_complete_and_cannot_go_on(script: list[str], between: str) -> None:
+def test_a_statement_ends_where_its_expression_is_complete_and_cannot_continue(script: list[str], between: str) -> None:
     assert statements(between.join(script)) == script
 
 
-def test_what_can_go_on_goes_on_whatever_lies_between() -> None:
+def test_a_statement_continues_across_comments_and_empty_lines() -> None:
     text = "option params = {a: 1}\n\n  // c\n.b\n(c)\n[d]\n|> e()"
     assert statements(text) == [text]
 
@@ -112,7 +112,7 @@ def test_nothing_else_is_the_record_of_the_option(text: str) -> None:
     assert record(text) is None
 
 
-def test_a_property_knows_where_it_is() -> None:
+def test_a_property_has_its_offsets() -> None:
     text = 'option params = {v with a: - 1d, "b": f(x: 1), c}'
     found = record(text)
     assert found is not None
@@ -153,5 +153,5 @@ def test_any_text_has_statements_in_order_that_do_not_overlap(text: str) -> None
 
 
 @given(fragments)
-def test_a_record_found_in_a_script_is_found_behind_any_complete_statement(text: str) -> None:
+def test_a_record_is_found_before_any_text(text: str) -> None:
     assert read_statements(f"option params = {{a: 1}}\n{text}")[0].option == "params"

@@ -1,0 +1,198 @@
+"""Reads a YAML stream with the help of a cache: a document that was parsed before is not read again."""
+
+import re
+from collections.abc import Iterable, Sequence
+from copy import copy
+from hashlib import blake2b
+from itertools import accumulate, islice, pairwise, takewhile
+from sys import intern
+from typing import NamedTuple
+
+from parser_svc.bounds import Usage
+from parser_svc.document_cache import CachedObject, DocumentCache
+from parser_svc.envelope import RawObject, from_documents
+from parser_svc.places import Pointer
+from parser_svc.yaml_reader import Stream, read_stream
+from services.core.errors import SourceTooLarge, SourceUndecodable
+from services.core.model import Location, Object, Spec
+
+_NEXT_DOCUMENT = re.compile(r"\n(?=---(?:[ \t\n]|\Z))")
+"""The end of a line before a document that begins with ``---``, wherever libyaml reads that as a beginning."""
+
+_UNSURE = ("\r", "\x85", "\u2028", "\u2029", "\ufeff", "\n...", "\n%")
+"""Other ends of lines and documents, and directives: which lines begin a document is left to libyaml."""
+
+_UNSURE_FIRST = ("...", "%")
+
+_NO_CONTENT = re.compile(r"(?: *(?:#[^\n]*)?(?:\n|\Z))*")
+"""Comments before the first ``---``, which are no document."""
+
+
+class KnownObject(NamedTuple):
+    """
+    The object of a document that was parsed before, in place of a ``RawObject``.
+
+    Attributes:
+        source: Position of its source.
+        pointer: Way to it in that source.
+        location: Its first character.
+        cached: The object.
+        text: The document.
+    """
+
+    source: int
+    pointer: Pointer
+    location: Location
+    cached: CachedObject
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """The kind."""
+        return self.cached.key.kind
+
+    @property
+    def api_version(self) -> str:
+        """As written."""
+        return self.cached.api_version
+
+    def pointer_to(self, within: Pointer) -> Pointer:
+        """The way in the source to what lies at *within* in the object."""
+        return (*self.pointer, *within)
+
+    def object(self) -> Object:
+        """The object; its labels are those that were in the package then."""
+        cached = self.cached
+        # The spec is a new value each time: it keeps what it is read into, which the bound of the cache does not count.
+        spec = Spec(cached.spec, cached.display_name)
+        return Object(self.cached.key, cached.api_version, spec, cached.associations, location=self.location)
+
+    def read(self) -> RawObject:
+        """The object as the document has it."""
+        stream = read_stream(self.location.source, self.text)
+        [raw] = from_documents(self.source, self.location.source, self.text, stream.documents, stream.starts)
+        return raw._replace(pointer=self.pointer, location=self.location)
+
+
+class _Part(NamedTuple):
+    """
+    A document of a stream, before it is read.
+
+    Attributes:
+        text: Its text.
+        line: How many lines stand before it.
+        digest: Of its text, and of all else that its object depends on.
+        cached: Its object; None: not known.
+    """
+
+    text: str
+    line: int
+    digest: bytes
+    cached: CachedObject | None
+
+
+class KnownDocuments:
+    """The documents of one package that a cache knows, or is to know."""
+
+    def __init__(self, cache: DocumentCache, *terms: object) -> None:
+        """
+        Args:
+            cache: The cache.
+            terms: What an object depends on beside the text of its document and the labels of its package.
+        """
+        self._cache = cache
+        self._terms = blake2b(repr(terms).encode(), digest_size=32).digest()
+        # By position of the source and of the document: what was read, and how many values it has.
+        self._read: dict[int, dict[str | int, tuple[_Part, int]]] = {}
+
+    def read(self, source: int, name: str, text: str, usage: Usage) -> list[RawObject | KnownObject]:
+        """
+        Read a stream; what it cannot be sure of, it has ``read_stream`` and ``from_documents`` read as a whole.
+
+        Args:
+            source: Position of the source.
+            name: Its name.
+            text: The stream.
+            usage: What the package has taken of its bounds so far.
+
+        Raises:
+            SourceUndecodable: The stream is no YAML, or a document has not the shape that it should.
+            SourceTooLarge: The stream exceeds a bound.
+        """
+        parts = self._parts(text)
+        if any(part.cached for part in parts):
+            attempt = copy(usage)
+            try:
+                if (objects := self._read_parts(source, name, parts, attempt)) is not None:
+                    usage.take_over(attempt)
+                    return objects
+            except (SourceUndecodable, SourceTooLarge):
+                # An error tells a place in the stream, and the first one counts: they come from the stream as a whole.
+                pass
+            self._read.pop(source, None)
+        stream = read_stream(name, text, usage)
+        objects = [*from_documents(source, name, text, stream.documents, stream.starts)]
+        self._note(source, 0, parts, stream)
+        return objects
+
+    def keep(self, objects: Iterable[tuple[RawObject, Object]]) -> None:
+        """Keep *objects*, which depend on nothing but their documents, the terms and that their labels are there."""
+        entries = []
+        for raw, item in objects:
+            if read := self._read.get(raw.source, {}).get(raw.pointer[0]):
+                part, nodes = read
+                line, column = raw.location.line - part.line, raw.location.column
+                version, spec = intern(item.api_version), item.spec
+                kept = CachedObject(
+                    item.key, version, spec.display_name, spec.text, item.associations, nodes, line, column
+                )
+                entries.append((part.digest, kept))
+        self._cache.keep(entries)
+
+    def _parts(self, text: str) -> list[_Part]:
+        """The documents of a stream; none when only libyaml can tell where they begin."""
+        if any(sign in text for sign in _UNSURE) or text.startswith(_UNSURE_FIRST):
+            return []
+        ends = [match.end() for match in _NEXT_DOCUMENT.finditer(text)]
+        texts = [text[start:end] for start, end in pairwise((0, *ends, len(text)))]
+        if texts[1:] and _NO_CONTENT.fullmatch(texts[0]):
+            texts[:2] = [texts[0] + texts[1]]
+        lines = accumulate((text.count("\n") for text in texts), initial=0)
+        digests = [blake2b(text.encode(), digest_size=32, key=self._terms).digest() for text in texts]
+        return list(map(_Part, texts, lines, digests, self._cache.find(digests)))
+
+    def _read_parts(
+        self, source: int, name: str, parts: Sequence[_Part], usage: Usage
+    ) -> list[RawObject | KnownObject] | None:
+        """Read the documents that are not known, as many in one stream as stand side by side; None: one is odd."""
+        objects: list[RawObject | KnownObject] = []
+        first = 0
+        while first < len(parts):
+            part = parts[first]
+            if part.cached:
+                usage.take_nodes(name, part.cached.nodes)
+                place = Location(name, part.line + part.cached.line, part.cached.column)
+                objects.append(KnownObject(source, (first,), place, part.cached, part.text))
+                first += 1
+                continue
+            run = list(takewhile(_is_unknown, islice(parts, first, None)))
+            text = "".join(part.text for part in run)
+            stream = read_stream(name, text, usage)
+            if not self._note(source, first, run, stream):
+                return None
+            for raw in from_documents(source, name, text, stream.documents, stream.starts):
+                place = Location(name, part.line + raw.location.line, raw.location.column)
+                objects.append(raw._replace(pointer=(first + int(raw.pointer[0]),), location=place))
+            first += len(run)
+        return objects
+
+    def _note(self, source: int, first: int, parts: Sequence[_Part], stream: Stream) -> bool:
+        """Note which document each of *parts* is, from the position *first* on; whether that is certain."""
+        if stream.has_anchors or len(stream.documents) != len(parts):
+            return False
+        self._read.setdefault(source, {}).update(enumerate(zip(parts, stream.nodes, strict=True), first))
+        return True
+
+
+def _is_unknown(part: _Part) -> bool:
+    return part.cached is None
