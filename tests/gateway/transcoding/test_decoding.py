@@ -176,7 +176,7 @@ WRONG = [
     ("ApplierService_Apply", "", b'{"allow_empty": "true"}', "allow_empty: is neither true nor false"),
     ("ApplierService_Apply", "", b'{"secrets": {"k": 5}}', "secrets.k: is no text"),
     ("ApplierService_Apply", "", b'{"secrets": []}', "secrets: is no object"),
-    ("ApplierService_Apply", "", b'{"package": {"sources": [{"text": "", "url": ""}]}}', "package.sources[0].url: conf"),
+    ("ApplierService_Apply", "", b'{"package": {"sources": [{"text": "", "url": ""}]}}', "package.sources[0].url: con"),
     ("ApplierService_RollbackStack", "", b'{"revision": 9223372036854775808}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": 1.5}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": true}', "revision: is no whole number"),
