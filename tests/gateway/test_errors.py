@@ -101,7 +101,7 @@ def test_the_error_of_a_defect_has_only_the_request_id(error: Exception) -> None
     ],
 )
 def test_every_grpc_status_has_a_code(status: grpc.StatusCode, code: Code) -> None:
-    error = AioRpcError(status, Metadata(), Metadata(), "the details")
+    error = AioRpcError(status, Metadata(), Metadata(), "the cause")
     problem = problem_of(error, "id")
     assert problem.code is code
-    assert ("the details" in problem.message) is (code is not Code.INTERNAL_ERROR)
+    assert ("the cause" in problem.message) is (code is not Code.INTERNAL_ERROR)
