@@ -25,7 +25,7 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
-from services.gateway.progress import PAUSE_SECONDS, Run, to_its_end
+from services.gateway.progress import PAUSE_SECONDS, Run, run_to_end
 from services.gateway.requests.apply import Apply, read_apply
 from services.gateway.requests.literals import Replaced, objects_with_references, with_references
 from services.gateway.requests.templates import Encoding, Template
@@ -221,7 +221,7 @@ class ApplyRoutes:
             allow_missing=True,
             author=author,
         )
-        return await to_its_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=None))
+        return await run_to_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=None))
 
     async def _drop(self, plan: str) -> None:
         """Delete a plan that will not run; if the deletion fails, the plan expires."""

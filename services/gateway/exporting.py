@@ -22,7 +22,7 @@ from services.gateway.media_types import YAML_TYPES, wants_yaml
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
-from services.gateway.resource_ids import true_ids
+from services.gateway.resource_ids import native_ids
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.warnings import warning_headers
@@ -110,7 +110,7 @@ class ExportRoutes:
         Export all parts.
 
         If a resource is not found, its id is looked up among the ids that answers show in another form
-        (``true_ids``), and the export is repeated.
+        (``native_ids``), and the export is repeated.
 
         Returns:
             The request, with the ids of the platform, and the result of each part.
@@ -122,17 +122,19 @@ class ExportRoutes:
             return wanted, await self._exported_parts(wanted)
         except (ResourceNotFound, _NotInAnyOrg):
             ids = (
-                await true_ids(self._stacks, await self._orgs.all())
+                await native_ids(self._stacks, await self._orgs.all())
                 if any(each.id for each in wanted.resources)
                 else {}
             )
-            true = replace(wanted, resources=[replace(each, id=ids.get(each.id, each.id)) for each in wanted.resources])
-            if list(true.resources) == list(wanted.resources):
+            native = replace(
+                wanted, resources=[replace(each, id=ids.get(each.id, each.id)) for each in wanted.resources]
+            )
+            if list(native.resources) == list(wanted.resources):
                 for each in wanted.resources:
                     if each.id:
                         id_of(each.id, "resources[].id")
                 raise
-        return true, await self._exported_parts(true)
+        return native, await self._exported_parts(native)
 
     async def _exported_parts(self, wanted: Export) -> list[_Exported]:
         return await asyncio.gather(*map(self._exported, await self._parts(wanted)))
@@ -166,13 +168,13 @@ class ExportRoutes:
         if len(orgs) == 1:
             # The export itself reports a missing resource.
             return [(orgs[0], list(resources))]
-        found = await asyncio.gather(*(self._there(org, resources) for org in orgs))
+        found = await asyncio.gather(*(self._present_in(org, resources) for org in orgs))
         missing = [str(each) for each in resources if not any(each in there for there in found)]
         if missing:
             raise _NotInAnyOrg(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
         return [(org, there) for org, there in zip(orgs, found, strict=True) if there]
 
-    async def _there(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
+    async def _present_in(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
         """The resources out of *resources* that an organisation has."""
         try:
             await self._exported(_Part(org, named=list(resources)))
@@ -181,7 +183,7 @@ class ExportRoutes:
             if len(resources) == 1 or error.metadata.get("count") == str(len(resources)):
                 return []
             half = len(resources) // 2
-            return [*await self._there(org, resources[:half]), *await self._there(org, resources[half:])]
+            return [*await self._present_in(org, resources[:half]), *await self._present_in(org, resources[half:])]
         return list(resources)
 
     async def _exported(self, part: _Part) -> _Exported:

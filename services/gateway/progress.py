@@ -81,7 +81,7 @@ class Run:
                 self.finished = event.finished
 
 
-async def to_its_end(applier: Peer, begin: Begin) -> Run:
+async def run_to_end(applier: Peer, begin: Begin) -> Run:
     """
     Begin an operation and read its events to the last one.
 

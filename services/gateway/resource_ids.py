@@ -18,7 +18,7 @@ READ_AT_ONCE = 16
 """Stacks that one request reads at a time."""
 
 
-async def true_ids(reader: StackReader, orgs: Iterable[Organisation]) -> dict[str, str]:
+async def native_ids(reader: StackReader, orgs: Iterable[Organisation]) -> dict[str, str]:
     """
     The ids that answers show in another form, by that form, of all resources of the stacks of *orgs*.
 
@@ -37,4 +37,4 @@ async def true_ids(reader: StackReader, orgs: Iterable[Organisation]) -> dict[st
 
     listed = await asyncio.gather(*(reader.listed(org.target) for org in orgs))
     await asyncio.gather(*(read(stack) for stacks in listed for stack in stacks))
-    return {written: true for written, true in found.items() if written != true}
+    return {shown: native for shown, native in found.items() if shown != native}

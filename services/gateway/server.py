@@ -18,7 +18,7 @@ from services.gateway.bodies import GZIP, BodyLimits
 from services.gateway.credentials import Tokens
 from services.gateway.errors import Problem, error_answer, influx_form, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
-from services.gateway.off_loop import MUCH
+from services.gateway.off_loop import OFF_LOOP_FROM
 from services.gateway.origins import OriginRules
 from services.gateway.routes import Access, ErrorForm, Found, Routes
 from services.machine import Ids, MachineIds
@@ -148,17 +148,17 @@ class _Connection(RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End the timeout, and the work for the client."""
         self.gone.set()
-        self.headers_are_there()
+        self.headers_received()
         super().connection_lost(exc)
 
-    def headers_are_there(self) -> None:
+    def headers_received(self) -> None:
         """End the timeout: the headers of a request are complete."""
         self._is_busy = True
         if self._late:
             self._late.cancel()
             self._late = None
 
-    def request_is_over(self) -> None:
+    def request_ended(self) -> None:
         """Let the next bytes start another request."""
         self._is_busy = False
 
@@ -168,7 +168,7 @@ class _Connection(RequestHandler):
         """Answer bytes that are not a request of HTTP; the log leaves them out, as they may contain a token."""
         if request.writer.output_size > 0 or isinstance(exc, ConnectionError):
             raise ConnectionError("the answer is partly sent, or the client is gone")
-        self.headers_are_there()
+        self.headers_received()
         message = "this is not a request of HTTP, or one of its headers is larger than 8 KiB"
         problem = Problem(Code.INVALID, message) if status < 500 else Problem(Code.INTERNAL_ERROR, "a defect of pkger")
         log.info("malformed request", extra={"status": problem.status, "cause": type(exc).__name__})
@@ -253,7 +253,7 @@ class _Chain:
         """Answer one request."""
         connection = http.protocol
         if isinstance(connection, _Connection):
-            connection.headers_are_there()
+            connection.headers_received()
         began, current = loop_time(), self._request_id(http)
         request_id.set(current)
         request = HttpRequest(http, current, self._site.limits.body, self._own_headers(http, current))
@@ -269,7 +269,7 @@ class _Chain:
             await response.write_eof()
         finally:
             if isinstance(connection, _Connection):
-                connection.request_is_over()
+                connection.request_ended()
             log.info(
                 "request",
                 extra={
@@ -377,7 +377,7 @@ async def _answered(answer: Answer, request: HttpRequest) -> web.Response:
 
 async def _compressed(body: bytes) -> bytes:
     """*body* as gzip; zlib releases the lock of Python, so a thread does not delay the event loop."""
-    if len(body) < MUCH:
+    if len(body) < OFF_LOOP_FROM:
         return zlib.compress(body, COMPRESSION, GZIP)
     return await asyncio.to_thread(zlib.compress, body, COMPRESSION, GZIP)
 

@@ -19,9 +19,9 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.ids import id_of
 from services.gateway.organisations import Organisation, Organisations
-from services.gateway.progress import to_its_end
+from services.gateway.progress import run_to_end
 from services.gateway.requests.stacks import Addition, Update, read_creation, read_listing, read_org, read_update
-from services.gateway.resource_ids import READ_AT_ONCE, true_ids
+from services.gateway.resource_ids import READ_AT_ONCE, native_ids
 from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
@@ -114,7 +114,7 @@ class StackRoutes:
         request = applier_pb2.UninstallStackRequest(
             stack=object_pb2.StackRef(id=stack_id), then=then, author=author, request_id=self._runner.new_request_id()
         )
-        run = await to_its_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=None))
+        run = await run_to_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=None))
         if run.operation and not run.is_done:
             raise await self._runner.failure(run)
 
@@ -152,8 +152,8 @@ class StackRoutes:
         except (ResourceNotFound, RequestInvalid) as error:
             if isinstance(error, ResourceNotFound):
                 # The id of the platform is no key of the map, so that this recursion ends.
-                if true := (await true_ids(self._reader, [org])).get(addition.resource_id):
-                    return await self._import(ref, replace(addition, resource_id=true), org)
+                if native_id := (await native_ids(self._reader, [org])).get(addition.resource_id):
+                    return await self._import(ref, replace(addition, resource_id=native_id), org)
                 id_of(addition.resource_id, "additionalResources[].resourceID")
             raise Problem(
                 Code.UNPROCESSABLE_ENTITY, f"additionalResources: {error}", reason=error.reason, metadata=error.metadata

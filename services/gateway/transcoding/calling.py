@@ -74,7 +74,7 @@ class Caller:
         if self._binding.rpc.server_streaming:
             return await self._stream(request, form_for(request.headers.get(hdrs.ACCEPT, "")))
         message = await self._decoded(request)
-        answer = await _while_there(request, self._peer.call(self._call, message))
+        answer = await _while_connected(request, self._peer.call(self._call, message))
         body = await _encoded(answer)
         if not self._is_safe:
             return Answer(200, body)
@@ -91,9 +91,9 @@ class Caller:
             _check_media_type(request)
         arguments = self._binding, request.parameters, list(request.query.items()), body
         message = await asyncio.to_thread(decode, *arguments) if len(body) >= LARGE else decode(*arguments)
-        _take_key(message, _header(request, "Idempotency-Key"))
-        _take_position(message, _header(request, "Last-Event-ID"))
-        _take_author(message, request.principal)
+        _set_request_id(message, _header(request, "Idempotency-Key"))
+        _set_position(message, _header(request, "Last-Event-ID"))
+        _set_author(message, request.principal)
         return message
 
     async def _stream(self, request: HttpRequest, form: StreamForm) -> Answer | web.StreamResponse:
@@ -215,7 +215,7 @@ class Caller:
         assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - the request of the RPC
         get = self._binding.rpc.containing_service.methods_by_name["GetOperation"]
         asked = applier_pb2.GetOperationRequest(operation=message.operation)
-        found = await _while_there(request, self._peer.call(_callable(self._peer, get), asked))
+        found = await _while_connected(request, self._peer.call(_callable(self._peer, get), asked))
         if not is_ended(found.operation):
             return ""
         return tag_of(form.media_type.encode(), content_of(message), content_of(found))
@@ -237,7 +237,7 @@ def _bytes_of(message: Message) -> bytes:
     return message.SerializeToString()
 
 
-async def _while_there(request: HttpRequest, work: Awaitable[Result]) -> Result:
+async def _while_connected(request: HttpRequest, work: Awaitable[Result]) -> Result:
     """
     The result of *work*, which is cancelled when the client disconnects.
 
@@ -361,7 +361,7 @@ def _header(request: HttpRequest, name: str) -> str:
     return text
 
 
-def _take_key(message: Any, key: str) -> None:
+def _set_request_id(message: Any, key: str) -> None:
     """Use the Idempotency-Key as request id, if the RPC has one."""
     if not key or "request_id" not in message.DESCRIPTOR.fields_by_name:
         return
@@ -370,7 +370,7 @@ def _take_key(message: Any, key: str) -> None:
     message.request_id = key
 
 
-def _take_position(message: Any, last: str) -> None:
+def _set_position(message: Any, last: str) -> None:
     """
     Resume after the last event that a client has, if the RPC supports that.
 
@@ -386,7 +386,7 @@ def _take_position(message: Any, last: str) -> None:
         message.position = last
 
 
-def _take_author(message: Any, principal: str) -> None:
+def _set_author(message: Any, principal: str) -> None:
     """Set the author to the name of the token, if the client has one."""
     if not principal or "author" not in message.DESCRIPTOR.fields_by_name:
         return
