@@ -139,9 +139,9 @@ async def test_its_digest_differs_from_that_of_a_plan_without_a_stack(faulty: Wo
 
 async def test_only_a_package_finds_its_stack(faulty: World) -> None:
     case, nameless = faulty.case(""), object_pb2.StackRef(nameless=True)
-    with pytest.raises(RequestInvalid, match="destroy is for a stack that is named"):
+    with pytest.raises(RequestInvalid, match="destroy needs a stack that is named"):
         await case.services.plan(org=case.org, destroy=True, stack_ref=nameless)
-    with pytest.raises(RequestInvalid, match="another way names the stack"):
+    with pytest.raises(RequestInvalid, match="name the stack by id or by name"):
         await planned_with(case, object_pb2.StackRef(nameless=False))
     with pytest.raises(RequestInvalid, match="name the stack, by id or by name"):
         await case.apply(text(SENSORS), stack_ref=nameless)

@@ -91,7 +91,7 @@ async def test_without_a_stack_unseen_resources_of_the_name_are_a_warning(slow: 
     await slow.apply(PACKAGE)
     plan = await slow.plan(PACKAGE)
     assert len([step for step in plan.steps if step.verb is Verb.CREATE]) == len(plan.warnings) == 3
-    assert "Dashboard 'd0' is created, also if there is one named" in plan.warnings[0]
+    assert "Dashboard 'd0' is created, also if one named" in plan.warnings[0]
 
 
 async def test_the_deletion_of_a_label_needs_the_listing(slow: Cluster) -> None:

@@ -59,12 +59,12 @@ async def test_an_unowned_bucket_is_replaced_only_if_that_is_allowed(services: C
     before = await ids(services)
     for call in (services.plan, services.apply):
         for stack in ("", "new"):
-            with pytest.raises(ReplacementRefused, match=r"deleted, with its data, .* schemaType cannot change"):
+            with pytest.raises(ReplacementRefused, match=r"replaced and lose its data, as schemaType cannot change"):
                 await call(EXPLICIT, stack=stack)
     assert await ids(services) == before
     assert await services.stack_names() == []
     [conflict] = (await services.plan(EXPLICIT, allow_replace=True)).conflicts
-    assert "it will be deleted, with its data, and created anew, as schemaType cannot change" in conflict.message
+    assert "it will be replaced and lose its data, as schemaType cannot change" in conflict.message
     assert (await services.apply(EXPLICIT, allow_replace=True)).state == SUCCEEDED
     assert (await ids(services)).keys() == before.keys()
     assert await ids(services) != before
@@ -78,7 +78,7 @@ async def test_a_bucket_of_the_stack_is_replaced_and_the_plan_says_why(services:
     plan = await services.plan(EXPLICIT, stack="s")
     assert [(step.verb, step.reason) for step in plan.steps] == [
         (Verb.DELETE, "schemaType cannot change: replaced, with its data"),
-        (Verb.CREATE, "takes the place of the replaced one"),
+        (Verb.CREATE, "replaces the old resource"),
     ]
     assert (await services.apply(EXPLICIT, stack="s")).state == SUCCEEDED
     assert (await services.plan(EXPLICIT, stack="s")).no_change
