@@ -151,6 +151,10 @@ class Cluster:
         """The peak memory of each process since ``forget_peaks``, in bytes; empty without /proc."""
         return {name: peak for name, pid in self.pids.items() if (peak := _peak(pid)) is not None}
 
+    def cpu(self) -> Seconds:
+        """The CPU time that all processes have taken so far."""
+        return sum(map(cpu_of, self.pids.values()))
+
     def forget_peaks(self) -> None:
         """Reset the peaks of memory; if the kernel cannot, peaks are those since the start of the process."""
         for pid in self.pids.values():
@@ -186,6 +190,12 @@ async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> 
             planner = await running.enter_async_context(Peer("planner", settings.addresses["planner"]))
             applier = await running.enter_async_context(Peer("applier", settings.addresses["applier"]))
             yield Cluster(planner, applier, settings.addresses, folder, supervisor.pids)
+
+
+def cpu_of(pid: int) -> Seconds:
+    """The CPU time that all threads of a process have taken so far; Linux only."""
+    runs = (task.joinpath("schedstat").read_text() for task in Path(f"/proc/{pid}/task").iterdir())
+    return sum(int(run.split()[0]) for run in runs) / 1e9
 
 
 def _package(text: str) -> planner_pb2.PackageSources:

@@ -22,7 +22,7 @@ from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
-from bench.cluster import Cluster, Unexpected, cluster
+from bench.cluster import Cluster, Unexpected, cluster, cpu_of
 from bench.figures import Figure, Seconds, median_of_async, seconds
 from bench.package import Mix, package_text
 from services.rpc.documents import document_of
@@ -94,9 +94,8 @@ class Gateway:
         return ages
 
     def cpu(self) -> Seconds:
-        """The CPU time of all its threads."""
-        runs = (task.joinpath("schedstat").read_text() for task in Path(f"/proc/{self.pid}/task").iterdir())
-        return sum(int(run.split()[0]) for run in runs) / 1e9
+        """The CPU time that all its threads have taken."""
+        return cpu_of(self.pid)
 
     async def get(self, path: str) -> None:
         """
