@@ -26,13 +26,13 @@ from tests.simulation.scenario import (
 
 SHARES = (0.15, 1 / 3, 0.5)
 """
-How many of the features a seed switches on: with all of them on, hardly any operation gets far (swarm testing); a few
-that are rare together are met by those that switch on many.
+The share of features that a seed switches on (swarm testing): with all features on, hardly any operation gets far.
+Seeds with the larger shares reach combinations that are rare otherwise.
 """
 
 
 _ACTION_SECONDS = 0.7
-"""What an action takes about, without faults."""
+"""Seconds that an action takes without faults, roughly."""
 
 
 def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenario:
@@ -41,8 +41,8 @@ def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenar
 
     Args:
         seed: The seed.
-        allowed: Features that may be switched on; of a few, most are.
-        known: Whether also what today's engine is known to fail with may be on together.
+        allowed: Features that may be switched on; if they are few, most of them are.
+        known: Whether features that today's engine fails with (``features.KNOWN``) may be on together.
     """
     draws = Draws(seed)
     features = _features(draws, allowed, known)
@@ -155,7 +155,7 @@ def _crashes(draws: Draws, features: frozenset[str], appliers: int) -> tuple[Cra
     kills = [_crash(draws, f"kill {n}", names) for n in range(draws.between("kills", 1, 4))]
     peers = [_crash(draws, f"peer kill {n}", SERVERS) for n in range(draws.between("peer kills", 1, 2))]
     if draws.chance("outage", 0.3):
-        # Longer than an undo is tried for.
+        # Longer than the applier retries an undo.
         peers[0] = replace(peers[0], node="platform", seconds=round(draws.spread("outage seconds", 300.0, 1200.0), 3))
     stops = [
         _crash(draws, f"stop {n}", [*names, *names, *SERVERS], is_stop=True)
@@ -199,7 +199,7 @@ def _edits(draws: Draws, features: Collection[str], clients: Sequence[Client]) -
 
 
 def _some_time(draws: Draws, label: str, clients: Sequence[Client]) -> float:
-    """When about a client is at work: what happens at any time mostly finds that nobody is."""
+    """A time at which a client probably has an operation; at a time drawn evenly, mostly none runs."""
     actions = draws.choice(f"{label} client", clients).actions
     number = draws.below(f"{label} action", len(actions))
     began = sum(action.pause for action in actions[: number + 1]) + number * _ACTION_SECONDS
@@ -220,6 +220,6 @@ def _jumps(draws: Draws, features: Collection[str], appliers: int) -> tuple[Jump
 
 
 def _crash_in_flight(draws: Draws, label: str, nodes: Sequence[str]) -> Crash:
-    """What was sent may then take effect long after: else hardly any kill meets a write on its way."""
+    """A kill while a write is in flight, which may then arrive long after; other kills hardly ever meet one."""
     node, nth = draws.choice(f"{label} node", nodes), draws.between(f"{label} nth", 1, 8)
     return Crash(node, 0, IN_FLIGHT, nth, round(draws.spread(f"{label} seconds", 0.1, 10.0), 3))
