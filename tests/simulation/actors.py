@@ -136,7 +136,7 @@ class StackClient:
         """Send the request to an applier; if it fails, retry with an applier drawn anew."""
         for number in range(TRIES):
             name = self._world.draws.choice(f"applier of {self._name}", self._world.appliers)
-            timeout = action.patience if action.patience and not number else LONGEST_CALL
+            timeout = action.leave_after if action.leave_after and not number else LONGEST_CALL
             try:
                 async with asyncio.timeout(timeout):
                     state = await self._follow(name, action, request)

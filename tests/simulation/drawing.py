@@ -105,7 +105,7 @@ def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
         if "cancel" in features and cancelled
         else -1.0,
         cancel_at=draws.between(f"cancelled at {label}", 1, 12) if "cancel" in features and cancelled else 1,
-        patience=round(draws.spread(f"patience {label}", 0.05, 10.0), 3) if "leave" in features and left else 0.0,
+        leave_after=round(draws.spread(f"patience {label}", 0.05, 10.0), 3) if "leave" in features and left else 0.0,
         applies=draws.between(f"applies {label}", 1, 2) if do == "plan" else 1,
         lag=round(draws.spread(f"lag {label}", 0.01, 10.0), 3) if do == "plan" else 0.0,
         is_backed_up="backup" in features and draws.chance(f"backup {label}", 0.4),
@@ -146,7 +146,7 @@ def _platform(draws: Draws, features: Collection[str]) -> Platform:
         refusals=draws.choice("refusals", (0.03, 0.08, 0.2)) if "reject" in features else 0.0,
         kept=draws.choice("kept", (0.05, 0.2, 0.5)) if "keep" in features else 0.0,
         doubts=draws.choice("doubts", (0.02, 0.1, 0.3)) if "doubt" in features else 0.0,
-        patience=draws.choice("patience", (0.02, 0.1, 0.3)) if "busy" in features else 0.0,
+        throttled=draws.choice("patience", (0.02, 0.1, 0.3)) if "busy" in features else 0.0,
     )
 
 

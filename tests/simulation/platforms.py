@@ -104,7 +104,7 @@ class SimulatedPlatform:
         """The answer to a mutation that is kept from taking effect; None: it goes to the platform."""
         if self._refuses(mutation):
             return Rejected(RejectionReason.CONTENT_REFUSED, "the platform does not like it")
-        return _BUSY if self._happens("busy", self._platform.patience) else None
+        return _BUSY if self._happens("busy", self._platform.throttled) else None
 
     def _doubted(self, result: Result) -> Result:
         return _DOUBT if self._happens("doubt", self._platform.doubts) else result

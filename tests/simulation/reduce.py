@@ -246,7 +246,7 @@ def _varied(scenario: Scenario, seed: int, times: float) -> Scenario:
 
 def _timed(action: Action, times: float) -> Action:
     cancel_after = round(action.cancel_after * times, 3) if action.cancel_after > 0 else action.cancel_after
-    return replace(action, cancel_after=cancel_after, patience=round(action.patience * times, 3))
+    return replace(action, cancel_after=cancel_after, leave_after=round(action.leave_after * times, 3))
 
 
 def _worth_running(candidate: Scenario) -> Iterator[Scenario]:

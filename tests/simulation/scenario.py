@@ -96,7 +96,7 @@ class Action:
         skip: Names of objects that are skipped.
         secrets: Keys of secrets that are written.
         cancel_after: Seconds after which it is cancelled; negative: it is not.
-        patience: Seconds after which the client leaves and retries with the same request id; 0: it does not leave.
+        leave_after: Seconds after which the client leaves and retries with the same request id; 0: it does not leave.
         applies: Of a stored plan: how often it is applied.
         lag: Of a stored plan: seconds between plan and apply.
         is_backed_up: Whether the store is backed up right before the apply, when it has the plan.
@@ -110,7 +110,7 @@ class Action:
     skip: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     cancel_after: float = -1.0
-    patience: float = 0.0
+    leave_after: float = 0.0
     applies: int = 1
     lag: float = 0.0
     is_backed_up: bool = False
@@ -206,7 +206,7 @@ class Platform:
         refusals: Share of creations and updates that it refuses, from 0 to 1, in undos, too.
         kept: Share of resources that it refuses to delete, from 0 to 1.
         doubts: Share of mutations whose outcome it reports as ambiguous although they took effect, from 0 to 1.
-        patience: Share of mutations that it throttles, from 0 to 1.
+        throttled: Share of mutations that it throttles, from 0 to 1.
     """
 
     identity: str = "NATIVE"
@@ -216,7 +216,7 @@ class Platform:
     refusals: float = 0.0
     kept: float = 0.0
     doubts: float = 0.0
-    patience: float = 0.0
+    throttled: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ def check(scenario: Scenario) -> None:
     _among("platform.identity", [scenario.platform.identity], ("NATIVE", "NATURAL_KEY", "SEARCH"))
     for name in ("batch", "concurrency"):
         _between(f"platform.{name}", getattr(scenario.platform, name), 1)
-    for name in ("refusals", "kept", "doubts", "patience"):
+    for name in ("refusals", "kept", "doubts", "throttled"):
         _between(f"platform.{name}", getattr(scenario.platform, name), 0, 1)
     for crash in scenario.crashes:
         _between("crashes.at", crash.at, 0)
@@ -379,7 +379,7 @@ def check(scenario: Scenario) -> None:
         for action in client.actions:
             _between("actions.applies", action.applies, 1, MOST)
             _between("actions.cancel_at", action.cancel_at, 1)
-            for name in ("pause", "patience", "lag"):
+            for name in ("pause", "leave_after", "lag"):
                 _between(f"actions.{name}", getattr(action, name), 0)
             _among("actions.do", [action.do], ("apply", "plan", "uninstall", "delete"))
             _among("actions.items.name", [item.name for item in action.items], OBJECTS)

@@ -81,7 +81,7 @@ def test_something_is_dropped_from_a_scenario(expected: Scenario) -> None:
         (0, 0, {"skip": ()}),
         (0, 0, {"secrets": ()}),
         (0, 0, {"cancel_after": -1.0}),
-        (0, 0, {"patience": 0.0}),
+        (0, 0, {"leave_after": 0.0}),
         (1, 0, {"applies": 1}),
         (1, 0, {"lag": 0.0}),
         (1, 0, {"items": (HOOK,)}),
