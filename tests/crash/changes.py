@@ -22,8 +22,8 @@ CHANGES = {
 }
 """The package that a stack has, and the one that is applied, by name of the change."""
 
-FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_claim")]
+FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_rollback", "after_claim")]
 """The failpoints of an operation that succeeds."""
 
-BACK = [name for name in NAMES if "undo" in name or name == "after_turn_back"]
+BACK = [name for name in NAMES if "undo" in name or name == "after_rollback"]
 """The further failpoints of an operation that rolls back."""

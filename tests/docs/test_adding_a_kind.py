@@ -137,13 +137,13 @@ def test_the_new_kind_has_all_that_a_kind_has(copy: Copy) -> None:
     assert json.loads(copy.run("pkger schema Notebook"))["title"] == "Notebook"
 
     copy.write({"bucket: readings": "description: None"})
-    output = copy.fails("pkger validate -f notebook.yml")
+    error = copy.fails("pkger validate -f notebook.yml")
     assert (
-        "a notebook needs a bucket; write the metadata.name of one of the package as bucket [field-missing]" in output
+        "a notebook needs a bucket; write the metadata.name of one of the package as bucket [field-missing]" in error
     )
     copy.write({"bucket: readings": "bucket: reading"})
-    output = copy.fails("pkger validate -f notebook.yml")
-    assert "the package has no bucket with the metadata.name 'reading'; it has readings [value-not-allowed]" in output
+    error = copy.fails("pkger validate -f notebook.yml")
+    assert "the package has no bucket with the metadata.name 'reading'; it has readings [value-not-allowed]" in error
 
     copy.write()
     plan = json.loads(copy.run("pkger plan -f notebook.yml --stack notes -o json"))
