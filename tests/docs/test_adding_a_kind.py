@@ -138,9 +138,7 @@ def test_the_new_kind_has_all_that_a_kind_has(copy: Copy) -> None:
 
     copy.write({"bucket: readings": "description: None"})
     error = copy.fails("pkger validate -f notebook.yml")
-    assert (
-        "a notebook needs a bucket; write the metadata.name of one of the package as bucket [field-missing]" in error
-    )
+    assert "a notebook needs a bucket; write the metadata.name of one of the package as bucket [field-missing]" in error
     copy.write({"bucket: readings": "bucket: reading"})
     error = copy.fails("pkger validate -f notebook.yml")
     assert "the package has no bucket with the metadata.name 'reading'; it has readings [value-not-allowed]" in error

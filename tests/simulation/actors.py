@@ -133,7 +133,7 @@ class StackClient:
         return ""
 
     async def _ask(self, action: Action, request_id: str, request: Any) -> None:
-        """Send the request to an applier; if it fails, retry with an applier drawn anew."""
+        """Send the request to an applier; if it fails, retry with another draw of the applier."""
         for number in range(TRIES):
             name = self._world.draws.choice(f"applier of {self._name}", self._world.appliers)
             timeout = action.leave_after if action.leave_after and not number else LONGEST_CALL

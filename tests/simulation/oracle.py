@@ -576,7 +576,7 @@ class Oracle:
 
     def _restored(self) -> None:
         """
-        Start anew with the store as it was when it was backed up.
+        Read the restored store from its beginning.
 
         Resources created before the restore are no longer checked for an owner.
         """
