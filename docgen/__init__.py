@@ -1,1 +1,1 @@
-"""Makes what docs/ has from code and contracts, and helps to build the site (``make reference``, ``make docs``)."""
+"""Generates pages of docs/ from code and contracts, and has the hooks of the site (``make reference``, ``make docs``)."""

@@ -42,9 +42,10 @@ def _file(file: FileDescriptorProto, comments: Mapping[str, str]) -> Iterator[st
 
 
 def _method(service: str, method: MethodDescriptorProto, comments: Mapping[str, str]) -> Iterator[str]:
-    asked = f"{'stream of ' if method.client_streaming else ''}{_link(method.input_type)}"
-    answered = f"{'stream of ' if method.server_streaming else ''}{_link(method.output_type)}"
-    yield from (f"### {method.name}", "", f"{asked} → {answered}", "", comments.get(f"{service}.{method.name}", ""), "")
+    request = f"{'stream of ' if method.client_streaming else ''}{_link(method.input_type)}"
+    response = f"{'stream of ' if method.server_streaming else ''}{_link(method.output_type)}"
+    signature = f"{request} → {response}"
+    yield from (f"### {method.name}", "", signature, "", comments.get(f"{service}.{method.name}", ""), "")
 
 
 def _message(full: str, shown: str, message: DescriptorProto, comments: Mapping[str, str]) -> Iterator[str]:
@@ -82,12 +83,12 @@ def _plain_type(field: FieldDescriptorProto) -> str:
 
 
 def _link(type_name: str) -> str:
-    """A type as a link to where it is described; types of others, such as Timestamp, by name."""
+    """A type as a link to its description; types of other packages, such as Timestamp, by name."""
     full = type_name.removeprefix(".")
     package, _, name = full.rpartition(".")
     if not package.startswith("pkger."):
         return f"`{full}`"
-    # A nested message stands on the page of its package, under the name that it has there.
+    # A nested message is on the page of its package, under its full name within the package.
     parts = full.split(".")
     package, name = ".".join(parts[:3]), ".".join(parts[3:])
     return f"[{name}]({package}.md#{name.lower().replace('.', '')})"

@@ -30,16 +30,16 @@ _CHANGES = (
     ("everySeconds: 604800", "everySeconds: 1209600"),
     ("  name: vehicle\n", "  name: driver\n"),
 )
-"""What is changed in examples/fleet.yml between the two applies."""
+"""Replacements in examples/fleet.yml between the two applies."""
 
 _PROMPT = b"[y/N]"
 _COMMAND = ("apply", "-f", "labels.json", "-f", "fleet.yml", "--stack", "fleet")
 _ERASED = re.compile(r"[^\n]*\r(?:\x1b\[K)?(?=[^\n])")
-"""Part of a line that is written over: progress, which the next one replaces."""
+"""Part of a line that is overwritten: progress, which the next progress replaces."""
 
 
 def apply_at_a_terminal() -> str:
-    """What a terminal shows of an apply of a changed package, with its colours as ANSI codes."""
+    """The output of an apply of a changed package at a terminal, with its colours as ANSI codes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "labels.json").write_bytes((_EXAMPLES / "labels.json").read_bytes())
@@ -78,7 +78,7 @@ def _at_terminal(folder: Path, env: dict[str, str]) -> str:
 
 
 def _shown(output: str) -> str:
-    """What stays on the screen: without the progress that is written over."""
+    """The text that stays on the screen: *output* without the overwritten progress."""
     lines = output.replace("\r\n", "\n")
     while (shorter := _ERASED.sub("", lines)) != lines:
         lines = shorter
@@ -86,7 +86,7 @@ def _shown(output: str) -> str:
 
 
 def picture(output: str) -> str:
-    """The SVG of *output*. It names no font of another server, so that it shows the same everywhere."""
+    """The SVG of *output*. It uses no font from another server, so that it looks the same everywhere."""
     console = Console(record=True, width=_COLUMNS, file=io.StringIO())
     console.print(Text.from_ansi(output.rstrip("\n")), soft_wrap=False)
     plain = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace("Fira Code, ", "")

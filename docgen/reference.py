@@ -1,4 +1,4 @@
-"""The generated parts of docs/reference, which are committed; a test compares them with what this module makes."""
+"""The generated parts of docs/reference, which are committed; a test compares them with the output of this module."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """
-Shows that an apply survives its applier: ``make demo-crash``.
+Shows that an apply survives the death of its applier: ``make demo-crash``.
 
-Starts all services, begins an apply of 2,000 objects, kills the applier with SIGKILL half way, starts it again, shows
-how the operation is finished, and applies the same again: nothing is left to do.
+Starts all services, begins an apply of 2,000 objects, kills the applier with SIGKILL half way, and starts it again.
+Then shows how the operation is resumed, and applies the same package again: nothing is left to do.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 SERVICES = ("stack", "platform", "parser", "planner", "applier")
 OBJECTS = 2_000
 LEASE_SECONDS = 3
-"""After so long an operation counts as left behind; in production ten times as long."""
+"""An operation whose lease was not renewed for this time is resumed; the default is ten times as long."""
 
 BIN = Path(sys.executable).parent
 
@@ -61,7 +61,7 @@ def _demonstrate(
     (home / "applier.sock").unlink(missing_ok=True)
     running["applier"] = _serve("applier", environ, home)
     name = _operation(environ)
-    _say(f"{name} is carried on once its lease is over, in at most {LEASE_SECONDS} seconds; the command waits")
+    _say(f"{name} is resumed once its lease has expired, in at most {LEASE_SECONDS} seconds; the command waits")
     for line in apply.stdout:
         stage = json.loads(line).get("stage_started")
         if stage:
@@ -111,8 +111,8 @@ def _pkger(environ: dict[str, str], *arguments: str) -> str:
     ).stdout
 
 
-def _say(what: str) -> None:
-    print(f"\n== {what}", flush=True)
+def _say(message: str) -> None:
+    print(f"\n== {message}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """
-Changes the description of a bucket on the embedded platform, past pkger, as a person would: for docs/tour.md.
+Changes the description of a bucket on the embedded platform, as a user would do it outside pkger: for docs/tour.md.
 
-It opens the database of the platform in PKGER_HOME itself, so no service may run on it.
+It opens the database of the platform in PKGER_HOME itself, so no service may use that database meanwhile.
 
 usage: python examples/edit_platform.py BUCKET DESCRIPTION
 """

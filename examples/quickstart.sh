@@ -18,7 +18,7 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# Sockets in a folder of this run: no port has to be free, and two runs do not meet.
+# Sockets in a folder of this run: no port has to be free, and two runs do not interfere.
 for service in parser planner applier stack platform; do
     export "PKGER_$(echo "$service" | tr a-z A-Z)_ADDRESS=unix:$work/$service.sock"
 done

@@ -112,7 +112,7 @@ class Batch:
     def _skip(self) -> None:
         """Skip the effects that were not sent yet."""
         problem = "the operation was stopped before this step"
-        unsent = {effect.number for effect in self._waiting if not self._may_have_happened(effect)}
+        unsent = {effect.number for effect in self._waiting if not self._is_unresolved(effect)}
         self._outcomes |= dict.fromkeys(sorted(unsent), Skipped(problem))
         self._waiting = [effect for effect in self._waiting if effect.number not in unsent]
 
@@ -121,7 +121,7 @@ class Batch:
         problem = self._obstacle(effect)
         if problem is None:
             return True
-        if isinstance(problem, Failed) and self._may_have_happened(effect):
+        if isinstance(problem, Failed) and self._is_unresolved(effect):
             problem = Unknown("it was sent before without a response, and cannot be sent again")
         self._outcomes[effect.number] = problem
         return False
@@ -144,7 +144,7 @@ class Batch:
         if not effects:
             return
         sendings = {effect.number: self._progress.sending(effect) for effect in effects}
-        sent_before = {effect.number for effect in effects if self._may_have_happened(effect)}
+        sent_before = {effect.number for effect in effects if self._is_unresolved(effect)}
         fresh = [effect for effect in effects if effect.number not in self._intended]
         await self._intend(fresh)
         now_sent = self._intended - sent_before
@@ -261,7 +261,7 @@ class Batch:
             outcomes: Outcomes = {effect.number: Failed(_NO_EFFECT) for effect in effects}
             await self._journal.record(outcomes, self._order.direction)
 
-    def _may_have_happened(self, effect: AnyEffect) -> bool:
+    def _is_unresolved(self, effect: AnyEffect) -> bool:
         return self._progress.is_unresolved(effect.number, self._order.direction)
 
     def _is_worth_repeating(self, effect: AnyEffect) -> bool:

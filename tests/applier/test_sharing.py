@@ -164,7 +164,7 @@ async def test_a_user_that_wants_something_else_gives_its_object_other_names(fau
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS)
-    another = "give the object another metadata.name and display name"
+    another = "give it another metadata.name and display name"
 
     with pytest.raises(SharedDiffers, match=f'where name is "sensors" and not "own".*{another}'):
         await theirs.apply(text(an_object("Label", "tag", "own")))

@@ -1,4 +1,4 @@
-// Command fleet plans a package, applies the plan, watches the apply, shows what the stack owns, deletes it, and reads what became of it.
+// Command fleet plans a package, applies the plan, watches the apply, shows the resources of the stack, and deletes the stack under a watch.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(ctx context.Context, files []string) error {
 		return err
 	}
 
-	// Watch first, then change: what happens to the stack from here on is in the stream.
+	// Watch before the change: the stream then has every change of the stack.
 	changes, err := stacks.WatchStack(ctx, &stackv1.WatchStackRequest{Stack: stack})
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func follow[A answer](stream interface{ Recv() (A, error) }) (string, error) {
 	return operation, nil
 }
 
-// followStack prints what happens to the stack until it is gone.
+// followStack prints the changes of the stack until it is gone.
 func followStack(changes stackv1.StackService_WatchStackClient) error {
 	for {
 		change, err := changes.Recv()
@@ -186,7 +186,7 @@ func followStack(changes stackv1.StackService_WatchStackClient) error {
 	}
 }
 
-// nameOf is the field that says what happened; a newer server may send what this client does not know.
+// nameOf is the name of the field that is set; a newer server may send events that this client does not know.
 func nameOf(event *modelv1.OperationEvent) string {
 	message := event.ProtoReflect()
 	if field := message.WhichOneof(message.Descriptor().Oneofs().ByName("event")); field != nil {

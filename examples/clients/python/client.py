@@ -21,7 +21,7 @@ RETRY_SECONDS = 60
 
 
 def connect(variable: str, address: str) -> grpc.Channel:
-    """A channel to the address in the environment variable, or to the default one; pings tell of dead connections."""
+    """A channel to the address in the environment variable, or to the default one; pings detect dead connections."""
     options = [("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 10_000)]
     return grpc.insecure_channel(os.environ.get(variable, address), options)
 
@@ -68,12 +68,12 @@ def follow(stream: Iterator) -> str:
             broken_since = broken_since or time.monotonic()
             if not operation or delay is None or time.monotonic() - broken_since > RETRY_SECONDS:
                 raise
-            # The operation goes on without this client: another applier resumes it.
+            # The operation continues without this client: another applier resumes it.
             time.sleep(delay)
         except KeyboardInterrupt:
             if not operation:
                 raise
-            # To leave would not stop it.
+            # A disconnect would not stop it.
             applier.CancelOperation(applier_pb2.CancelOperationRequest(operation=operation), timeout=CALL_SECONDS)
         stream = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation=operation, after_seq=seq))
     print(f"operation: {operation_pb2.OperationState.Name(state).removeprefix('OPERATION_STATE_').lower()}")
@@ -83,13 +83,13 @@ def follow(stream: Iterator) -> str:
 
 
 def retry_delay(error: grpc.RpcError) -> float | None:
-    """Seconds after which the same call may succeed; None: it will not, whenever it is repeated."""
+    """Seconds after which the same call may succeed; None: a retry does not help."""
     status = rpc_status.from_call(error)
     for detail in status.details if status else ():
         retry = RetryInfo()
         if detail.Unpack(retry):
             return retry.retry_delay.ToTimedelta().total_seconds()
-    # A connection that breaks has no details.
+    # The error of a broken connection has no details.
     return 1.0 if status is None and error.code() is grpc.StatusCode.UNAVAILABLE else None
 
 
@@ -116,7 +116,7 @@ def show_stack() -> None:
 
 
 def run(files: list[str]) -> None:
-    """Do it all."""
+    """Run all steps of the example."""
     plan = create_plan(files)
 
     operation = follow(applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan=plan)))
@@ -126,7 +126,7 @@ def run(files: list[str]) -> None:
 
     show_stack()
 
-    # Watch first, then change: what happens to the stack from here on is in the stream.
+    # Watch before the change: the stream then has every change of the stack.
     changes = stacks.WatchStack(stack_pb2.WatchStackRequest(stack=STACK))
     next(changes)
 

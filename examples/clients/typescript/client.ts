@@ -1,4 +1,4 @@
-// Plans a package, applies the plan, watches the apply, shows what the stack owns, deletes it, and reads what became of it.
+// Plans a package, applies the plan, watches the apply, shows the resources of the stack, and deletes the stack under a watch.
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 
@@ -69,7 +69,7 @@ async function showStack(): Promise<void> {
   } while (pageToken);
 }
 
-/** Prints what happens to the stack until it is gone. */
+/** Prints the changes of the stack until it is gone. */
 async function followStack(changes: AsyncIterator<WatchStackResponse>): Promise<void> {
   for (let next = await changes.next(); !next.done; next = await changes.next()) {
     const { change } = next.value;
@@ -88,7 +88,7 @@ async function run(files: string[]): Promise<void> {
 
   await showStack();
 
-  // Watch first, then change: what happens to the stack from here on is in the stream.
+  // Watch before the change: the stream then has every change of the stack.
   const changes = stacks.watchStack({ stack })[Symbol.asyncIterator]();
   await changes.next();
 
