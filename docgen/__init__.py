@@ -1,1 +1,1 @@
-"""Generates pages of docs/ from code and contracts (``make reference``), and has the hooks of the site (``make docs``)."""
+"""Generates pages of docs/ from code and contracts (``make reference``), with the hooks of the site (``make docs``)."""
