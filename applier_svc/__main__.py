@@ -29,11 +29,11 @@ async def opened(
     ids: Ids = MachineIds(),
 ) -> AsyncIterator[Service]:
     """
-    The applier with its connections; its operations end before it does.
+    The applier with its connections; it ends after its operations.
 
     Args:
         settings: The settings.
-        timeouts: How long operations wait for what; None: the usual times, with leases as *settings* say.
+        timeouts: The timeouts of operations; None: the defaults, with leases as *settings* say.
         connect: Makes the channels to the other services.
         clock: Dates events.
         ids: Draws names of operations, request ids and jitter.

@@ -1,4 +1,4 @@
-"""Places of an operation at which a hook is called: a process that was told so dies there, or stands still."""
+"""Failpoints: named places in the run of an operation at which a test kills or stops the process."""
 
 import os
 import signal
@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 VARIABLE = "PKGER_FAILPOINT"
 """
-``NAME`` or ``NAME:COUNT``: the process dies when it reaches that place, or does so for the COUNTth time. With ``:STOP``
-behind it, it stands still there until it gets SIGCONT.
+``NAME`` or ``NAME:COUNT``: the process dies when it reaches that failpoint, or reaches it for the COUNTth time. With
+``:STOP`` appended, it is stopped there until SIGCONT.
 """
 
 STATUS = 86
-"""Exit status of a process that died at one."""
+"""Exit status of a process that died at a failpoint."""
 
 NAMES = (
     "after_begin",
@@ -20,7 +20,7 @@ NAMES = (
     "after_send",
     "after_record",
     "after_seal",
-    "after_turn_back",
+    "after_rollback",
     "after_undo_intent",
     "after_undo_send",
     "after_undo_record",
@@ -28,18 +28,18 @@ NAMES = (
     "after_finish",
     "after_claim",
 )
-"""All places, in the order in which an operation comes by."""
+"""All failpoints, in the order in which an operation reaches them."""
 
 Hook = Callable[[str], None]
-"""Gets the name of the place that an operation has reached."""
+"""Receives the name of the failpoint that an operation reached."""
 
 
 def deadly(words: str) -> Hook:
     """
-    Make a hook by which the process dies, or stands still, once.
+    Make a hook that kills or stops the process once.
 
     Args:
-        words: What ``PKGER_FAILPOINT`` says; empty: it goes on everywhere.
+        words: Value of ``PKGER_FAILPOINT``; empty: the process is neither killed nor stopped.
     """
     place, *more = words.split(":")
     left = int(next((word for word in more if word != "STOP"), "1"))
@@ -61,11 +61,11 @@ _hook = deadly("")
 
 
 def install(hook: Hook) -> None:
-    """Make *hook* the one that is called from now on."""
+    """Replace the hook of the process by *hook*."""
     global _hook  # noqa: PLW0603 - one for each process
     _hook = hook
 
 
 def reach(name: str) -> None:
-    """Call the hook: an operation is at the place *name*."""
+    """Call the hook: an operation has reached the failpoint *name*."""
     _hook(name)

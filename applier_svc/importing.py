@@ -1,4 +1,4 @@
-"""Takes a resource that is there into a stack (docs/reference/engine.md, "Matching" and "Policies")."""
+"""Imports an existing resource into a stack (docs/reference/engine.md, "Matching" and "Policies")."""
 
 from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import journal_pb2
@@ -22,7 +22,7 @@ async def import_resource(
     request: applier_pb2.ImportResourceRequest, store: Peer, platforms: Platforms
 ) -> applier_pb2.ImportResourceResponse:
     """
-    Look at the resource, and have the store record it.
+    Read the resource and record it as an entry of the stack.
 
     Raises:
         PkgerError: As applier.proto lists them; nothing is recorded.
@@ -36,17 +36,17 @@ async def import_resource(
     found = await _resource(driver, record.target, request, await platform_traits(driver))
     key = Key(found.kind, request.name or generated_name(found))
     entry = InventoryEntry(key, found.id, Origin.ADOPTED, policy=resolved(record.policy, key).text)
-    told = object_pb2.InventoryEntry(**entry_fields(entry))
+    recorded = object_pb2.InventoryEntry(**entry_fields(entry))
     answer = await store.call(
         JournalServiceStub(store.channel).RecordImport,
         journal_pb2.RecordImportRequest(
             stack_id=record.id,
-            entry=told,
+            entry=recorded,
             baseline=baseline_to_pb(Baseline(key, found.spec.text, found.references)),
             request=journal_pb2.RequestKey(id=request.request_id, digest=content_digest(request)),
         ),
     )
-    return applier_pb2.ImportResourceResponse(entry=told, generation=answer.generation)
+    return applier_pb2.ImportResourceResponse(entry=recorded, generation=answer.generation)
 
 
 async def _resource(
@@ -60,7 +60,7 @@ async def _resource(
 
 
 def _kinds(word: str) -> tuple[str, ...]:
-    """The kinds that a word stands for: its own, or those of a family."""
+    """The kinds that *word* names: one, or those of a family."""
     if word not in ACCEPTED:
         raise RequestInvalid("kind", unknown_kind(word))
     return kinds_meant(word)

@@ -1,4 +1,4 @@
-"""ApplierService on the wire: translates requests and feeds to streams."""
+"""The servicer of ApplierService: translates requests to operations, and their messages to streams."""
 
 from collections.abc import AsyncIterator
 from contextlib import nullcontext, suppress
@@ -30,14 +30,14 @@ from services.rpc.requests import content_digest
 SERVICE = "pkger.applier.v1.ApplierService"
 
 OPERATION_KEY = "pkger-operation"
-"""Key in the initial metadata of a stream that has the name of its operation (applier.proto)."""
+"""Key of the name of the operation in the initial metadata of its stream (applier.proto)."""
 
 SHOWN_BLOCKED = 1000
-"""Blocked steps of one operation that are told, if they fit into a message (operation.proto)."""
+"""Most blocked steps that ``GetOperation`` returns, if they fit into a message (operation.proto)."""
 
 
 class ApplierServicer(ApplierServiceServicer):
-    """Holds the operations; decides nothing itself."""
+    """Translates and delegates; the rules are in the registry and the engine."""
 
     def __init__(self, operations: Registry, store: Peer, platforms: Platforms) -> None:
         self._operations = operations
@@ -101,7 +101,7 @@ class ApplierServicer(ApplierServiceServicer):
             request=_identified(request),
             author=request.author,
         )
-        # A stack that is not there is deleted already.
+        # A stack that does not exist is deleted already.
         with suppress(StackNotFound) if then is AfterUninstall.DELETE else nullcontext():
             async for message in _named(self._operations.answers(asked), context):
                 if isinstance(message, operation_pb2.OperationEvent):
@@ -174,7 +174,7 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.RecoverOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
         decisions = [decision_from_pb(each) for each in request.decisions]
-        feed = await self._operations.carry_on(request.operation, decisions, is_asked_for=True)
+        feed = await self._operations.resume(request.operation, decisions, by_request=True)
         await _name(feed.operation, context)
         async for message in feed.follow():
             if isinstance(message, operation_pb2.OperationEvent):
@@ -182,7 +182,7 @@ class ApplierServicer(ApplierServiceServicer):
 
 
 def register(operations: Registry, peers: Peers) -> Register:
-    """What a server needs to serve the applier."""
+    """Registers the applier with a server."""
     return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations, peers.stack, peers.platforms))
 
 
@@ -196,14 +196,14 @@ def _identified(
 
 
 async def _name(operation: str, call: Call) -> None:
-    """Tell the caller the name of its operation."""
+    """Send the name of the operation to the caller."""
     await call.send_initial_metadata(((OPERATION_KEY, operation),))
 
 
 async def _named(
     messages: AsyncIterator[Message], call: Call
 ) -> AsyncIterator[operation_pb2.OperationEvent | object_pb2.Violations]:
-    """*messages*, with the name of the operation in the initial metadata as soon as there is one."""
+    """*messages*; the name of the operation goes into the initial metadata as soon as it has begun."""
     async for message in messages:
         if isinstance(message, Begun):
             await _name(message.operation, call)

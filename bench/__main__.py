@@ -16,6 +16,7 @@ from bench.journaling import journaling
 from bench.listing import listing
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_floors, parsing_objects
+from bench.ratios import command_ratio, ratios
 from bench.serving import serving
 
 
@@ -39,7 +40,7 @@ def main() -> None:
     wanted = arguments.parse_args()
     sizes = wanted.objects or [1_000, 10_000]
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores", flush=True)
-    # A run on a few objects is to see that it runs.
+    # With few objects, the number of packages is small too: such a run only checks that everything works.
     figures = [_help(), *parsing_corpus(wanted.corpus, min(97, max(sizes)))]
     for size in sizes:
         figures += parsing_objects(size, Mix.MIXED)
@@ -49,10 +50,12 @@ def main() -> None:
     for size in () if wanted.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))
+            figures += asyncio.run(ratios(size, mix))
         figures += [*journaling(size), *listing(size)]
     if not wanted.parsing:
         figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
         figures += asyncio.run(serving(sizes))
+        figures.append(command_ratio())
     print(table(figures))
 
 

@@ -1,4 +1,4 @@
-"""What planning, applying and exporting cost, through all five services: wall time, memory, calls to the driver."""
+"""Measures plan, apply, export and drift through all five services: wall time, memory, calls to the driver."""
 
 import statistics
 from collections import Counter
@@ -12,7 +12,7 @@ from bench.figures import Figure, counts, median_of_async, megabytes, seconds
 from bench.package import Mix, package_text, refused_object
 
 RUNS = 3
-"""How often what can be repeated is repeated."""
+"""How often a call that changes nothing is repeated; the median counts."""
 
 _PLAN_SECONDS = {1_000: "< 150 ms", 10_000: "< 1.5 s"}
 _APPLY_SECONDS = {10_000: "< 5 s"}
@@ -25,16 +25,16 @@ async def applying(count: int, mix: Mix) -> list[Figure]:
     """
     Plan and apply a package of *count* objects to an empty platform, and both again with nothing to do.
 
-    Then what was applied is exported, and looked at for drift.
+    Then export the stack, and detect its drift.
 
-    Before, the apply is tried with one more object that the platform refuses when it is written, so that all others are
-    undone.
+    Before all that, measure an apply with one more object that the platform rejects when it is written, so that all
+    other steps are undone.
 
     Raises:
-        Unexpected: A service did something else than what was to be measured.
+        Unexpected: A call had another result than the one to measure.
     """
     text, size = package_text(count, mix), f"{count:,} {mix.value}"
-    async with cluster(platform="bench.unforeseeing") as services:
+    async with cluster(platform="bench.unchecked_platform") as services:
         fail = partial(services.apply, f"{text}---\n{refused_object()}", operation_pb2.OPERATION_STATE_ROLLED_BACK)
         figures = await _measured(services, "apply, everything created and undone", size, 1, fail)
     async with cluster() as services:
@@ -58,7 +58,7 @@ async def applying(count: int, mix: Mix) -> list[Figure]:
 async def _measured(
     services: Cluster, what: str, size: str, times: int, work: Callable[[], Awaitable[object]], goal: str = ""
 ) -> list[Figure]:
-    """The median time of *work*, and what one run of it does; the highest memory of any run."""
+    """The median time of *work*, the parsing time and the driver calls of one run, and the peak memory of all runs."""
     services.forget_peaks()
     parsed, called = len(services.served("parser")), len(services.served("platform"))
     taken = await median_of_async(times, work)

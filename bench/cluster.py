@@ -1,4 +1,4 @@
-"""The five services as processes of their own, as ``pkger up`` runs them, and what they cost: memory and calls."""
+"""Runs the five services as separate processes, as ``pkger up`` does, and measures their memory and calls."""
 
 import os
 import sqlite3
@@ -30,7 +30,7 @@ STACK = "bench"
 
 
 class Unexpected(Exception):
-    """The services did something else than what was to be measured."""
+    """A call had another result than the one to measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Cluster:
     Attributes:
         planner: Connection to the planner.
         applier: Connection to the applier.
-        addresses: Where all services are, by name.
-        logs: Folder with the log of each service, and their databases.
+        addresses: The addresses of all services, by name.
+        logs: The folder with their logs and databases.
         pids: Their process ids by name.
     """
 
@@ -76,7 +76,7 @@ class Cluster:
         Apply the package *text* to the one stack, and follow the events to the last one.
 
         Raises:
-            Unexpected: It did not end as *end* says.
+            Unexpected: It ended in another state than *end*.
         """
         request = applier_pb2.ApplyRequest(package=_package(text))
         request.stack.name = STACK
@@ -117,10 +117,10 @@ class Cluster:
 
     async def drift(self) -> planner_pb2.DriftSummary:
         """
-        Look at the one stack, to the last report.
+        Detect the drift of the one stack, and read all reports.
 
         Raises:
-            Unexpected: Something is not in sync.
+            Unexpected: A resource is not in sync.
         """
         request = planner_pb2.DetectDriftRequest(stack=object_pb2.StackRef(name=STACK))
         stub = PlannerServiceStub(self.planner.channel)
@@ -131,7 +131,7 @@ class Cluster:
         return first.summary
 
     def served(self, service: str) -> list[tuple[str, Seconds]]:
-        """The calls that a service served so far, in the order of their ends: name of the method, and duration."""
+        """The calls that a service has served, in the order of their ends: name of the method, and duration."""
         lines = map(orjson.loads, (self.logs / f"{service}.log").read_bytes().splitlines())
         return [
             (line["method"].rpartition("/")[2], line["duration_ms"] / 1000)
@@ -140,7 +140,7 @@ class Cluster:
         ]
 
     def revision_bytes(self) -> int:
-        """Bytes that the store takes for the package of the only revision: its parts, as they are compressed."""
+        """Bytes that the compressed package of the only revision takes in the store."""
         with closing(sqlite3.connect(f"file:{self.logs / 'stack.db'}?mode=ro", uri=True)) as store:
             [(size,)] = store.execute(
                 "SELECT SUM(LENGTH(body)) FROM attachment_parts JOIN revisions ON digest = package_digest"
@@ -148,11 +148,15 @@ class Cluster:
         return int(size)
 
     def peak_memory(self) -> dict[str, int]:
-        """The most memory that each process had since ``forget_peaks``, in bytes; empty where /proc is missing."""
+        """The peak memory of each process since ``forget_peaks``, in bytes; empty without /proc."""
         return {name: peak for name, pid in self.pids.items() if (peak := _peak(pid)) is not None}
 
+    def cpu(self) -> Seconds:
+        """The CPU time that all processes have taken so far."""
+        return sum(map(cpu_of, self.pids.values()))
+
     def forget_peaks(self) -> None:
-        """Begin to measure peaks anew; where that cannot be done, they are those since the start."""
+        """Reset the peaks of memory; if the kernel cannot, peaks are those since the start of the process."""
         for pid in self.pids.values():
             clear = Path(f"/proc/{pid}/clear_refs")
             if clear.exists():
@@ -162,7 +166,7 @@ class Cluster:
 @asynccontextmanager
 async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> AsyncIterator[Cluster]:
     """
-    Run the services on empty databases in a folder of their own, which is gone afterwards.
+    Run the services on empty databases in a temporary folder.
 
     Args:
         more: Further settings.
@@ -171,7 +175,7 @@ async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> 
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as name:
         folder = Path(name)
         addresses = {address_variable(service): f"unix:{folder / service}.sock" for service in PORTS}
-        # Nothing that the caller's environment says of pkger counts.
+        # Settings of pkger in the caller's environment do not count.
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
         environ = {**inherited, **addresses, "PKGER_HOME": name, **(more or {})}
         settings = load(environ)
@@ -188,6 +192,12 @@ async def cluster(more: Mapping[str, str] | None = None, platform: str = "") -> 
             yield Cluster(planner, applier, settings.addresses, folder, supervisor.pids)
 
 
+def cpu_of(pid: int) -> Seconds:
+    """The CPU time that all threads of a process have taken so far; Linux only."""
+    runs = (task.joinpath("schedstat").read_text() for task in Path(f"/proc/{pid}/task").iterdir())
+    return sum(int(run.split()[0]) for run in runs) / 1e9
+
+
 def _package(text: str) -> planner_pb2.PackageSources:
     source = parser_pb2.Source(name="bench.yml", encoding=parser_pb2.ENCODING_YAML, text=text)
     return planner_pb2.PackageSources(sources=[source])
@@ -198,7 +208,7 @@ def _log(folder: Path, service: str) -> IO[bytes]:
 
 
 def _peak(pid: int) -> int | None:
-    """The most resident memory of a process, in bytes; None where the kernel does not tell."""
+    """The peak resident memory of a process, in bytes; None if the kernel does not report it."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return None

@@ -1,4 +1,4 @@
-"""How fast Jsonnet programs are evaluated, in their child process, by each evaluator that is installed."""
+"""Measures the evaluation of Jsonnet programs in their child process, with each evaluator that is installed."""
 
 import asyncio
 from functools import partial

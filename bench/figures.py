@@ -13,9 +13,9 @@ class Figure:
 
     Attributes:
         what: What was measured; begins with two spaces when it belongs to the line before.
-        size: On how much; empty when that is nothing to tell, or told by the line before.
+        size: The size of the input; empty if it does not matter, or is that of the line before.
         value: The figure with its unit.
-        goal: What the design wants (docs/bench.md); empty when it says nothing. Information, never a verdict.
+        goal: The goal (docs/bench.md); empty if there is none. Information, never a verdict.
     """
 
     what: str
@@ -43,12 +43,12 @@ async def median_of_async(times: int, work: Callable[[], Awaitable[object]]) -> 
 
 
 def seconds(value: Seconds) -> str:
-    """A wall time for people."""
+    """A wall time as text."""
     return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:,.2f} s"
 
 
 def counts(by_name: Mapping[str, int]) -> str:
-    """The sum, and what it is made of."""
+    """The sum, and its parts by name."""
     parts = ", ".join(f"{count} {name}" for name, count in sorted(by_name.items()))
     return f"{sum(by_name.values())} ({parts})" if parts else "0"
 
@@ -60,7 +60,7 @@ def megabytes(by_name: Mapping[str, int]) -> str:
 
 def table(figures: Sequence[Figure]) -> str:
     """The figures in columns as wide as they need to be."""
-    head = Figure("WHAT", "OBJECTS", "FIGURE", "DESIGN")
+    head = Figure("WHAT", "OBJECTS", "FIGURE", "GOAL")
     rows = [(figure.what, figure.size, figure.value, figure.goal) for figure in (head, *figures)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

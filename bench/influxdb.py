@@ -1,4 +1,4 @@
-"""What a stack on InfluxDB costs, on the stand-in server of the tests: requests, and how many of them are in flight."""
+"""Measures a stack on the InfluxDB stand-in of the tests: its requests, and how many of them are in flight."""
 
 import tempfile
 import time
@@ -18,7 +18,7 @@ from tests.influx.state import LABELLED
 ORG = "default"
 _TOKEN = "BENCH_INFLUX_TOKEN"
 _ANSWER_SECONDS = 0.003
-"""What an answer takes: about as long as most of a real server do, which writes to a disk."""
+"""The duration of a response: about that of most responses of a real server, which writes to a disk."""
 
 _SLICES = 10
 
@@ -27,10 +27,10 @@ async def on_influxdb(count: int) -> list[Figure]:
     """
     Apply a package of *count* objects to an empty server, plan and apply it again, and uninstall it.
 
-    The server is in this process, and takes as long for an answer as a real one would.
+    The server runs in this process, and its responses take as long as those of a real one.
 
     Raises:
-        Unexpected: A service did something else than what was to be measured.
+        Unexpected: A call had another result than the one to measure.
     """
     text, size = package_text(count, Mix.MIXED), f"{count:,} {Mix.MIXED.value}"
     async with influx() as server:
@@ -56,7 +56,7 @@ async def on_influxdb(count: int) -> list[Figure]:
 
 
 def most_in_flight(requests: Sequence[Request]) -> int:
-    """The most of these requests that were there at once."""
+    """The most of these requests that were in flight at once."""
     steps = sorted([(each.started, 1) for each in requests] + [(each.ended, -1) for each in requests])
     most = now = 0
     for _, step in steps:
@@ -66,7 +66,7 @@ def most_in_flight(requests: Sequence[Request]) -> int:
 
 
 def in_flight(requests: Sequence[Request], slices: int = _SLICES) -> list[float]:
-    """How many requests were in flight on average, in each of equal parts of the time from the first to the last."""
+    """The average number of requests in flight, in each of *slices* equal parts of the time from first to last."""
     if not requests:
         return [0.0] * slices
     first, last = min(each.started for each in requests), max(each.ended for each in requests)

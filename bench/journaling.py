@@ -1,4 +1,4 @@
-"""What the journal of an apply costs, with fsync and without, beside plain inserts of the same rows."""
+"""Measures the journal of an apply, with fsync and without, compared with plain inserts of the same rows."""
 
 import asyncio
 import sqlite3
@@ -26,10 +26,10 @@ from stack_svc.store.stacks import Named
 from stack_svc.store.store import Store
 
 BATCH = 500
-"""Steps in one write, as the embedded platform takes them."""
+"""Steps in one write, as in a batch of the embedded platform."""
 
 SIZES = (1, 64, 1000)
-"""Steps in one write, to see what a write costs by itself: a platform may take one at a time."""
+"""Steps in one write, to measure the cost of a write: a platform may take one step at a time."""
 
 _NAME = "operations/bench"
 _PLAN_BYTES_PER_STEP = 500
@@ -38,9 +38,9 @@ _TABLES = ("stacks", "leases", "operations", "plans", "plan_bodies", "journal", 
 
 def journaling(step_count: int) -> list[Figure]:
     """
-    Write the journal of an apply of *step_count* creates as an applier does, but by calls instead of requests.
+    Write the journal of an apply of *step_count* creates as an applier does, but without gRPC.
 
-    Intents and outcomes of each batch are transactions of their own, and so are beginning, start and end.
+    Intents and outcomes of each batch are separate transactions, and so are beginning, start and end.
     """
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as folder:
         safe, unsafe, plain = (Path(folder, name) for name in ("safe.db", "unsafe.db", "plain.db"))
@@ -70,7 +70,7 @@ def journaling(step_count: int) -> list[Figure]:
 async def _journalled(path: Path, step_count: int, size: int, synchronous: str = "FULL") -> Seconds:
     """Seconds that the journal of an apply takes in a new store at *path*, in batches of *size* steps."""
     batches = [range(first, min(first + size, step_count)) for first in range(0, step_count, size)]
-    # The first event is told before the first batch, the last one after all of them.
+    # The first event precedes the first batch, the last one follows all of them.
     writes = [
         (_sent(2 * number, batch), _ended(2 * number + 1, batch)) for number, batch in enumerate(batches, start=1)
     ]
@@ -80,7 +80,7 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
     ending = Ending(last, b"", OperationState.SUCCEEDED, record, 0, "", finished)
     store = SqliteStore(path, machine_clock)
     if synchronous != "FULL":
-        # No store is used so but here, so no setting exists for it.
+        # Only this benchmark runs a store without fsync, so there is no setting for it.
         store._database._db.execute(f"PRAGMA synchronous={synchronous}")
     started = time.perf_counter()
     begun = await store.write(lambda tx: journal.begin(tx, _beginning()))
@@ -121,7 +121,7 @@ def _inserted(source: Path, db: sqlite_utils.Database) -> tuple[Seconds, int]:
 
 
 def _opened(path: Path) -> sqlite_utils.Database:
-    """A store's file, set up as ``services.sqlite.database`` does."""
+    """The file of a store, set up as ``services.sqlite.database`` does."""
     connection = sqlite3.connect(path, isolation_level=None)
     for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}")

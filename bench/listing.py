@@ -1,4 +1,4 @@
-"""How long a page of many stacks takes, straight from the store."""
+"""Measures how long a page of many stacks takes, read directly from the store."""
 
 import asyncio
 import statistics
@@ -14,7 +14,7 @@ from stack_svc.store.stacks import START, Filter, Place, Stack, State
 from stack_svc.store.store import Store
 
 PAGE = 100
-"""Stacks on a page, where nobody says how many (stack.proto)."""
+"""The default size of a page (stack.proto)."""
 
 
 TIMES = 3
@@ -22,7 +22,7 @@ TIMES = 3
 
 
 def listing(count: int) -> list[Figure]:
-    """Read all pages of *count* stacks, and of those that a filter leaves; the slowest page of each."""
+    """Read all pages of *count* stacks, unfiltered and with filters, and report the slowest page of each list."""
     filters = {
         "list of stacks, the slowest page": Filter(),
         "  of one target": Filter(Target(org="org-1")),
@@ -57,7 +57,7 @@ async def _slowest(path: Path, count: int, filters: list[Filter]) -> list[Second
 
 
 async def _pages(store: Store, wanted: Filter) -> Seconds:
-    """Seconds that the slowest page of what is *wanted* takes."""
+    """Seconds that the slowest page of the stacks that match *wanted* takes."""
     place: Place = START
     slowest = 0.0
     while True:

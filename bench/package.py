@@ -1,4 +1,4 @@
-"""Writes packages as people write them: buckets, variables, tasks, dashboards, with queries and labels on them."""
+"""Generates packages that resemble real ones: buckets, variables, tasks and dashboards, with queries and labels."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ _THINGS = ("cpu", "disk", "gateway", "kafka", "mem", "net", "nginx", "postgres",
 
 class Mix(Enum):
     """
-    What a package is made of.
+    The kinds of objects in a package.
 
-    Of 20 objects of a mixed one 3 are labels, 6 buckets, 4 variables, 4 tasks and 3 dashboards with two to four charts;
-    an object takes 600 bytes on average. A small one has labels and buckets only, of 300 bytes on average.
+    MIXED: of 20 objects, 3 are labels, 6 buckets, 4 variables, 4 tasks and 3 dashboards with two to four charts; 600
+    bytes an object on average. SMALL: labels and buckets only, 300 bytes an object on average.
     """
 
     MIXED = "mixed"
@@ -24,12 +24,12 @@ class Mix(Enum):
 
 def package_text(count: int, mix: Mix = Mix.MIXED, seed: int = 0) -> str:
     """
-    Write a package of *count* objects as a YAML stream; all of them but labels have one to three labels.
+    Write a package of *count* objects as a YAML stream; all of them except labels have one to three labels.
 
     Args:
         count: Number of objects; at least one.
-        mix: What they are.
-        seed: Another number makes other names, colours, queries and associations; the same one makes the same text.
+        mix: Their kinds.
+        seed: The seed of names, colours, queries and associations; equal seeds make equal text.
     """
     chance = random.Random(seed)
     shares = _SHARES[mix]
@@ -39,7 +39,7 @@ def package_text(count: int, mix: Mix = Mix.MIXED, seed: int = 0) -> str:
 
 
 def refused_object() -> str:
-    """An object that breaks no rule of packages, and that the embedded platform refuses when it is created."""
+    """An object that breaks no rule of packages, and that the embedded platform rejects when it is created."""
     return _object("Bucket", "zz-refused", "_reserved", "description: A name that the platform keeps for itself\n", ())
 
 
@@ -153,4 +153,4 @@ _SHARES: dict[Mix, tuple[Callable[[int, random.Random, Sequence[str]], str], ...
     Mix.MIXED: (*(_label,) * 3, *(_bucket,) * 6, *(_variable,) * 4, *(_task,) * 4, *(_dashboard,) * 3),
     Mix.SMALL: (*(_label,) * 3, *(_bucket,) * 17),
 }
-"""What objects are, over and over; labels first, as every other object refers to one."""
+"""The kinds of objects in a repeating order; labels first, as every other object refers to one."""

@@ -1,4 +1,4 @@
-"""How fast package text is read, beside PyYAML on the same text."""
+"""Measures how fast package text is parsed, compared with PyYAML on the same text."""
 
 import multiprocessing
 import resource
@@ -25,11 +25,11 @@ RUNS = 5
 
 def parsing_corpus(folder: Path | None, count: int = 97) -> list[Figure]:
     """
-    Parse published packages, each by itself; and have PyYAML do its part of that.
+    Parse published packages, each by itself, and read the same YAML with PyYAML alone.
 
     Args:
-        folder: Where the packages are; None: *count* generated ones stand in for them, of the same size.
-        count: How many stand in.
+        folder: The folder of the packages; None: *count* generated ones of the same size are used instead.
+        count: The number of generated packages.
     """
     texts = [path.read_bytes().decode() for path in sorted(folder.glob("*.yml"))] if folder else _stand_ins(count)
     size = f"{len(texts)} {'real' if folder else 'generated'} packages"
@@ -105,14 +105,14 @@ def _taken(texts: Sequence[str], work: Callable[[str], object]) -> float:
 
 
 def _parse_once(text: str) -> tuple[float, int, int]:
-    """Seconds, and the most memory before and after."""
+    """Seconds, and the peak memory before and after."""
     before, started = _peak(), time.perf_counter()
     parse([Source("bench.yml", text)], {})
     return time.perf_counter() - started, before, _peak()
 
 
 def _peak() -> int:
-    """The most resident memory of this process so far, in bytes."""
+    """The peak resident memory of this process so far, in bytes."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
 

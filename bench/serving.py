@@ -1,4 +1,4 @@
-"""What the HTTP gateway adds to a call, what it takes, and how many requests it answers."""
+"""Measures the HTTP gateway: the time that it adds to a call, its memory, and its requests per second."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
-from bench.cluster import Cluster, Unexpected, cluster
+from bench.cluster import Cluster, Unexpected, cluster, cpu_of
 from bench.figures import Figure, Seconds, median_of_async, seconds
 from bench.package import Mix, package_text
 from services.rpc.documents import document_of
@@ -52,8 +52,8 @@ class Gateway:
     Attributes:
         http: Its client.
         org: Id of its organisation.
-        pid: Its process.
-        start: Seconds from the start of its process until it answers.
+        pid: Its process id.
+        start: Seconds from the start of its process to its first response.
     """
 
     http: aiohttp.ClientSession
@@ -63,10 +63,10 @@ class Gateway:
 
     async def post(self, path: str, body: bytes) -> None:
         """
-        Read the answer to a request, as it comes.
+        Send a request and read its response.
 
         Raises:
-            Unexpected: It is an error.
+            Unexpected: The response is an error.
         """
         async with self.http.post(path, data=body) as answer:
             await answer.read()
@@ -75,10 +75,10 @@ class Gateway:
 
     async def events(self, path: str, body: bytes) -> list[Seconds]:
         """
-        How old each event of a stream is when its message is here.
+        The age of each event of a stream when its message arrives.
 
         Raises:
-            Unexpected: The answer is an error.
+            Unexpected: The response is an error, or the operation did not succeed.
         """
         headers = {"Accept": "text/event-stream", "Content-Type": "application/json"}
         ages: list[Seconds] = []
@@ -86,8 +86,8 @@ class Gateway:
         async with self.http.post(path, data=body, headers=headers) as answer:
             async for line in answer.content:
                 if line.startswith(b"data: "):
-                    now, told = datetime.now(UTC), orjson.loads(line.removeprefix(b"data: "))
-                    last = told.get("event", told)
+                    now, message = datetime.now(UTC), orjson.loads(line.removeprefix(b"data: "))
+                    last = message.get("event", message)
                     ages.append((now - datetime.fromisoformat(last["time"])).total_seconds())
         if last.get("finished", {}).get("state") != "OPERATION_STATE_SUCCEEDED":
             raise Unexpected(f"{path}: {answer.status}: {last}")
@@ -95,15 +95,14 @@ class Gateway:
 
     def cpu(self) -> Seconds:
         """The CPU time that all its threads have taken."""
-        runs = (task.joinpath("schedstat").read_text() for task in Path(f"/proc/{self.pid}/task").iterdir())
-        return sum(int(run.split()[0]) for run in runs) / 1e9
+        return cpu_of(self.pid)
 
     async def get(self, path: str) -> None:
         """
-        Read the answer to a request.
+        Send a request and read its response.
 
         Raises:
-            Unexpected: It is an error.
+            Unexpected: The response is an error.
         """
         async with self.http.get(path) as answer:
             await answer.read()
@@ -111,7 +110,7 @@ class Gateway:
                 raise Unexpected(f"{path}: {answer.status}")
 
     def peak(self) -> int:
-        """The most memory that it had, in bytes."""
+        """Its peak memory, in bytes."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(dict(line.split(":", 1) for line in status.splitlines())["VmHWM"].split()[0]) * 1024
 
@@ -142,12 +141,12 @@ async def gateway(services: Cluster) -> AsyncIterator[Gateway]:
     addresses = {address_variable(name): address for name, address in services.addresses.items()}
     environ = {**os.environ, **addresses, "PKGER_LISTEN": f"unix:{path}", "PKGER_HOME": str(services.logs)}
     began = time.perf_counter()
-    with (services.logs / "http.log").open("wb") as told:
+    with (services.logs / "http.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "services.gateway", env=environ, stderr=told
+            sys.executable, "-m", "services.gateway", env=environ, stderr=log
         )
     try:
-        # What a client does with an answer, inflating and reading it, is not what the gateway takes.
+        # The client does not inflate responses: its work is not part of the time of the gateway.
         connector, sent = aiohttp.UnixConnector(str(path)), {"Accept-Encoding": "gzip"}
         async with aiohttp.ClientSession(
             "http://localhost", connector=connector, headers=sent, auto_decompress=False
@@ -166,7 +165,7 @@ async def gateway(services: Cluster) -> AsyncIterator[Gateway]:
 
 
 async def _dry_run(services: Cluster, http: Gateway, size: int) -> Figure:
-    """What a dry run takes over HTTP above the same call by gRPC."""
+    """The time that a dry run takes over HTTP in addition to the same call by gRPC."""
     objects = [_jsonable(each) for each in yaml.load_all(package_text(size, Mix.MIXED), yaml.CSafeLoader)]
     body = _body(http, objects)
     source = parser_pb2.Source(
@@ -192,11 +191,11 @@ async def _dry_run(services: Cluster, http: Gateway, size: int) -> Figure:
     by_http_took = await median_of_async(times, lambda: http.post(APPLY, body))
     cpu = http.cpu() - began - own
     goals = {1: "2 ms", 1_000: "40 ms", 10_000: "500 ms"}
-    told = (
+    value = (
         f"{cpu / times * 1000:,.1f} ms of CPU, {(by_http_took - by_grpc_took) * 1000:,.1f} ms "
         f"of {by_http_took * 1000:,.1f} ms"
     )
-    return Figure("gateway: its own time for a dry run", f"{size:,} mixed", told, goals.get(size, ""))
+    return Figure("gateway: its own time for a dry run", f"{size:,} mixed", value, goals.get(size, ""))
 
 
 def _body(http: Gateway, objects: list[Any]) -> bytes:
@@ -208,7 +207,7 @@ def _jsonable(value: Any) -> Any:
 
 
 async def _rate(ask: Callable[[], Awaitable[None]]) -> float:
-    """Requests a second, of eight clients."""
+    """Requests per second, with eight clients."""
     until, count = time.perf_counter() + SECONDS, 0
 
     async def client() -> None:
@@ -222,7 +221,7 @@ async def _rate(ask: Callable[[], Awaitable[None]]) -> float:
 
 
 async def _together(http: Gateway, size: int) -> Figure:
-    """The longest time in which a ping was not answered while many clients plan, and what the gateway did in it."""
+    """The longest response time of a ping while many clients plan, and the CPU time of the gateway in it."""
     body = _body(http, [_jsonable(each) for each in yaml.load_all(package_text(size, Mix.MIXED), yaml.CSafeLoader)])
     waits: list[Seconds] = []
     busy: list[Seconds] = []
@@ -240,19 +239,19 @@ async def _together(http: Gateway, size: int) -> Figure:
     await asyncio.gather(*(http.post(APPLY, body) for _ in range(CLIENTS)))
     is_over.set()
     await pinging
-    told = (
+    value = (
         f"{max(busy) * 1000:,.0f} ms of CPU, {max(waits) * 1000:,.0f} ms; "
         f"median {statistics.median(waits) * 1000:,.1f} ms"
     )
-    return Figure(f"gateway: a ping while {CLIENTS} clients plan", f"{size:,} mixed", told, "< 50 ms")
+    return Figure(f"gateway: a ping while {CLIENTS} clients plan", f"{size:,} mixed", value, "< 50 ms")
 
 
 async def _events(services: Cluster, http: Gateway) -> list[Figure]:
-    """How old events of small applies are when a client has them: over HTTP, and by gRPC."""
+    """The age of events of small applies when a client receives them: over HTTP, and by gRPC."""
     by_http: list[Seconds] = []
     by_grpc: list[Seconds] = []
     stub = ApplierServiceStub(services.applier.channel)
-    # Each one changes what the one before it has made.
+    # Each package changes objects of the one before.
     packages = [package_text(10, Mix.SMALL, seed) for seed in range(APPLIES * 2)]
     for text in packages[::2]:
         by_http += await http.events("/api/pkger/v1/packages:apply", orjson.dumps(document_of(_apply(text))))
@@ -260,8 +259,8 @@ async def _events(services: Cluster, http: Gateway) -> list[Figure]:
         async for answer in services.applier.stream(stub.Apply, _apply(text)):
             by_grpc.append(datetime.now(UTC).timestamp() - answer.event.time.ToNanoseconds() / 1e9)
     return [
-        Figure("gateway: from an event to its SSE message", f"{len(by_http)} events", _told(by_http), "< 20 ms"),
-        Figure("  by gRPC", f"{len(by_grpc)} events", _told(by_grpc)),
+        Figure("gateway: from an event to its SSE message", f"{len(by_http)} events", _shown(by_http), "< 20 ms"),
+        Figure("  by gRPC", f"{len(by_grpc)} events", _shown(by_grpc)),
     ]
 
 
@@ -272,5 +271,5 @@ def _apply(text: str) -> applier_pb2.ApplyRequest:
     return request
 
 
-def _told(ages: list[Seconds]) -> str:
+def _shown(ages: list[Seconds]) -> str:
     return f"median {statistics.median(ages) * 1000:,.1f} ms, most {max(ages) * 1000:,.1f} ms"

@@ -1,1 +1,1 @@
-"""ParserService: encodings, kinds and validation. No state, calls nobody."""
+"""ParserService: encodings, kinds and validation. It has no state but a cache, and calls no other service."""

@@ -12,7 +12,7 @@ from services.settings import Settings
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Service]:
-    """The parser."""
+    """The parser with its cache of documents, if the settings give it memory."""
     cache = DocumentCache(settings.document_cache) if settings.document_cache else None
     yield Service([register(Gatherer.of(settings), cache)], [SERVICE])
 

@@ -1,4 +1,4 @@
-"""YAML anchors and aliases, and what repeating costs (an alias is short, what it stands for need not be)."""
+"""YAML anchors and aliases, and the size of the values that aliases repeat, which may be large."""
 
 from typing import Any, NamedTuple
 
@@ -15,9 +15,9 @@ class _Anchored(NamedTuple):
 
 class Anchors:
     """
-    The anchored values of the stream being read; as in the reference, later documents may use those of earlier ones.
+    The anchored values of the stream that is being read; documents may use anchors of earlier ones, as in InfluxDB.
 
-    Values are shared, not copied: nobody may change a tree that was read.
+    Values are shared, not copied: a tree that was read must not be changed.
     """
 
     def __init__(self, source: str, usage: Usage) -> None:
@@ -44,19 +44,19 @@ class Anchors:
 
     def value(self, name: str, mark: Any, depth: int) -> Any:
         """
-        What the alias *name* stands for.
+        The value of the alias *name*.
 
         Args:
             name: The anchor.
-            mark: Where the alias stands.
-            depth: How deep the alias stands.
+            mark: The position of the alias.
+            depth: The nesting depth of the alias.
 
         Raises:
-            SourceUndecodable: There is no such anchor before the alias, or the alias is inside of what it names.
-            SourceTooLarge: Too much is repeated.
+            SourceUndecodable: There is no such anchor before the alias, or the alias is inside the value that it names.
+            SourceTooLarge: The repeated values exceed a bound.
         """
         if name in self._open or name not in self._values:
-            problem = "this alias is inside of what it names" if name in self._open else _UNKNOWN
+            problem = "this alias is inside the value that it names" if name in self._open else _UNKNOWN
             raise SourceUndecodable(self._source, problem, mark.line + 1, mark.column + 1)
         anchored = self._measured.get(name) or self._measure(name)
         self._usage.take_nodes(self._source, anchored.nodes)
@@ -65,7 +65,7 @@ class Anchors:
         return anchored.value
 
     def _measure(self, name: str) -> _Anchored:
-        """Count what the anchor holds, but no further than any alias may repeat."""
+        """Measure the value of an anchor; stop beyond the number of values that an alias may repeat."""
         nodes = characters = depth = 0
         most = self._usage.bounds.nodes
         level = [self._values[name]]
@@ -89,5 +89,5 @@ class Anchors:
         return anchored
 
 
-# The name may be a text that begins with an asterisk and lacks its quotes, such as a password: it is not repeated.
+# The message does not have the name, which may be a text without quotes that begins with *, such as a password.
 _UNKNOWN = "there is no anchor of this name before the alias; put a text that begins with * in quotes"

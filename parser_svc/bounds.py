@@ -1,4 +1,4 @@
-"""How much one package may ask of this process, and how much of that it has taken so far."""
+"""The limits of one package, and how much of them it has used."""
 
 import math
 from collections.abc import Callable
@@ -10,22 +10,22 @@ __all__ = ["Bounds", "Usage", "stopped_clock"]
 
 
 def stopped_clock() -> float:
-    """Tell the same time for ever, for sources that may take any time to read."""
+    """Return the same time always, for sources that may take any time to read."""
     return 0.0
 
 
 class Usage:
     """
-    What the sources of one package have taken of its bounds, all of them together; the seconds count from the start.
+    How much of its bounds the sources of one package have used together; seconds count from the creation of this.
 
-    Each method that takes something names the source that takes it, and raises ``SourceTooLarge`` when it is too much.
+    Each ``take_`` and ``check_`` method gets the name of the source, and raises ``SourceTooLarge`` beyond the bound.
     """
 
     def __init__(self, bounds: Bounds | None = None, clock: Callable[[], float] = stopped_clock) -> None:
         """
         Args:
-            bounds: None: the default ones.
-            clock: Tells seconds since any point of time, also in threads; by default, time is not bounded.
+            bounds: The limits; None: the default ones.
+            clock: Returns seconds since any point of time, also in threads; by default, time is not bounded.
         """
         self.bounds = bounds or Bounds()
         self._clock = clock
@@ -37,48 +37,48 @@ class Usage:
 
     @property
     def seconds_left(self) -> float:
-        """Until the time is over; 0 when it is."""
+        """The remaining time; 0 when it is over."""
         return max(0.0, self._end - self._clock())
 
     @property
     def bytes_left(self) -> int:
-        """What the sources that are still to come may have of text."""
+        """The length of text that the remaining sources may have, in bytes."""
         return self.bounds.bytes - self._bytes
 
     def take_over(self, attempt: "Usage") -> None:
-        """Count what *attempt*, a copy of this, has taken since it was made."""
+        """Take the counts of *attempt*, a copy of this that has counted further."""
         self._nodes, self._repeated = attempt._nodes, attempt._repeated
 
-    def look_at_the_clock(self, source: str) -> None:
-        """The source is still being read."""
+    def check_time(self, source: str) -> None:
+        """Check that the time for reading is not over."""
         if self._clock() > self._end:
             raise SourceTooLarge(source, "seconds of reading", math.ceil(self.bounds.seconds))
 
     def take_bytes(self, source: str, count: int) -> None:
-        """The source has so much text (more), in UTF-8."""
+        """Count text of the source, in bytes of UTF-8."""
         self._bytes += count
         if self._bytes > self.bounds.bytes:
             raise SourceTooLarge(source, "bytes in all sources together", self.bounds.bytes)
 
     def take_objects(self, source: str, count: int) -> None:
-        """The source has so many objects."""
+        """Count objects of the source."""
         self._objects += count
         if self._objects > self.bounds.objects:
             raise SourceTooLarge(source, "objects in all sources together", self.bounds.objects)
 
     def take_nodes(self, source: str, count: int) -> None:
-        """The source has so many values (more), those that aliases repeat included."""
+        """Count values of the source, including repetitions by aliases."""
         self._nodes += count
         if self._nodes > self.bounds.nodes:
-            raise SourceTooLarge(source, "number of values, with those that aliases repeat,", self.bounds.nodes)
+            raise SourceTooLarge(source, "number of values, including repetitions by aliases,", self.bounds.nodes)
 
     def take_repeated_text(self, source: str, characters: int) -> None:
-        """The aliases of the source repeat so much text; together they may repeat as much as the sources may have."""
+        """Count text that aliases of the source repeat; its limit is that of the text of all sources."""
         self._repeated += characters
         if self._repeated > self.bounds.bytes:
             raise SourceTooLarge(source, "characters repeated by aliases", self.bounds.bytes)
 
     def check_depth(self, source: str, depth: int) -> None:
-        """The source has so many lists and mappings inside each other."""
+        """Check how many lists and mappings are nested in each other."""
         if depth > self.bounds.depth:
             raise SourceTooLarge(source, "nesting depth", self.bounds.depth)

@@ -1,4 +1,4 @@
-"""Keeps the collector of cyclic garbage out of the way while packages are parsed."""
+"""Pauses the cyclic garbage collector while packages are parsed."""
 
 import gc
 import threading
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _MOST_YOUNG = 200_000
-"""From so many new objects on, a collection no longer waits for calls that always overlap."""
+"""The number of new objects beyond which a collection runs although calls overlap without a gap."""
 
 
 class _Pause:
-    """How many calls run that no collection is to disturb."""
+    """Counts the running calls during which no collection starts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,15 +34,15 @@ class _Pause:
 
 
 _PAUSE = _Pause()
-"""Of the process, as the collector is one of the process."""
+"""One for the process, as the collector is."""
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
     """
-    Collect no cyclic garbage meanwhile.
+    Run no collection of cyclic garbage inside the context.
 
-    To parse makes a million values and hardly a cycle: walks over those that live took a twentieth of the time.
+    Parsing makes a million values and hardly a cycle; collections took a twentieth of its time.
     """
     _PAUSE.begin()
     try:

@@ -1,4 +1,4 @@
-"""Makes fixes of violations: edits that write another word in place of a key or scalar."""
+"""Makes fixes of violations: edits that replace a key or scalar."""
 
 import json
 import re
@@ -9,17 +9,17 @@ from services.kinds.format.fields import Rewrite
 from services.kinds.format.scalars import plain_scalar
 
 _WORD = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_./]*")
-"""Needs no escape in quotes, and no quotes in YAML, unless it looks like a number or the like."""
+"""A text that needs no escape in quotes, and no quotes in YAML unless YAML reads it as a number or another scalar."""
 
 
 def fixes(rewrite: Rewrite, source: str, written: Written) -> tuple[Fix, ...]:
     """
-    The fix of a violation, if it is certain what to replace.
+    The fix of a violation; none if it is uncertain which text it would replace.
 
     Args:
-        rewrite: What to write.
+        rewrite: The new text.
         source: Name of the source.
-        written: What it replaces.
+        written: The key or scalar that it replaces.
     """
     new = _new_text(rewrite, written)
     if not new:
@@ -29,7 +29,7 @@ def fixes(rewrite: Rewrite, source: str, written: Written) -> tuple[Fix, ...]:
 
 
 def _new_text(rewrite: Rewrite, written: Written) -> str:
-    """What the edit writes; empty when it is uncertain what it would replace."""
+    """The text that the edit writes; empty if it is uncertain which text it would replace."""
     quote = written.raw[:1] if written.raw[:1] in ("'", '"') else ""
     if not written.raw or written.text is None or _unquoted(written.raw, quote) != written.text:
         return ""
@@ -43,7 +43,7 @@ def _new_text(rewrite: Rewrite, written: Written) -> str:
 
 
 def _unquoted(raw: str, quote: str) -> str | None:
-    """The scalar that *raw* is; None when it is not certain."""
+    """The scalar that *raw* denotes; None if that is uncertain."""
     match quote:
         case '"':
             try:

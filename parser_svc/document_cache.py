@@ -1,4 +1,4 @@
-"""What YAML documents came to when they were parsed before: a cache, on which no rule depends."""
+"""A cache of the objects of YAML documents that were parsed before; no result depends on it."""
 
 import sys
 import threading
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.core.model import Key
 
 _ENTRY_BYTES = 700
-"""Memory that an entry takes beside its texts; a test holds the sum against what the interpreter says."""
+"""Memory that an entry takes beside its texts; a test compares the sum with the measured memory."""
 
 _LABEL_BYTES = 200
 """Memory that an association takes beside its name."""
@@ -17,7 +17,7 @@ _LABEL_BYTES = 200
 
 class CachedObject(NamedTuple):
     """
-    The object that a document came to, wherever the document stands.
+    The object of a document, independent of the position of the document.
 
     Attributes:
         key: Its key.
@@ -25,9 +25,9 @@ class CachedObject(NamedTuple):
         display_name: The display name.
         spec: Canonical text of its spec.
         associations: Labels, sorted by name.
-        nodes: How many values the document has.
-        line: Where its root begins, from 1 for the first line of the document.
-        column: Likewise.
+        nodes: The number of values in the document.
+        line: The line of its root; the first line of the document is 1.
+        column: The column of its root, from 1.
     """
 
     key: Key
@@ -41,7 +41,7 @@ class CachedObject(NamedTuple):
 
 
 class DocumentCache:
-    """Objects by the digest of their documents; those that were not asked for longest go first. For any thread."""
+    """Objects by the digest of their documents; the least recently used are dropped first. Thread-safe."""
 
     def __init__(self, most_size: int) -> None:
         """*most_size* is the memory, in bytes, that all entries together may take; 0 keeps none."""
@@ -56,12 +56,12 @@ class DocumentCache:
         return self._size
 
     def entries(self) -> list[CachedObject]:
-        """All that is in it, from what was not asked for longest to what was asked for last."""
+        """All entries, the least recently used first."""
         with self._lock:
             return list(self._entries.values())
 
     def find(self, digests: Iterable[bytes]) -> list[CachedObject | None]:
-        """The object of each document; None where it is not known."""
+        """The object of each document; None for a document that is not in the cache."""
         with self._lock:
             found = []
             for digest in digests:
@@ -72,7 +72,7 @@ class DocumentCache:
             return found
 
     def keep(self, entries: Sequence[tuple[bytes, CachedObject]]) -> None:
-        """Keep the objects of documents by their digests, as far as there is room."""
+        """Add the objects of documents by their digests; an object larger than the cache is not added."""
         with self._lock:
             for digest, entry in entries:
                 taken = _taken(entry)

@@ -23,14 +23,14 @@ class RawObject(NamedTuple):
 
     Attributes:
         source: Position of its source.
-        pointer: Way to it in that source.
+        pointer: The pointer to it in that source.
         kind: As written; empty when absent.
         api_version: As written; empty when absent.
         metadata: Empty when absent.
         spec: Empty when absent.
-        location: Its first character; line 0 in JSON and in generated text.
-        spelling: Keys of the envelope that the source spells in another way.
-        unknown_keys: Keys beside those of the envelope.
+        location: Its first character; line 0 in generated text.
+        spelling: The keys of the envelope as the source spells them, by key; empty for YAML.
+        unknown_keys: Keys that an envelope does not have.
         missing_keys: Keys of the envelope that the source does not have.
     """
 
@@ -46,7 +46,7 @@ class RawObject(NamedTuple):
     missing_keys: Collection[str] = ()
 
     def pointer_to(self, within: Pointer) -> Pointer:
-        """The way in the source to what lies at *within* in the object."""
+        """The pointer in the source to the value at *within* in the object."""
         return (*self.pointer, *(self.spelling.get(str(step), step) for step in within[:1]), *within[1:])
 
 
@@ -54,17 +54,17 @@ def from_documents(
     source: int, name: str, text: str, documents: list[Any], starts: Mapping[int, Place]
 ) -> list[RawObject]:
     """
-    The objects of a YAML stream; documents without content are none (docs/reference/package-format.md, "YAML").
+    The objects of a YAML stream; a document without content is no object (docs/reference/package-format.md, "YAML").
 
     Args:
         source: Position of the source.
         name: Its name.
         text: The stream.
         documents: The root of each document.
-        starts: Where roots begin, by position of the document, as far as that is known.
+        starts: The places of the roots, by position of the document, where known.
 
     Raises:
-        SourceUndecodable: A document or a part of its envelope has not the shape that it should.
+        SourceUndecodable: A document, or a part of its envelope, has the wrong type.
     """
     roots = {
         position: _document(name, text, position, root) for position, root in enumerate(documents) if root is not None
@@ -101,11 +101,11 @@ def from_array(source: int, name: str, text: str, elements: list[Any], starts: S
         source: Position of the source.
         name: Its name.
         text: Its text.
-        elements: What it holds.
-        starts: Where the elements begin; empty when nobody is to know.
+        elements: The elements of the array.
+        starts: The places of the elements; empty for a text whose places are not reported.
 
     Raises:
-        SourceUndecodable: An element or a part of its envelope has not the type that it should.
+        SourceUndecodable: An element, or a part of its envelope, has the wrong type.
     """
     places = starts or [_UNKNOWN] * len(elements)
     return [
@@ -140,7 +140,7 @@ def _from_element(source: int, location: Location, text: str, pointer: Pointer, 
 
 
 def _odd_keys(root: Mapping[str, Any]) -> tuple[tuple[str, ...], Collection[str]]:
-    """The keys that an envelope does not have, and those of it that are missing."""
+    """The keys of *root* that an envelope does not have, and the keys of an envelope that *root* lacks."""
     keys = root.keys()
     return ((), ()) if keys == _KEY_SET else (tuple(keys - _KEY_SET), _KEY_SET - keys)
 

@@ -18,14 +18,13 @@ from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUndecodable, SourceUnreadable
 
 if TYPE_CHECKING:
-    # Imported where something is fetched: most commands fetch nothing, and it takes longer than all else that they do.
+    # Imported only when a text is fetched: most commands fetch nothing, and the import would take most of their time.
     import aiohttp
     from aiohttp.abc import AbstractResolver
 
 CONNECT_SECONDS = 60
 """
-How long a connection may take to come about (docs/reference/package-format.md, "Sources"); the bound on seconds is
-mostly shorter.
+The timeout of a connection (docs/reference/package-format.md, "Sources"); the bound on seconds is mostly shorter.
 """
 
 MAX_REDIRECTS = 10
@@ -36,7 +35,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 _ERROR_BYTES = 4096
 _SHOWN_CHARACTERS = 300
-"""What is read of an answer that is no success, and what is shown of it."""
+"""How much of an error response is read, and how much of it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,11 @@ class Fetcher:
     """
     Fetches texts.
 
-    There are no cookies, no passwords and no proxies: with a proxy, which machine answers could not be known.
+    It uses no cookies, no passwords and no proxies: behind a proxy, the address of the server would be unknown.
 
     Attributes:
-        may_ask: Whether the machine of an IP address may be asked; by default any on the Internet.
-        resolver: Finds machines by name; None: that of the system.
+        may_ask: Whether requests to an IP address are allowed; by default, to any public address.
+        resolver: Resolves host names; None: the resolver of the system.
     """
 
     may_ask: Callable[[str], bool] = is_public
@@ -60,10 +59,10 @@ class Fetcher:
 
         Args:
             address: An http or https address, or that of a file on GitHub.
-            usage: What the package has taken of its bounds so far; the text is added.
+            usage: How much of its bounds the package has used; the text is added.
 
         Raises:
-            SourceUnreadable: The address is refused, there is no answer in time, or the answer is no success.
+            SourceUnreadable: The address is refused, there is no response in time, or the response is an error.
             SourceTooLarge: The text exceeds a bound.
             SourceUndecodable: It is no UTF-8, or a web page.
         """
@@ -81,7 +80,7 @@ class Fetcher:
         except aiohttp.ClientConnectorError as error:
             problem = f"cannot be fetched: no connection to {error.host}:{error.port} ({_cause(error.os_error)})"
             raise SourceUnreadable(shown, problem) from None
-        # UnicodeError: the name of the server is none that can be looked up.
+        # UnicodeError: the name of the server cannot be resolved.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise SourceUnreadable(shown, f"cannot be fetched: {_plain(str(error) or type(error).__name__)}") from None
 
@@ -90,30 +89,30 @@ class Fetcher:
             async with self._answer(address, url) as answer:
                 if answer.status not in _REDIRECTS or "Location" not in answer.headers:
                     if not 200 <= answer.status < 300:
-                        raise SourceUnreadable(address, f"{_server(address, url)} answered {await _told(answer)}")
+                        raise SourceUnreadable(address, f"{_server(address, url)} answered {await _error_text(answer)}")
                     return await _body(address, answer, usage)
                 url = _next(address, url, answer.headers["Location"])
         raise SourceUnreadable(address, f"leads through more than {MAX_REDIRECTS} redirects")
 
     @asynccontextmanager
     async def _answer(self, address: str, url: URL) -> AsyncIterator["aiohttp.ClientResponse"]:
-        """The answer of one server; redirects are for the caller."""
+        """The response of one server; the caller follows redirects."""
         import aiohttp
 
         refused: list[str] = []
 
         def open_socket(found: tuple[Any, ...]) -> socket.socket:
-            # Here it is known which machine will be connected to: names, and odd ways to write numbers, are resolved.
-            family, kind, protocol, _, place = found
-            if not self.may_ask(place[0]):
-                refused.append(place[0])
-                raise OSError(f"{place[0]} may not be asked")
+            # Here the IP address of the connection is known: names and unusual notations of numbers are resolved.
+            family, kind, protocol, _, endpoint = found
+            if not self.may_ask(endpoint[0]):
+                refused.append(endpoint[0])
+                raise OSError(f"requests to {endpoint[0]} are not allowed")
             return socket.socket(family, kind, protocol)
 
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(socket_factory=open_socket, resolver=self.resolver, force_close=True),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Unpacked below, where it is counted.
+            # Decompressed below, where the bytes are counted.
             headers={"Accept-Encoding": "gzip", "User-Agent": "pkger"},
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
@@ -132,15 +131,15 @@ class Fetcher:
 
 
 def _cause(error: OSError) -> str:
-    """Why there is no connection, in the words of the system."""
-    # Errors of names and of TLS have numbers of their own.
+    """The reason of the system for a failed connection."""
+    # Errors of name resolution and of TLS have other numbers than errno.
     if isinstance(error, socket.gaierror | ssl.SSLError) or error.errno is None:
         return _plain(error.strerror or "the name is not known")
     return os.strerror(error.errno)
 
 
-async def _told(answer: "aiohttp.ClientResponse") -> str:
-    """Status and text of an answer that is no success."""
+async def _error_text(answer: "aiohttp.ClientResponse") -> str:
+    """Status and text of an error response."""
     data = await answer.content.read(_ERROR_BYTES)
     if answer.headers.get("Content-Encoding", "").lower() == "gzip":
         try:
@@ -159,7 +158,7 @@ async def _body(address: str, answer: "aiohttp.ClientResponse", usage: Usage) ->
     body, unpacker = bytearray(), zlib.decompressobj(_GZIP)
     async for chunk in answer.content.iter_any():
         try:
-            # One byte too many is enough to know, however much more there is in a chunk.
+            # One byte beyond the bound suffices, however much more a chunk holds.
             data = unpacker.decompress(chunk, usage.bytes_left + 1) if packed == "gzip" else chunk
         except zlib.error:
             raise SourceUnreadable(address, _BROKEN) from None
@@ -170,7 +169,7 @@ async def _body(address: str, answer: "aiohttp.ClientResponse", usage: Usage) ->
     return bytes(body)
 
 
-_BROKEN = "is said to be packed as gzip, but is not, or not to its end"
+_BROKEN = "is declared as gzip, but is invalid or incomplete"
 
 
 def _next(address: str, url: URL, location: str) -> URL:
@@ -195,15 +194,15 @@ def _text(address: str, body: bytes) -> str:
 
 
 _WEB_PAGES = ("<!doctype html", "<html")
-"""How the answer of a server begins that asks for a login, or shows a file instead of handing it out."""
+"""The beginnings of pages that ask for a login, or show a file instead of serving it."""
 
 
 def _server(address: str, url: URL) -> str:
-    """Who answers, for messages: after a redirect, it is not the one that was asked."""
+    """The server in messages: after a redirect, it is not the one of the address."""
     return "the server" if str(url) == address else without_user(str(url))
 
 
 def _plain(text: str) -> str:
-    """Some printable characters of a text, in one line."""
+    """The printable characters of a text, in one line, shortened."""
     shown = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}..."

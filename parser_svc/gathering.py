@@ -1,4 +1,4 @@
-"""From what a request asks for to texts: fetches addresses and evaluates Jsonnet."""
+"""Makes the texts of the sources of a request: fetches addresses and evaluates Jsonnet."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from services.settings import Settings
 
 FETCHES = 8
 EVALUATIONS = 2
-"""At the same time, of all requests together. Each evaluation may need a core and all the memory that it is allowed."""
+"""How many run at the same time, of all requests. Each evaluation may need a core and all memory of its bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Wanted:
     A source as a request has it.
 
     Attributes:
-        name: Empty: none was given.
-        encoding: None: it was not told.
-        text: The text; of no meaning when there is an address.
-        url: Where the text is; empty: here.
-        generated: Whether lines and columns mean nothing, as no person wrote the text.
+        name: Its name; empty: it has none.
+        encoding: Its encoding; None: the request has none.
+        text: The text; ignored if there is an address.
+        url: The address of the text; empty: *text* is the text.
+        generated: Whether a program wrote the text, so that lines and columns are not reported.
     """
 
     name: str = ""
@@ -41,12 +41,12 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Gatherer:
     """
-    Makes the sources of packages, as far as an operator allows it.
+    Makes the sources of packages within the limits that the operator sets.
 
     Attributes:
-        bounds: What one package may ask for.
+        bounds: The limits of one package.
         allow_jsonnet: Whether programs are evaluated. They can import nothing.
-        fetcher: Fetches what is at addresses.
+        fetcher: Fetches the texts at addresses.
     """
 
     bounds: Bounds = field(default_factory=Bounds)
@@ -66,12 +66,12 @@ class Gatherer:
         Make the sources of one package.
 
         Returns:
-            The sources in the same order; of a program, the JSON that it comes to.
+            The sources in the same order; of a program, the JSON that it evaluates to.
 
         Raises:
-            EncodingInvalid: A source is Jsonnet, and that is not allowed here; then nothing was fetched.
-            SourceUnreadable: What is at an address cannot be read.
-            SourceUndecodable: A source is no text, or no valid program.
+            EncodingInvalid: A source is Jsonnet, and the operator does not allow it; then nothing was fetched.
+            SourceUnreadable: The text at an address cannot be read.
+            SourceUndecodable: A source is no UTF-8 text, or no valid program.
             SourceTooLarge: The sources exceed a bound.
         """
         usage = Usage(self.bounds, asyncio.get_running_loop().time)
@@ -86,7 +86,7 @@ class Gatherer:
                 usage.take_bytes(_name(source), size(_name(source), source.text))
         tasks = [asyncio.ensure_future(self._source(source, usage)) for source in wanted]
         try:
-            # Of several errors, the first in the order of the sources is told, not the one that came about first.
+            # Of several errors, the first in the order of the sources is raised, not the first in time.
             return [await task for task in tasks]
         finally:
             for task in tasks:
@@ -101,7 +101,7 @@ class Gatherer:
         if encoding is not Encoding.JSONNET:
             return Source(name, text, encoding, source.generated)
         async with self._evaluations:
-            usage.look_at_the_clock(name)
+            usage.check_time(name)
             limits = Limits(self.bounds.bytes, self.bounds.memory, usage.seconds_left)
             result = await evaluate(text, name, folder=None, limits=limits)
         usage.take_bytes(name, size(name, result))
@@ -114,7 +114,8 @@ def _name(source: Wanted) -> str:
 
 def _encoding(source: Wanted) -> Encoding | None:
     by_address, by_name = encoding_of(source.url), encoding_of(source.name)
-    # An address that ends like a program is one, whatever is said of it (docs/reference/package-format.md, "Jsonnet").
+    # An address with an ending of Jsonnet is a program, whatever the request says (docs/reference/package-format.md,
+    # "Jsonnet").
     if by_address is Encoding.JSONNET:
         return Encoding.JSONNET
     return source.encoding or by_address or by_name

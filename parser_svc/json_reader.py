@@ -1,4 +1,4 @@
-"""Reads one JSON array into plain trees, as docs/reference/package-format.md, "JSON" wants it."""
+"""Reads one JSON array into plain trees, by the rules of docs/reference/package-format.md, "JSON"."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from services.kinds.format.fields import LARGEST_EXACT, fits
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]', re.DOTALL)
-"""Texts, and what objects and arrays are made of."""
+"""Texts, and the delimiters of objects and arrays."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][-+.eE0-9]*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -21,17 +21,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list[Any], list[Place]]:
     """
-    Read the JSON array that *text* begins with, and where its elements begin; what follows it is ignored.
+    Read the JSON array at the beginning of *text*, with the places of its elements; text after the array is ignored.
 
-    Numbers are floats, but for integers of 64 bits that a float may not hold.
+    Numbers are floats, except integers of 64 bits that a float may not represent exactly.
 
     Args:
         source: Name for errors.
         text: The array, or ``null`` for an empty one.
-        usage: What the package has taken of its bounds so far; None: nothing.
+        usage: How much of its bounds the package has used; None: nothing.
 
     Raises:
-        SourceUndecodable: The text begins with no JSON value, or with another one, or repeats a key of an object.
+        SourceUndecodable: The text does not begin with a JSON array, or repeats a key of an object.
         SourceTooLarge: The array exceeds a bound.
     """
     usage = usage or Usage()
@@ -56,19 +56,19 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
     if not isinstance(value, list):
         problem = "a package in JSON is an array of objects; put the object into [ ]"
         raise SourceUndecodable(source, problem, *_place(text, start))
-    # The decoder takes time in proportion to the text, which is bounded; so one look at the clock is enough.
-    usage.look_at_the_clock(source)
+    # The decoder takes time in proportion to the text, which is bounded, so the time is checked only once.
+    usage.check_time(source)
     _check_bounds(source, value, usage)
     return (_without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value), _places(text, starts)
 
 
 def _elements(text: str, start: int) -> tuple[list[Any], list[int]] | None:
     """
-    The elements of the array at *start* and where they begin; None for what is no array, which the decoder then tells.
+    The elements of the array at *start* and their positions; None if there is no valid array: the decoder reports why.
 
     Raises:
         RecursionError: An element is nested too deeply.
-        _BadNumber: A number is none that JSON has.
+        _BadNumber: A number is invalid or too large.
     """
     values: list[Any] = []
     starts: list[int] = []
@@ -123,8 +123,8 @@ def _number(text: str) -> float:
 
 def _integer(text: str) -> float:
     value = _number(text)
-    # A float would silently change the last digits; YAML sources keep them as well (docs/reference/package-format.md,
-    # "Equal sources").
+    # A float would silently change the last digits, which YAML sources keep (docs/reference/package-format.md, "Equal
+    # sources").
     return int(text) if LARGEST_EXACT <= abs(value) <= 2**63 and fits(int(text)) else value
 
 
@@ -133,7 +133,7 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 class _RepeatedKey(Exception):
-    """A key that one object has twice: readers do not agree on which of the values counts."""
+    """An object has a key twice: JSON readers do not agree which of the values counts."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -180,7 +180,7 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def _index_of_repeated_key(text: str, start: int) -> int:
-    """Where a key stands for the second time in one object; *start* when there is none."""
+    """The position of the second occurrence of a key in one object; *start* when there is none."""
     open_: list[set[str] | None] = []
     before = ""
     for token in _STRUCTURE.finditer(text, start):
@@ -199,7 +199,7 @@ def _index_of_repeated_key(text: str, start: int) -> int:
 
 
 def _index_of_number(text: str, number: str) -> int:
-    """Where *number* first stands outside of texts."""
+    """The position of the first *number* outside of texts."""
     return next(token.start() for token in _TOKEN.finditer(text) if token.group().startswith(number))
 
 

@@ -17,15 +17,15 @@ from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.core.model import Location, Object, Spec
 
 _NEXT_DOCUMENT = re.compile(r"\n(?=---(?:[ \t\n]|\Z))")
-"""The end of a line before a document that begins with ``---``, wherever libyaml reads that as a beginning."""
+"""A line break before ``---`` where libyaml starts a document."""
 
 _UNSURE = ("\r", "\x85", "\u2028", "\u2029", "\ufeff", "\n...", "\n%")
-"""Other ends of lines and documents, and directives: which lines begin a document is left to libyaml."""
+"""Other line breaks, document ends, and directives: a text with these is not split here, but by libyaml."""
 
 _UNSURE_FIRST = ("...", "%")
 
 _NO_CONTENT = re.compile(r"(?: *(?:#[^\n]*)?(?:\n|\Z))*")
-"""Comments before the first ``---``, which are no document."""
+"""Comments before the first ``---``; they are no document."""
 
 
 class KnownObject(NamedTuple):
@@ -34,7 +34,7 @@ class KnownObject(NamedTuple):
 
     Attributes:
         source: Position of its source.
-        pointer: Way to it in that source.
+        pointer: The pointer to it in that source.
         location: Its first character.
         cached: The object.
         text: The document.
@@ -57,18 +57,18 @@ class KnownObject(NamedTuple):
         return self.cached.api_version
 
     def pointer_to(self, within: Pointer) -> Pointer:
-        """The way in the source to what lies at *within* in the object."""
+        """The pointer in the source to the value at *within* in the object."""
         return (*self.pointer, *within)
 
     def object(self) -> Object:
-        """The object; its labels are those that were in the package then."""
+        """The object, with the labels that it had when it was cached."""
         cached = self.cached
-        # The spec is a new value each time: it keeps what it is read into, which the bound of the cache does not count.
+        # The spec is a new value each time: it caches its parsed value, which the bound of the cache does not count.
         spec = Spec(cached.spec, cached.display_name)
         return Object(self.cached.key, cached.api_version, spec, cached.associations, location=self.location)
 
     def read(self) -> RawObject:
-        """The object as the document has it."""
+        """Read the object from its document."""
         stream = read_stream(self.location.source, self.text)
         [raw] = from_documents(self.source, self.location.source, self.text, stream.documents, stream.starts)
         return raw._replace(pointer=self.pointer, location=self.location)
@@ -80,9 +80,9 @@ class _Part(NamedTuple):
 
     Attributes:
         text: Its text.
-        line: How many lines stand before it.
-        digest: Of its text, and of all else that its object depends on.
-        cached: Its object; None: not known.
+        line: The number of lines before it.
+        digest: The digest of its text and of the terms that its object depends on.
+        cached: Its object; None: not in the cache.
     """
 
     text: str
@@ -92,31 +92,31 @@ class _Part(NamedTuple):
 
 
 class KnownDocuments:
-    """The documents of one package that a cache knows, or is to know."""
+    """The documents of one package that are in a cache or will be added to it."""
 
     def __init__(self, cache: DocumentCache, *terms: object) -> None:
         """
         Args:
             cache: The cache.
-            terms: What an object depends on beside the text of its document and the labels of its package.
+            terms: The facts that an object depends on beside the text of its document and the labels of its package.
         """
         self._cache = cache
         self._terms = blake2b(repr(terms).encode(), digest_size=32).digest()
-        # By position of the source and of the document: what was read, and how many values it has.
+        # By position of the source and of the document: the document that was read, and its number of values.
         self._read: dict[int, dict[str | int, tuple[_Part, int]]] = {}
 
     def read(self, source: int, name: str, text: str, usage: Usage) -> list[RawObject | KnownObject]:
         """
-        Read a stream; what it cannot be sure of, it has ``read_stream`` and ``from_documents`` read as a whole.
+        Read a stream; if its documents cannot be read apart with certainty, it is read as a whole.
 
         Args:
             source: Position of the source.
             name: Its name.
             text: The stream.
-            usage: What the package has taken of its bounds so far.
+            usage: How much of its bounds the package has used.
 
         Raises:
-            SourceUndecodable: The stream is no YAML, or a document has not the shape that it should.
+            SourceUndecodable: The stream is no YAML, or a document has the wrong type.
             SourceTooLarge: The stream exceeds a bound.
         """
         parts = self._parts(text)
@@ -127,16 +127,16 @@ class KnownDocuments:
                     usage.take_over(attempt)
                     return objects
             except (SourceUndecodable, SourceTooLarge):
-                # An error tells a place in the stream, and the first one counts: they come from the stream as a whole.
+                # An error has a place in the stream, and the first one counts: so the stream is read as a whole.
                 pass
             self._read.pop(source, None)
         stream = read_stream(name, text, usage)
         objects = [*from_documents(source, name, text, stream.documents, stream.starts)]
-        self._note(source, 0, parts, stream)
+        self._record(source, 0, parts, stream)
         return objects
 
     def keep(self, objects: Iterable[tuple[RawObject, Object]]) -> None:
-        """Keep *objects*, which depend on nothing but their documents, the terms and that their labels are there."""
+        """Cache *objects*, which depend only on their documents, the terms, and the presence of their labels."""
         entries = []
         for raw, item in objects:
             if read := self._read.get(raw.source, {}).get(raw.pointer[0]):
@@ -150,7 +150,7 @@ class KnownDocuments:
         self._cache.keep(entries)
 
     def _parts(self, text: str) -> list[_Part]:
-        """The documents of a stream; none when only libyaml can tell where they begin."""
+        """The documents of a stream; none if only libyaml can find where they begin."""
         if any(sign in text for sign in _UNSURE) or text.startswith(_UNSURE_FIRST):
             return []
         ends = [match.end() for match in _NEXT_DOCUMENT.finditer(text)]
@@ -164,7 +164,12 @@ class KnownDocuments:
     def _read_parts(
         self, source: int, name: str, parts: Sequence[_Part], usage: Usage
     ) -> list[RawObject | KnownObject] | None:
-        """Read the documents that are not known, as many in one stream as stand side by side; None: one is odd."""
+        """
+        Read the documents that are not in the cache, adjacent ones as one stream.
+
+        Returns:
+            All objects; None: documents cannot be read apart with certainty.
+        """
         objects: list[RawObject | KnownObject] = []
         first = 0
         while first < len(parts):
@@ -178,7 +183,7 @@ class KnownDocuments:
             run = list(takewhile(_is_unknown, islice(parts, first, None)))
             text = "".join(part.text for part in run)
             stream = read_stream(name, text, usage)
-            if not self._note(source, first, run, stream):
+            if not self._record(source, first, run, stream):
                 return None
             for raw in from_documents(source, name, text, stream.documents, stream.starts):
                 place = Location(name, part.line + raw.location.line, raw.location.column)
@@ -186,8 +191,13 @@ class KnownDocuments:
             first += len(run)
         return objects
 
-    def _note(self, source: int, first: int, parts: Sequence[_Part], stream: Stream) -> bool:
-        """Note which document each of *parts* is, from the position *first* on; whether that is certain."""
+    def _record(self, source: int, first: int, parts: Sequence[_Part], stream: Stream) -> bool:
+        """
+        Record the documents of *parts*, which begin at position *first*.
+
+        Returns:
+            Whether each part is certainly one document; else nothing is recorded.
+        """
         if stream.has_anchors or len(stream.documents) != len(parts):
             return False
         self._read.setdefault(source, {}).update(enumerate(zip(parts, stream.nodes, strict=True), first))

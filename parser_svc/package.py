@@ -1,4 +1,4 @@
-"""From sources to a package, or to all that is wrong with it."""
+"""From sources to a package, or to all its violations."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,11 +34,11 @@ _Held = tuple[int, Key, str]
 @dataclass(frozen=True, slots=True)
 class Options:
     """
-    What a caller may choose (docs/reference/package-format.md, "Options").
+    The options of a caller (docs/reference/package-format.md, "Options").
 
     Attributes:
         allow_empty: Whether a package without objects is valid.
-        keep_valid_parts: Whether there is a package in spite of violations, of what survives them.
+        keep_valid_parts: Whether sources with violations give a package of their valid parts.
         warn: Whether to look for warnings.
     """
 
@@ -53,18 +53,18 @@ _DEFAULTS = Options()
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """
-    What sources say.
+    The result of parsing sources.
 
     Attributes:
-        package: None when there are violations, unless the caller wants what survives them.
+        package: None when there are violations, unless the caller wants the valid parts.
         sources: Names of the sources that contribute objects, in order, whether there is a package or not.
         violations: By position of the object, then in the order of docs/reference/package-format.md, "Order of checks";
             empty for a valid package.
         missing_env_refs: Environment keys referred to without a supplied value, sorted.
         missing_secrets: Secret keys referred to, sorted.
         unused_env_keys: Keys of supplied environment values that are not referred to, sorted.
-        warnings: What looks like a mistake, but is none; by position of the object.
-        credentials: Where objects hold credentials themselves, whether or not warnings are wanted; by position.
+        warnings: Content that breaks no rule but looks like a mistake; by position of the object.
+        credentials: Credentials that objects hold, with their locations, also without *warn*; by position.
     """
 
     package: Package | None
@@ -91,14 +91,14 @@ def parse(
     Args:
         sources: At least one.
         env: Supplied environment values by key; any tree.
-        options: What the caller chose.
-        bounds: What the sources may ask for, all together; None: the default ones.
-        clock: Tells seconds since any point of time; by default, time is not bounded.
-        cache: What documents came to before, and what these come to; None: each is read. It changes no answer.
+        options: The options of the caller.
+        bounds: The limits of all sources together; None: the default ones.
+        clock: Returns seconds since any point of time; by default, time is not bounded.
+        cache: The objects of documents that were parsed before; None: each document is read. It changes no result.
 
     Raises:
         RequestInvalid: There is no source.
-        SourceUndecodable: A source is not what its encoding says.
+        SourceUndecodable: A source is invalid in its encoding.
         SourceTooLarge: The sources exceed a bound.
     """
     if not sources:
@@ -112,9 +112,9 @@ def parse(
     faults = _distinct(outcome)
     remarks = _remarks(raw_objects, outcome) if options.warn else []
     if known:
-        known.keep(_sound(raw_objects, outcome, remarks))
+        known.keep(_cacheable(raw_objects, outcome, remarks))
     held = [(position, key, name) for position, (key, names) in sorted(outcome.credentials.items()) for name in names]
-    violations, warnings, credentials = _told(sources, raw_objects, faults, remarks, held)
+    violations, warnings, credentials = _located(sources, raw_objects, faults, remarks, held)
     if not raw_objects and not options.allow_empty:
         reason = "the package has no objects; write at least one"
         code, location = Code.PACKAGE_EMPTY, Location(sources[0].name)
@@ -136,7 +136,7 @@ def parse(
 
 def _distinct(outcome: Outcome) -> list[_Fault]:
     """
-    The faults in the order of the answer; identical ones are reported once (docs/reference/package-format.md,
+    The faults in the order of the response; identical ones are reported once (docs/reference/package-format.md,
     "Violations").
     """
     distinct: dict[tuple[int, str, str], _Fault] = {}
@@ -146,10 +146,10 @@ def _distinct(outcome: Outcome) -> list[_Fault]:
     return list(distinct.values())
 
 
-def _sound(
+def _cacheable(
     raw_objects: Sequence[_Raw], outcome: Outcome, remarks: Sequence[_Remark]
 ) -> Iterator[tuple[RawObject, Object]]:
-    """The objects about which there will never be anything to say, whatever stands around them."""
+    """The objects that have no violations and warnings, whatever other objects their package has."""
     remarked = {position for position, _ in remarks}
     for position, item in outcome.self_contained.items():
         raw = raw_objects[position]
@@ -166,14 +166,14 @@ def _remarks(raw_objects: Sequence[_Raw], outcome: Outcome) -> list[_Remark]:
     ]
 
 
-def _told(
+def _located(
     sources: Sequence[Source],
     raw_objects: Sequence[_Raw],
     faults: Sequence[_Fault],
     remarks: Sequence[_Remark],
     held: Sequence[_Held],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[Credential, ...]]:
-    """Violations, warnings and credentials, each with its place."""
+    """Violations, warnings and credentials, each with its location."""
     findings: list[tuple[int, Fault | Remark]] = [*faults, *remarks]
     of_interest: list[tuple[int, Pointer]] = [
         *((position, finding.pointer) for position, finding in findings),
@@ -190,7 +190,7 @@ def _told(
     def location(position: int, within: Pointer) -> Location:
         return Location(raw_objects[position].location.source, *written(position, within).place)
 
-    def told(position: int, finding: Fault | Remark, reason: str, related: tuple[Related, ...]) -> Violation:
+    def violation(position: int, finding: Fault | Remark, reason: str, related: tuple[Related, ...]) -> Violation:
         raw = raw_objects[position]
         marked = written(position, finding.pointer)
         return Violation(
@@ -206,7 +206,7 @@ def _told(
         )
 
     violations = tuple(
-        told(
+        violation(
             position,
             fault,
             fault.reason if fault.first is None else f"{fault.reason} ({location(fault.first, ())})",
@@ -215,7 +215,7 @@ def _told(
         for position, fault in faults
     )
     warnings = tuple(
-        told(position, remark, remark.text, ())
+        violation(position, remark, remark.text, ())
         for position, remark in remarks
         if remark.unless_written is None or written(position, remark.pointer).text not in (None, remark.unless_written)
     )
@@ -226,7 +226,7 @@ def _told(
 def _locate(
     sources: Sequence[Source], raw_objects: Sequence[_Raw], of_interest: Sequence[tuple[int, Pointer]]
 ) -> dict[int, dict[Pointer, Written]]:
-    """For each source with something *of_interest*, by position of the object and way within it: its places."""
+    """The places of all pointers *of_interest*, by source; each pointer comes with the position of its object."""
     wanted: dict[int, set[Pointer]] = defaultdict(set)
     for position, within in of_interest:
         raw = raw_objects[position]

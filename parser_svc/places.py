@@ -1,4 +1,4 @@
-"""Lines and columns of values, worked out from a second pass over the events of a source, for messages only."""
+"""Lines and columns of values, from a second pass over the events of a source; only messages need them."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -24,14 +24,14 @@ from yaml.events import (
 from services.kinds.format.fields import THE_KEY
 
 _LINE_BREAK = re.compile("[\n\r\x85\u2028\u2029]")
-"""What libyaml counts as the end of a line."""
+"""The line breaks of libyaml."""
 
 _ENDS = (MappingEndEvent, SequenceEndEvent)
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 Pointer = tuple[str | int, ...]
-"""Way to a value: number of the document, then keys and positions as the source has them; ``THE_KEY`` may end it."""
+"""Leads to a value: number of the document, then keys and positions as in the source; ``THE_KEY`` may be the last."""
 
 Place = tuple[int, int]
 """Line and column, from 1."""
@@ -40,12 +40,12 @@ Place = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Written:
     """
-    How a value or key stands in its source.
+    A value or key as its source has it.
 
     Attributes:
-        place: Where it begins.
-        end: Behind its last character in its first line.
-        text: What stands there, when it is the scalar that was looked for; else None.
+        place: Its first character.
+        end: The place after its last character in its first line.
+        text: Its text, if it is a scalar and was itself asked for; else None.
         raw: The same with its quotes; empty unless it is in one line, without anchor and tag.
     """
 
@@ -56,16 +56,16 @@ class Written:
 
 
 NOWHERE = Written((0, 0))
-"""What stands for a value that is not found."""
+"""Stands for a value that is not found."""
 
 
 def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
     """
-    Find values and keys in a YAML stream, or in JSON, which YAML's events can tell the places of as well.
+    Find values and keys in a YAML stream, or in JSON, which libyaml can read in most cases.
 
     Returns:
-        For each pointer its value; of a value that is missing, the key of the nearest thing around it, or that thing
-        itself. Left out when not even the document is found: libyaml does not read all of JSON.
+        For each pointer its value; for a missing value, the key of the nearest enclosing value, or that value itself. A
+        pointer has no entry if not even its document is found: libyaml cannot read all of JSON.
     """
     found: dict[Pointer, Any] = {}
     ends: dict[Pointer, Any] = {}
@@ -75,9 +75,9 @@ def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
             ends[pointer] = event
         else:
             found[pointer] = event
-            # In JSON a key may stand twice; the last one counts.
+            # In JSON a key may occur twice; the last one counts.
             ends.pop(pointer, None)
-    # libyaml counts characters from behind a byte order mark.
+    # libyaml counts characters without a byte order mark.
     marked = text.removeprefix("\ufeff")
     nearest: dict[Pointer, Written] = {}
     around: dict[Pointer, Written] = {}
@@ -89,7 +89,7 @@ def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
             near = pointer[:length]
             if (event := found.get(near)) is not None:
                 if near not in around:
-                    # A scalar is marked itself, as nothing can be missing in it; unless there is nothing to mark.
+                    # For a scalar, the scalar itself is marked, not its key; an empty scalar cannot be marked.
                     is_empty = event.end_mark.index == event.start_mark.index
                     is_marked = isinstance(event, ScalarEvent) and not is_empty
                     key = None if is_marked else found.get((*near, THE_KEY))
@@ -102,12 +102,12 @@ def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
 
 def _written(text: str, event: Any, closing: Any) -> Written:
     """
-    How the thing stands that begins with *event*.
+    The key or value that begins with *event*.
 
     Args:
         text: The source.
         event: Its first event.
-        closing: The event that closes it; None for a scalar or an alias, and where nobody looked for it.
+        closing: The event that closes it; None for a scalar or an alias, and for a value in block style.
     """
     start, end = event.start_mark, (closing or event).end_mark
     place = start.line + 1, start.column + 1
@@ -123,7 +123,7 @@ def _written(text: str, event: Any, closing: Any) -> Written:
 
 
 def source_texts(text: str, wanted: Collection[Pointer]) -> dict[Pointer, str]:
-    """How the scalars at the pointers are written; those that are aliases are left out."""
+    """The texts of the scalars at the pointers, without aliases."""
     return {
         pointer: event.value for pointer, event in _found(text, wanted, keys=False) if isinstance(event, ScalarEvent)
     }
@@ -134,7 +134,7 @@ def place_of_repeated_key(text: str, mapping: Any, key: str) -> Place:
     nodes = _nodes(text)
     if not any(_begins_at(event, mapping.index) for event in nodes):
         return mapping.line + 1, mapping.column + 1
-    depth, turn, count = 0, 0, 0
+    depth, index, count = 0, 0, 0
     for event in nodes:
         if isinstance(event, CollectionEndEvent):
             depth -= 1
@@ -142,10 +142,10 @@ def place_of_repeated_key(text: str, mapping: Any, key: str) -> Place:
                 break
             continue
         if depth == 0:
-            count += turn % 2 == 0 and isinstance(event, ScalarEvent) and event.value == key
+            count += index % 2 == 0 and isinstance(event, ScalarEvent) and event.value == key
             if count == 2:
                 return event.start_mark.line + 1, event.start_mark.column + 1
-            turn += 1
+            index += 1
         depth += isinstance(event, CollectionStartEvent)
     return mapping.line + 1, mapping.column + 1
 
@@ -167,7 +167,7 @@ def _found(text: str, wanted: Collection[Pointer], keys: bool) -> Iterator[tuple
     """
     documents = _Open(_tree(wanted), (), False, -1)
     stack = [documents]
-    # So many lists and mappings are open that nobody asks about.
+    # The number of open lists and mappings that no pointer leads into.
     skipped = 0
     for event in _nodes(text):
         cls = event.__class__
@@ -185,7 +185,7 @@ def _found(text: str, wanted: Collection[Pointer], keys: bool) -> Iterator[tuple
         else:
             around = stack[-1]
             if around.is_mapping and around.step is None:
-                # A key; its value comes next. Only what JSON ignores behind its array can make a list a key.
+                # A key; its value comes next. A list is a key only in text after a JSON array, which JSON ignores.
                 around.step = event.value if cls is ScalarEvent else ""
                 skipped = int(cls is MappingStartEvent or cls is SequenceStartEvent)
                 if keys and around.step in around.tree and not skipped:
@@ -205,7 +205,7 @@ def _found(text: str, wanted: Collection[Pointer], keys: bool) -> Iterator[tuple
 
 
 class _Open:
-    """A list or mapping that is being read, with what is wanted of it: steps, and what is wanted behind each."""
+    """An open list or mapping, with the tree of steps by which wanted pointers lead into it."""
 
     __slots__ = ("is_flow", "is_mapping", "pointer", "step", "tree")
 
@@ -213,7 +213,7 @@ class _Open:
         self, tree: dict[Any, Any], pointer: Pointer, is_mapping: bool, step: Any = None, is_flow: bool = False
     ) -> None:
         self.is_flow = is_flow
-        """Whether it is in brackets, and somebody asks where they close."""
+        """Whether it is in flow style and its end is wanted."""
         self.tree = tree
         self.pointer = pointer
         self.is_mapping = is_mapping
@@ -236,8 +236,8 @@ def _begins_at(event: Any, index: int) -> bool:
 
 
 def _nodes(text: str) -> Iterator[Any]:
-    """Events of documents that start, of values, and of lists and mappings that end, as far as libyaml can read."""
-    # Halves of surrogate pairs, which JSON may escape, would stop libyaml; what stands there moves no place.
+    """Starts of documents, values, and ends of lists and mappings, up to an error of libyaml."""
+    # Escaped halves of surrogate pairs, which JSON allows, would stop libyaml; the substitute has the same length.
     pull = CParser(_SURROGATE_ESCAPE.sub(r"\\u0020", text)).get_event
     try:
         pull()

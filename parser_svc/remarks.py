@@ -1,4 +1,4 @@
-"""What a person should know of objects that break no rule: unknown keys, values that count otherwise than they look."""
+"""Remarks on objects that break no rule: unknown keys, and values that mean something else than they seem to."""
 
 from collections.abc import Iterator
 
@@ -14,11 +14,11 @@ _ENVELOPE = ("apiVersion", "kind", "metadata", "spec")
 
 def remarks_on(raw: RawObject, spec_is_unremarkable: bool = False) -> Iterator[Remark]:
     """
-    The remarks on one object, in the order in which its parts stand in an envelope.
+    The remarks on one object, in the order of the parts of an envelope.
 
     Args:
         raw: The object.
-        spec_is_unremarkable: Whether its spec needs no look, as there is nothing to remark on in it.
+        spec_is_unremarkable: Whether its spec is known to give no remarks, so that it is not checked.
     """
     if raw.kind in FAMILY_NAMES:
         text = f"{raw.kind} is a family of kinds, so this object will be ignored; write the kind that you mean"
@@ -37,6 +37,6 @@ def _unknown(key: str, raw: RawObject) -> Remark:
     alike = nearest(key, _ENVELOPE)
     hint = f"did you mean {alike!r}?" if alike else "its content belongs under spec"
     text = f"an object has no key {key[:60]!r}, so it will be ignored; {hint}"
-    # A key cannot stand twice.
+    # Without this, the fix could repeat a key.
     rewrite = Rewrite(alike) if alike in raw.missing_keys else None
     return Remark(Code.UNKNOWN_FIELD, key, text, (key, THE_KEY), rewrite=rewrite)

@@ -15,15 +15,15 @@ def render(package: Package, encoding: Encoding) -> str:
     """
     Write a package.
 
-    Parsing the text, with the environment values that the package was parsed with, gives the same objects. One thing no
-    text can say: the default of a reference that is a date, or an integer beyond 63 bits, and so counts as none.
+    Parsing the text, with the environment values that the package was parsed with, gives the same objects. One thing
+    has no text: a default of a reference that is a date or an integer beyond 63 bits. Such a default counts as none.
 
     Args:
         package: The package.
         encoding: YAML or JSON.
 
     Raises:
-        RequestInvalid: An object is of an unknown kind, or is not whole.
+        RequestInvalid: An object is of an unknown kind or incomplete.
     """
     writer = JsonWriter() if encoding is Encoding.JSON else YamlWriter()
     documents = (_document(position, item) for position, item in enumerate(package.objects))
@@ -46,7 +46,7 @@ def _document(position: int, item: Object) -> dict[str, Any]:
     }
     written = {place.pointer: orjson.loads(place.text) for place in item.written}
     if spec["name"] == item.key.name and "/spec/name" not in written:
-        # What is named by its metadata.name stays so, whatever value a reference there gets.
+        # An object that is named by its metadata.name stays so, whatever value a reference there resolves to.
         del spec["name"]
     for pointer, value in written.items():
         _put(document, position, pointer, value)
@@ -55,12 +55,12 @@ def _document(position: int, item: Object) -> dict[str, Any]:
 
 
 def _put(document: dict[str, Any], position: int, pointer: str, value: Any) -> None:
-    *way, last = pointer.removeprefix("/").split("/")
-    place: Any = document
+    *steps, last = pointer.removeprefix("/").split("/")
+    holder: Any = document
     try:
-        for step in way:
-            place = place[int(step) if isinstance(place, list) else step]
-        place[int(last) if isinstance(place, list) else last] = value
+        for step in steps:
+            holder = holder[int(step) if isinstance(holder, list) else step]
+        holder[int(last) if isinstance(holder, list) else last] = value
     except (LookupError, TypeError, ValueError):
         field = f"package.objects[{position}].written"
-        raise RequestInvalid(field, f"{pointer!r} leads to nothing in the object") from None
+        raise RequestInvalid(field, f"the object has nothing at {pointer!r}") from None

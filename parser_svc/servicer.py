@@ -1,4 +1,4 @@
-"""ParserService on the wire."""
+"""ParserService on the wire: translates requests and responses."""
 
 import asyncio
 from collections import Counter
@@ -36,7 +36,7 @@ from services.rpc.server import Register
 SERVICE = "pkger.parser.v1.ParserService"
 
 MOST_NAME_BYTES = 256 * 1024
-"""Of the names of all sources of a package together (parser.proto)."""
+"""The length of the names of all sources of a package together (parser.proto)."""
 
 _ENCODINGS: dict[int, Encoding | None] = {
     parser_pb2.ENCODING_UNSPECIFIED: None,
@@ -55,7 +55,7 @@ _VIEWS = frozenset((parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUM
 
 
 class ParserServicer(ParserServiceServicer):
-    """Translates, has sources gathered, and calls ``parse`` and ``render``."""
+    """Translates messages, has sources gathered, and calls ``parse`` and ``render``."""
 
     def __init__(self, gatherer: Gatherer, cache: DocumentCache | None = None) -> None:
         self._gatherer, self._cache = gatherer, cache
@@ -67,7 +67,7 @@ class ParserServicer(ParserServiceServicer):
         _check_names(request.sources)
         sources = await self._gatherer.gather([_wanted(*numbered) for numbered in enumerate(request.sources)])
         clock = asyncio.get_running_loop().time
-        # In a thread of its own, so that health checks are answered while a large package is read.
+        # In a thread, so that health checks are answered while a large package is read.
         for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds, clock, self._cache):
             yield message
 
@@ -95,7 +95,7 @@ class ParserServicer(ParserServiceServicer):
 
 
 def register(gatherer: Gatherer, cache: DocumentCache | None = None) -> Register:
-    """What a server needs to serve the parser."""
+    """A function that adds the parser to a server."""
     return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer, cache))
 
 
@@ -107,7 +107,7 @@ def _answer(
     clock: Callable[[], float],
     cache: DocumentCache | None,
 ) -> list[parser_pb2.ParsePackageResponse]:
-    """All messages of the answer."""
+    """All messages of the response."""
     env = {key: _tree(value) for key, value in request.env.items()}
     wants_warnings = parser_pb2.PACKAGE_VIEW_WARNINGS in request.view
     options = Options(request.allow_empty, request.keep_valid_parts, warn=wants_warnings)
@@ -134,7 +134,7 @@ def _header(parsed: Parsed) -> parser_pb2.PackageHeader:
 
 
 def _findings(parsed: Parsed) -> Iterator[parser_pb2.ParsePackageResponse]:
-    """What the package needs, what is wrong with it, what looks wrong, and where it holds credentials."""
+    """Missing values, violations, warnings and credentials of the package."""
     for missing in cut(parser_pb2.MissingValues(env_refs=parsed.missing_env_refs, secrets=parsed.missing_secrets)):
         yield parser_pb2.ParsePackageResponse(missing=missing)
     for violations in cut(object_pb2.Violations(violations=map(violation_to_pb, parsed.violations))):
@@ -156,7 +156,7 @@ def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
 
 def _check_view(view: Sequence[int]) -> None:
     """
-    Refuse what this version cannot send.
+    Refuse views that this version does not have.
 
     Raises:
         RequestInvalid: A view is unspecified, or unknown to this version.
@@ -168,10 +168,10 @@ def _check_view(view: Sequence[int]) -> None:
 
 def _check_names(sources: Sequence[parser_pb2.Source]) -> None:
     """
-    Refuse names of sources that would not fit into the header of a plan, which has them all.
+    Refuse names of sources that would not fit into the header of a plan, which has all of them.
 
     Raises:
-        RequestInvalid: They are too long, together.
+        RequestInvalid: Together they are too long.
     """
     taken = sum(len((source.name or source.url).encode()) for source in sources)
     if taken > MOST_NAME_BYTES:
@@ -188,7 +188,7 @@ def _wanted(position: int, source: parser_pb2.Source) -> Wanted:
 
 
 def _tree(value: Value) -> Any:
-    """The JSON value that a message stands for; its numbers are floats, as in JSON sources."""
+    """The JSON value of a message; its numbers are floats, as in JSON sources."""
     match value.WhichOneof("kind"):
         case "list_value":
             return [_tree(item) for item in value.list_value.values]

@@ -1,4 +1,4 @@
-"""Sources of a package: which encoding each has, and the objects in it."""
+"""Sources of a package: their encodings, and their objects."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from services.addresses import is_of_jsonnet
 from services.core.errors import EncodingInvalid, SourceUndecodable
 
 UNNAMED = "string"
-"""Name of a source that was given none (docs/reference/package-format.md, "Sources")."""
+"""Name of a source without a name (docs/reference/package-format.md, "Sources")."""
 
 
 class Encoding(Enum):
@@ -27,13 +27,13 @@ class Encoding(Enum):
 @dataclass(frozen=True, slots=True)
 class Source:
     """
-    One text; without an encoding, its name and its beginning tell.
+    One text. If its encoding is None, its name decides, and then the beginning of the text.
 
     Attributes:
-        name: For messages and for the record.
-        text: Never Jsonnet: that is evaluated before.
+        name: Its name, in messages and in the record.
+        text: The text; never Jsonnet, which is evaluated before.
         encoding: None: not known.
-        generated: Whether lines and columns mean nothing, as no person wrote the text.
+        generated: Whether a program wrote the text, so that lines and columns are not reported.
     """
 
     name: str
@@ -53,12 +53,12 @@ def read_sources(
 
     Args:
         sources: The texts.
-        bounds: What they may ask for, all together; None: the default ones.
-        clock: Tells seconds since any point of time; by default, time is not bounded.
+        bounds: The limits of all sources together; None: the default ones.
+        clock: Returns seconds since any point of time; by default, time is not bounded.
         known: The documents that need not be read again; None: all are read.
 
     Raises:
-        SourceUndecodable: A source is not what its encoding says, or an object in it has not the shape of one.
+        SourceUndecodable: A source is invalid in its encoding, or an object in it does not have the shape of one.
         SourceTooLarge: The sources exceed a bound.
         EncodingInvalid: A source is Jsonnet.
     """
@@ -75,10 +75,10 @@ def read_sources(
 
 def encoding_of(name: str) -> Encoding | None:
     """
-    What the ending of a name or address tells (docs/reference/package-format.md, "Encoding of a source"); None:
-    nothing.
+    The encoding that the ending of a name or address implies (docs/reference/package-format.md, "Encoding of a
+    source"); None: none.
 
-    Jsonnet is also told by endings that a server or a file system could take for the same
+    Endings that a server or a file system could treat as equal to one of Jsonnet imply Jsonnet as well
     (docs/reference/package-format.md, "Jsonnet").
     """
     if is_of_jsonnet(name):
@@ -93,10 +93,10 @@ def encoding_of(name: str) -> Encoding | None:
 
 def size(name: str, text: str) -> int:
     """
-    Bytes that the text has in UTF-8.
+    The length of the text in UTF-8, in bytes.
 
     Raises:
-        SourceUndecodable: It has no UTF-8.
+        SourceUndecodable: It cannot be written as UTF-8.
     """
     try:
         return len(text.encode())

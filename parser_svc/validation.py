@@ -23,25 +23,25 @@ from services.kinds.schema import API_VERSIONS, plain_spec
 _ACCEPTED = sorted(ACCEPTED)
 _KINDS_LISTED = ", ".join(sorted(KINDS))
 _SHOWN_NAMES = 5
-"""So many names a reason lists at most."""
+"""How many names a reason lists at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    What validation found.
+    The result of a validation.
 
     Attributes:
-        objects: All that have an identity, in the order of the package, whether they have faults or not.
-        faults: Broken rules of each object that breaks any, by its position, in the order of
+        objects: All objects that have an identity, with or without faults, in the order of the package.
+        faults: The faults of each object that has any, by its position, in the order of
             docs/reference/package-format.md, "Order of checks".
         env_keys: Environment keys that objects refer to.
         secret_keys: Secret keys that objects refer to.
-        remarks: What kinds remarked on objects, by position.
-        unremarkable: Positions of objects with nothing in their specs for the tables of their kinds to remark on.
+        remarks: Remarks of kinds on objects, by position.
+        unremarkable: Positions of objects whose specs the tables of their kinds have no remarks on.
         credentials: Keys of objects that hold credentials, each with the fields of its spec, by position.
-        self_contained: Objects without faults and remarks that depend on nothing but their documents and that the
-            package has their labels, by position; no values, secrets or other objects. Without those known before.
+        self_contained: Objects without faults and remarks that depend only on their documents and on the presence of
+            their labels, not on values, secrets or other objects; by position, without objects known before.
     """
 
     objects: tuple[Object, ...]
@@ -79,11 +79,11 @@ class _Labels:
         )
 
     def are_literal(self, keys: Iterable[Key]) -> bool:
-        """Whether the package has the labels *keys*, under names that no value can change."""
+        """Whether the package has the labels *keys*, under names that no environment value can change."""
         return all(key.name in self.by_name and key.name not in self.by_value for key in keys)
 
     def attached(self, associations: Sequence[Mapping[str, Any]]) -> Sequence[Key] | None:
-        """The labels that *associations*, as their table reads them, name; None: one of them is not plainly right."""
+        """The labels of *associations*, which their table has read; None: a label is unknown or occurs twice."""
         if not associations:
             return ()
         names = {entry["name"] for entry in associations}
@@ -108,13 +108,13 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
     Validate all objects as one package.
 
     Args:
-        raw_objects: The objects; positions in paths are positions here.
+        raw_objects: The objects; a position in a path is a position in this list.
         env: Supplied environment values by key; any tree.
     """
     findings = _Findings()
     named: dict[str, list[_Named]] = {name: [] for name in KINDS}
     for position, raw in enumerate(raw_objects):
-        found = _recall(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
+        found = _known(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
         if isinstance(found, Fault):
             findings.faults[position] = [found]
         elif found:
@@ -144,8 +144,8 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
     )
 
 
-def _recall(position: int, known: KnownObject) -> _Named:
-    """Steps 1 to 3 of an object that has passed them; its names are no references."""
+def _known(position: int, known: KnownObject) -> _Named:
+    """The result of steps 1 to 3 for an object that passed them before; its names are not references."""
     name, display_name = known.cached.key.name, known.cached.display_name
     return _Named(position, known, KINDS[known.kind], Reference(name), Reference(display_name), name, display_name)
 
@@ -164,7 +164,7 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
         return Fault(Code.API_VERSION_INVALID, "apiVersion", reason, ("apiVersion",), rewrite=rewrite)
     meta, display = read_reference(raw.metadata.get("name")), read_reference(raw.spec.get("name"))
     name = meta.resolved(env)
-    # What stands in the package has to be a name, and so has the value that takes its place.
+    # Both the text of the package and the value that replaces it must be valid names.
     for found in (meta.resolved({}), name):
         if not is_meta_name(found):
             given = "" if found is not name or not meta.env_key else f", the environment value {meta.env_key[:60]!r}"
@@ -185,7 +185,7 @@ def _wrong_kind(kind: str) -> Fault:
 
 
 def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[_Named]:
-    """Step 4: those whose names no earlier object of the family has, kind by kind in the order of the table."""
+    """Step 4: the objects whose names no earlier object of their family has, kind by kind in the order of the table."""
     unique = []
     meta_names: dict[tuple[str, str], int] = {}
     display_names: dict[tuple[str, str], int] = {}
@@ -257,10 +257,10 @@ def _uses(item: _Named, reading: Reading, attached: Sequence[Key], labels: _Labe
     if item.meta.is_one or item.display.is_one or reading.named_by:
         uses += [Use(item.meta, "metadata.name"), reading.named_by or Use(item.display, "spec.name")]
     if labels.by_value:
-        # Whether its value is missing, the label itself tells.
+        # Not registered: the label itself reports a missing value.
         uses += [
-            Use(labels.by_name[key.name].meta, f"spec.associations[{place}].name", registered=False)
-            for place, key in enumerate(attached)
+            Use(labels.by_name[key.name].meta, f"spec.associations[{position}].name", registered=False)
+            for position, key in enumerate(attached)
             if key.name in labels.by_value
         ]
     uses += reading.references
@@ -275,7 +275,7 @@ def _env_references(kind: Kind, uses: Sequence[Use], env: Mapping[str, Any]) -> 
 
 
 def _written(item: _Named, reading: Reading) -> tuple[WrittenValue, ...]:
-    """Where rendering has to write something else than the spec."""
+    """The values that rendering writes instead of those of the spec."""
     if not (item.meta.is_one or item.display.is_one or reading.written):
         return ()
     names = {"/metadata/name": item.meta, "/spec/name": item.display}
@@ -286,7 +286,7 @@ def _written(item: _Named, reading: Reading) -> tuple[WrittenValue, ...]:
 
 def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tuple[list[Key], list[Fault]]:
     """
-    The labels of an object, sorted, and what is wrong with its associations (docs/reference/package-format.md,
+    The labels of an object, sorted, and the faults of its associations (docs/reference/package-format.md,
     "Associations").
     """
     attached: set[str] = set()
@@ -316,7 +316,7 @@ def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tu
 
 
 def _refers_to_labels(fields: Fields) -> bool:
-    """Whether an association takes the name of its label from a value."""
+    """Whether an association takes the name of its label from an environment value."""
     return any(
         isinstance(entry, dict) and isinstance(entry.get("name"), dict) for entry in fields.items("associations")
     )
@@ -327,19 +327,19 @@ def _unknown_label(path: str, pointer: tuple[str | int, ...], name: str, is_lite
     The fault of an association with a label that the package does not have.
 
     Args:
-        path: Of the association.
-        pointer: To the name that it gives.
-        name: The name that it gives; empty: none.
-        is_literal: Whether the name stands there as it is.
+        path: The path of the association.
+        pointer: The pointer to the name in the association.
+        name: The name in the association; empty: it has none.
+        is_literal: Whether the source has the name itself, not a reference.
         labels: The labels of the package.
     """
     if not name:
         reason = "the association names no label; write the metadata.name of one as its name"
         return Fault(Code.LABEL_NOT_FOUND, path, reason, pointer)
-    if called := labels.by_display_name.get(name):
-        reason = f"associations name a label by its metadata.name: write {called.name[:80]!r}, not {name[:80]!r}"
-        related = (Elsewhere(called.position, ("metadata", "name"), "this label is meant"),)
-        rewrite = Rewrite(called.name) if is_literal else None
+    if label := labels.by_display_name.get(name):
+        reason = f"associations name a label by its metadata.name: write {label.name[:80]!r}, not {name[:80]!r}"
+        related = (Elsewhere(label.position, ("metadata", "name"), "this label is meant"),)
+        rewrite = Rewrite(label.name) if is_literal else None
         return Fault(Code.LABEL_NOT_FOUND, path, reason, pointer, rewrite=rewrite, related=related)
     reason = f"the package has no label with the metadata.name {name[:80]!r}; it has {labels.shown}"
     return Fault(Code.LABEL_NOT_FOUND, path, reason, pointer)

@@ -1,6 +1,6 @@
 """
-Reads a YAML stream into plain trees: own constructor over libyaml's events, as docs/reference/package-format.md, "YAML"
-wants it.
+Reads a YAML stream into plain trees: a constructor over libyaml's events, by the rules of
+docs/reference/package-format.md, "YAML".
 """
 
 from itertools import pairwise
@@ -29,12 +29,12 @@ from services.kinds.format.scalars import MERGE, PlainScalars, plain_scalar, tag
 _ONLY_TEXT = frozenset((str,))
 
 _EVENTS = 4096
-"""Events from one look at the bounds to the next: a thousandth of a second or so."""
+"""The number of events between two checks of the bounds: about a millisecond."""
 
 _TOO_DEEP_FOR_LIBYAML = "exceeded maximum nesting depth"
 """
-The problem that libyaml reports from version 0.2.6 on where its own bound of 1,000 is exceeded. Our bound is lower, but
-libyaml reads up to 1,024 characters ahead of its events, to see whether they are a key.
+The problem that libyaml reports, from version 0.2.6 on, beyond its own bound of 1,000. The bound of pkger is lower, but
+libyaml reads up to 1,024 characters ahead of its events, to find out whether they are a key.
 """
 
 
@@ -44,9 +44,9 @@ class Stream(NamedTuple):
 
     Attributes:
         documents: The root of each document: a dict, a list or a scalar (``plain_scalar``).
-        starts: Where the root begins, by position of the document, if it is a mapping or list.
-        nodes: How many values each document has.
-        has_anchors: Whether an anchor stands in it, so that documents may depend on earlier ones.
+        starts: The places of roots that are mappings or lists, by position of the document.
+        nodes: The number of values of each document.
+        has_anchors: Whether it has an anchor, so that documents may depend on earlier ones.
     """
 
     documents: list[Any]
@@ -64,13 +64,13 @@ def read_documents(source: str, text: str, usage: Usage | None = None) -> list[A
     Args:
         source: Name for errors.
         text: The stream.
-        usage: What the package has taken of its bounds so far; None: nothing.
+        usage: How much of its bounds the package has used; None: nothing.
 
     Returns:
         The root of each document: a dict, a list or a scalar (``plain_scalar``).
 
     Raises:
-        SourceUndecodable: The text is no YAML, repeats a key, merges something else than mappings, or misuses an alias.
+        SourceUndecodable: The text is no YAML, repeats a key, merges a value that is no mapping, or misuses an alias.
         SourceTooLarge: The text exceeds a bound.
     """
     return read_stream(source, text, usage).documents
@@ -93,7 +93,7 @@ def read_stream(source: str, text: str, usage: Usage | None = None) -> Stream:
 
 def _construct(source: str, text: str, usage: Usage) -> Stream:  # noqa: PLR0915
     """The one pass over all events: iterative, and flat because most of the time that parsing takes is spent here."""
-    # Bounds are looked at while events are pulled: libyaml neither recurses nor looks far ahead.
+    # Bounds are checked while events are pulled: libyaml neither recurses nor reads far ahead.
     pull = CParser(text).get_event
     plain = PlainScalars()
     anchors = Anchors(source, usage)
@@ -101,11 +101,11 @@ def _construct(source: str, text: str, usage: Usage) -> Stream:  # noqa: PLR0915
     documents: list[Any] = []
     starts: dict[int, Place] = {}
     items = documents
-    # The lists and mappings whose end has not come yet: the items of what each stands in, its event, its anchor.
+    # The open lists and mappings: the items of the enclosing one, the event, the anchor.
     stack: list[tuple[list[Any], Any, str | None]] = []
-    # Events that are no values: the start of the stream, and what is added below.
+    # The number of events that are no values, beginning with the start of the stream.
     others = 1
-    # Values up to the last look at the bounds, and before each document.
+    # The number of values up to the last check of the bounds, and before each document.
     counted = 0
     before: list[int] = []
     while True:
@@ -159,17 +159,17 @@ def _construct(source: str, text: str, usage: Usage) -> Stream:  # noqa: PLR0915
                 return Stream(documents, starts, nodes, anchors.are_used)
         usage.take_nodes(source, _EVENTS - others)
         counted += _EVENTS - others
-        usage.look_at_the_clock(source)
+        usage.check_time(source)
         others = 0
 
 
 def _unmerge(items: list[Any], stride: int) -> None:
-    """Where it is no key, ``<<`` is a text like any other."""
+    """Replace ``<<`` that is no key: there it is a text like any other."""
     items[stride - 1 :: stride] = ["<<" if item is MERGE else item for item in items[stride - 1 :: stride]]
 
 
 def _mapping(source: str, text: str, start: Any, items: list[Any]) -> dict[str, Any]:
-    """The mapping whose keys and values follow each other in *items*."""
+    """The mapping whose keys and values alternate in *items*."""
     pairs = iter(items)
     try:
         mapping = dict(zip(pairs, pairs, strict=True))
@@ -181,7 +181,7 @@ def _mapping(source: str, text: str, start: Any, items: list[Any]) -> dict[str, 
     keys, values = items[::2], items[1::2]
     seen = set()
     for key in keys:
-        # In Python True == 1 == 1.0, in YAML they are three keys; but 1 is "1" once more.
+        # In Python True == 1 == 1.0, in YAML these are three keys. The keys 1 and "1" are equal, however.
         value = plain_scalar(key) if isinstance(key, str) else key
         if (identity := (type(value), value)) in seen:
             line, column = place_of_repeated_key(text, start.start_mark, "<<" if key is MERGE else str(key))
@@ -222,7 +222,7 @@ def _error_at(source: str, mark: Any, problem: str) -> SourceUndecodable:
 
 
 def _undecodable(source: str, text: str, error: MarkedYAMLError) -> SourceUndecodable:
-    """One sentence from what libyaml says: its problem, and where the thing it was reading began."""
+    """The error of libyaml in one sentence: its problem, and where the value that it was reading began."""
     mark: Any = error.problem_mark or error.context_mark
     problem = str(error.problem or error.context or "this is no YAML")
     if mark is None:

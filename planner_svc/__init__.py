@@ -1,1 +1,1 @@
-"""PlannerService: what would have to happen. Reads, never writes."""
+"""PlannerService: computes the steps that make a platform what a package declares. Reads, never writes."""

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+from planner_svc.drift_reading import DriftReader
 from planner_svc.export.reading import ExportReader
-from planner_svc.looking import Looker
 from planner_svc.reading import Reader
 from planner_svc.servicer import SERVICE, register
 from planner_svc.storing import PlanStore
@@ -43,8 +43,8 @@ async def opened(
             Platforms(partial(address_of, configured), connect, ids, configured)
         )
         reader, exports = Reader(parser, stacks, platforms), ExportReader(stacks, platforms)
-        looker = Looker(reader, stacks)
-        yield Service([register(reader, PlanStore(stacks, ids), exports, looker, limit)], [SERVICE])
+        drift = DriftReader(reader, stacks)
+        yield Service([register(reader, PlanStore(stacks, ids), exports, drift, limit)], [SERVICE])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A plan as messages: the parts that a caller asks for, and what a store keeps."""
+"""A plan as messages: the parts of the response, and the message that the store gets."""
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,14 +31,14 @@ from services.rpc.plan_parts import (
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    A plan as messages, or all that is wrong with the package.
+    A plan as messages, or all violations of the package.
 
     Attributes:
-        new_plan: What a store is to keep, with the header that callers get; without body and content when it is kept
-            nowhere. None: there is no plan.
-        parts: What follows the header, as far as the caller asks for it.
+        new_plan: The plan for the store, with the header that callers get; without body and content for a plan that is
+            not stored. None: there is no plan.
+        parts: The parts after the header that the caller asks for.
         violations: All violations of a package that breaks rules.
-        attachments: What travels beside a plan that is going to run: texts by their digests.
+        attachments: The attachments of a plan that is going to run: texts by their digests.
     """
 
     new_plan: journal_pb2.NewPlan | None
@@ -47,7 +47,7 @@ class Answer:
     attachments: Mapping[str, str] = field(default_factory=dict)
 
     def messages(self) -> Iterator[planner_pb2.CreatePlanResponse]:
-        """The answer to the caller; the header as it is by now."""
+        """The response to the caller; call it after the plan is stored, as that completes the header."""
         for violations in cut(object_pb2.Violations(violations=self.violations)):
             yield planner_pb2.CreatePlanResponse(violations=violations)
         if self.new_plan:
@@ -64,8 +64,8 @@ async def make_answer(
 
     Args:
         request: The request.
-        view: What it asks for.
-        reader: Reads what a plan is made from.
+        view: The parts that it asks for.
+        reader: Reads package, record and resources.
         limit: Largest message, in bytes, between the services.
 
     Raises:
@@ -74,39 +74,39 @@ async def make_answer(
     gathered = await gather(request, reader)
     if not isinstance(gathered, Gathered):
         return Answer(None, violations=gathered)
-    # In a thread: a large plan takes a moment, in which other calls are answered.
+    # In a thread, so that other calls are answered during the translation of a large plan.
     answer = await asyncio.to_thread(_answer, gathered, view, not request.validate_only, limit)
     will_run = request.will_run or not request.validate_only
     return replace(answer, attachments=gathered.planned.attachments) if will_run else answer
 
 
-def _answer(gathered: Gathered, view: Collection[View], is_kept: bool, limit: int) -> Answer:
-    """Translate a plan, once: what is kept, if it *is_kept*, is made of the same messages as what is told."""
+def _answer(gathered: Gathered, view: Collection[View], is_stored: bool, limit: int) -> Answer:
+    """Translate a plan once: the stored plan, if it *is_stored*, and the response consist of the same messages."""
     planned, new_plan = gathered.planned, journal_pb2.NewPlan(header=header_to_pb(gathered.planned.plan))
     remarks = list(remarks_parts(planned.plan.remarks))
-    wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_kept else {*view}
+    wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_stored else {*view}
     steps = list(steps_parts(planned.plan.steps)) if plan_pb2.PLAN_VIEW_STEPS in wanted else []
     record = list(record_parts(planned.plan)) if plan_pb2.PLAN_VIEW_RECORD in wanted else []
-    # Of an apply with nothing to do, only the header is kept: a dry run shows the rest.
+    # Of an apply with nothing to do, only the header is stored: a dry run shows the rest.
     is_asked = plan_pb2.PLAN_VIEW_CONTENT in view and not planned.plan.no_change
-    content = compressed_content(planned, gathered.objects) if is_kept or is_asked else b""
+    content = compressed_content(planned, gathered.objects) if is_stored or is_asked else b""
     if {plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} <= wanted:
-        # The record counts twice: what a plan adopts is claimed in the message that starts its operation.
+        # The record counts twice: the message that starts the operation also claims the adopted resources.
         messages = (new_plan.header, *remarks, *steps, *record, *record)
         size = sum(message.ByteSize() for message in messages) + len(content)
         refuse_too_large(size, len(planned.plan.steps), limit)
-    if is_kept:
-        kept = JoinedPlan()
+    if is_stored:
+        stored = JoinedPlan()
         for part in chain(remarks, steps, record):
-            kept.add(part)
-        new_plan.body, new_plan.content = kept.body.SerializeToString(), content
-    told = {
+            stored.add(part)
+        new_plan.body, new_plan.content = stored.body.SerializeToString(), content
+    made = {
         plan_pb2.PLAN_VIEW_STEPS: steps,
         plan_pb2.PLAN_VIEW_RECORD: record,
         plan_pb2.PLAN_VIEW_CONTENT: content_parts(content),
     }
     following = chain.from_iterable(
-        told[asked] if asked in told else _view_parts(planned, asked) for asked in sorted(view)
+        made[asked] if asked in made else _view_parts(planned, asked) for asked in sorted(view)
     )
     return Answer(new_plan, [*remarks, *following])
 

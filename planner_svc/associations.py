@@ -1,4 +1,4 @@
-"""Which labels are to be attached and detached."""
+"""The labels that a plan attaches and detaches."""
 
 from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
@@ -10,16 +10,15 @@ from services.core.model import LABEL, DiffStatus, InventoryEntry, Key, LabelMap
 
 class Association(NamedTuple):
     """
-    One association of a resource with a label, sorted by its fields; ids are empty while the plan still creates the
-    thing.
+    One association of a resource with a label, sorted by its fields. Ids of resources that the plan creates are empty.
 
     Attributes:
         resource: Key of the labelled object; with an empty name for a resource that no object names.
         resource_id: Its id.
         label: Key of the label; with an empty name for a label that no object names.
         label_id: Its id.
-        wanted: Whether it is to be there.
-        attached: Whether it is there.
+        wanted: Whether the label is to be attached.
+        attached: Whether the label is attached.
     """
 
     resource: Key
@@ -30,7 +29,7 @@ class Association(NamedTuple):
     attached: bool
 
     def diff(self) -> LabelMappingDiff:
-        """What happens to it."""
+        """The diff of the association."""
         status = DiffStatus.REMOVE
         if self.wanted:
             status = DiffStatus.EXISTS if self.attached else DiffStatus.NEW
@@ -41,18 +40,18 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
     """
     Compare the associations that are wanted, recorded and live.
 
-    Labels that people attached on the platform are left alone, unless the resource or the label is deleted: the
-    deletion would detach them unseen, and an undo could not bring them back. What takes the place of a replaced
-    resource gets its labels.
+    Labels that were attached outside the stack stay, unless the resource or the label is deleted. Then the plan has
+    steps that detach them: otherwise the deletion would detach them, and its undo could not attach them again. The
+    replacement of a resource gets the labels of the resource.
 
     Args:
         matching: The matches.
-        replaced: Keys whose resource is deleted and created anew: nothing is attached to the new one.
+        replaced: Keys whose resource is replaced: the new one has no labels at first.
         platform: Which kinds carry labels.
 
     Returns:
-        All associations that are wanted or go away, sorted by resource and label. Where a resource or label is
-        replaced, one that is wanted goes away and comes back: two entries.
+        All associations that are wanted or end, sorted by resource and label. A wanted association of a replaced
+        resource or label has two entries: one that ends, and one that is wanted.
     """
     found: list[Association] = []
     for match in matching.matches.values():
@@ -70,12 +69,12 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
 
 
 def recorded_labels(entry: InventoryEntry, matching: Matching) -> Set[Key]:
-    """The labels that the stack attached for *entry*, by the keys that they have now."""
+    """The labels that the stack attached for *entry*, by their present keys."""
     return {matching.renamed.get(label, label) for label in entry.associations}
 
 
 def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
-    """What the package asks for; nothing for an object that left it."""
+    """The associations that the package declares; none for an object that left it."""
     is_new = match.live is None or match.key in replaced
     attached_ids = match.live.label_ids if match.live else ()
     resource_id = "" if match.live is None or is_new else match.live.id
@@ -86,7 +85,7 @@ def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozen
 
 
 def _unwanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
-    """What the stack recorded and the package does not ask for any more, nor the record of another stack."""
+    """The recorded associations that neither the package nor the record of another stack has any more."""
     if match.recorded is None:
         return
     key = match.live_key if match.key in replaced else match.key
@@ -101,7 +100,11 @@ def _unwanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Ite
 def _lost(
     matching: Matching, deleted: Set[Key], replaced: Set[Key], covered: Set[tuple[str, str, str]]
 ) -> Iterator[Association]:
-    """What goes with resources and labels that are *deleted*; *covered*: kind, id and label id of what goes anyway."""
+    """
+    The other associations of resources and labels that are *deleted*.
+
+    *covered* has kind, id and label id of the associations that end anyway.
+    """
     lost = {
         (match.live.kind, match.live.id) for key, match in matching.matches.items() if match.live and key in deleted
     }
@@ -124,16 +127,16 @@ def _following(
     deleted: Set[Key],
     replaced: Set[Key],
 ) -> Iterator[Association]:
-    """What of *lost* is attached again to what takes the place of a replaced resource, but for what is *asked* for."""
-    heirs = {matching.matches[key].live_key: key for key in replaced}
+    """The associations of *lost* that the replacements of resources get again, without those that are *asked* for."""
+    replacements = {matching.matches[key].live_key: key for key in replaced}
     for each in lost:
-        heir = heirs.get(each.resource)
-        if heir and each.label not in deleted and (heir, each.label) not in asked:
-            yield Association(heir, "", each.label, each.label_id, wanted=True, attached=False)
+        replacement = replacements.get(each.resource)
+        if replacement and each.label not in deleted and (replacement, each.label) not in asked:
+            yield Association(replacement, "", each.label, each.label_id, wanted=True, attached=False)
 
 
 def unwanted_labels(match: Match, matching: Matching) -> set[Key]:
-    """The labels that the stack recorded and the package does not ask for any more; none of those that are skipped."""
+    """The recorded labels that the package no longer declares, without skipped ones."""
     if not (match.recorded and match.recorded.associations):
         return set()
     left = recorded_labels(match.recorded, matching) - _labels(match, matching)
@@ -141,14 +144,14 @@ def unwanted_labels(match: Match, matching: Matching) -> set[Key]:
 
 
 def _labels(match: Match, matching: Matching) -> Set[Key]:
-    """The labels that the package asks for: the parser saw to it that it has them; one that has no match is skipped."""
+    """The labels that the package declares, without skipped ones; the parser has checked that the package has them."""
     if match.wanted is None:
         return frozenset()
     return {label for label in match.wanted.associations if label in matching.matches}
 
 
 def label_id_of(label: Key, matching: Matching) -> str:
-    """Id of a label that the package or the stack knows; empty while it is to be created."""
+    """Id of a label of the package or the stack; empty if the plan creates it."""
     match = matching.matches.get(label)
     if match and match.live:
         return match.live.id

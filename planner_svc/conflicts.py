@@ -9,33 +9,32 @@ from services.core.model import Conflict, Desired, PlatformTraits, Undo
 
 
 def conflicts_of(matching: Matching, found: Differences, platform: PlatformTraits) -> tuple[Conflict, ...]:
-    """What belongs to no stack and is overwritten or replaced (docs/reference/engine.md, "Matching")."""
+    """The unowned resources that a plan overwrites or replaces (docs/reference/engine.md, "Matching")."""
     return tuple(
         Conflict(
             match.key,
             match.live.id,
-            f"{match.live_key} is on the platform already, no stack owns it,"
-            f" and {_what_becomes(match, found, platform)}",
+            f"{match.live_key} is on the platform already, no stack owns it, and {_change(match, found, platform)}",
         )
         for match in matching.adopted
         if match.live and (found.changed.get(match.key) or match.key in found.replaced)
     )
 
 
-def _what_becomes(match: Match, found: Differences, platform: PlatformTraits) -> str:
+def _change(match: Match, found: Differences, platform: PlatformTraits) -> str:
     if match.key in found.replaced and match.live:
         is_lost = platform.kinds[match.live.kind].delete_undo is Undo.NONE
-        with_data = ", with its data," if is_lost else ""
-        return f"it will be deleted{with_data} and created anew, as {found.replaced[match.key]} cannot change"
+        and_data = " and lose its data" if is_lost else ""
+        return f"it will be replaced{and_data}, as {found.replaced[match.key]} cannot change"
     return f"its {', '.join(change.path.lstrip('/') for change in found.changed[match.key])} will be overwritten"
 
 
 def refuse_replacements(desired: Desired, conflicts: Sequence[Conflict], found: Differences) -> None:
     """
-    Refuse to delete what no stack owns, unless that is allowed.
+    Refuse to replace unowned resources, unless the request allows it.
 
     Raises:
-        ReplacementRefused: Says what would be deleted, and why.
+        ReplacementRefused: Names the resources that would be replaced, and why.
     """
     replaced = [conflict for conflict in conflicts if conflict.key in found.replaced]
     if replaced and not desired.allow_replace:

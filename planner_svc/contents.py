@@ -1,4 +1,4 @@
-"""What a store keeps of a plan so that somebody can ask for its diffs and its summary later (journal.proto)."""
+"""The content of a plan that the store retains for later reads of its diffs and summary (journal.proto)."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from services.rpc.convert.plans import diff_fields, mapping_fields
 from services.rpc.parts import parts
 
 _LEVEL = 1
-"""Of the compression: the fastest, which finds most of what repeats in specs (docs/reference/engine.md, "Tables")."""
+"""The fastest level of compression; it finds most repetitions of specs (docs/reference/engine.md, "Tables")."""
 
 
 def compressed_content(planned: Planned, objects: Iterable[object_pb2.Object]) -> bytes:
@@ -26,7 +26,7 @@ def compressed_content(planned: Planned, objects: Iterable[object_pb2.Object]) -
 
 
 def _parts(planned: Planned, objects: Iterable[object_pb2.Object]) -> Iterator[journal_pb2.PlanContent]:
-    """The content in parts: the texts of messages, one behind the other, are the text of the whole message."""
+    """The content in parts: serialised messages, one after the other, parse as one merged message."""
     for some in parts(objects, object_pb2.Object.ByteSize):
         yield journal_pb2.PlanContent(objects=some)
     diffs, package = planned.diffs(), {item.key: item.spec for item in planned.desired.package.objects}
@@ -43,9 +43,10 @@ def _parts(planned: Planned, objects: Iterable[object_pb2.Object]) -> Iterator[j
 
 def _kept_fields(diff: ResourceDiff, declared: Spec | None) -> Any:
     """
-    A diff without the specs that stand in objects and steps; *declared* is that of the package.
+    A diff without the specs that objects and steps hold already; *declared* is the spec of the package.
 
-    A platform may write a spec otherwise that it holds, and would hold another than the package has.
+    The spec that the platform holds, or would hold, may be spelled otherwise than the spec of the package. Only then is
+    it part of the content.
     """
     fields = diff_fields(diff, has_specs=False)
     if diff.old_spec and diff.new_spec and diff.old_spec != diff.new_spec and not diff.changes:

@@ -1,4 +1,4 @@
-"""Keeps credentials out of plans: what stands in one is shown, stored and logged."""
+"""Keeps credentials out of plans, as plans are shown, stored and logged."""
 
 import copy
 from collections.abc import Iterable
@@ -10,41 +10,41 @@ from services.core.model import Credential, Desired, Key, Location, Object, Plat
 from services.kinds.format.canonical import spec_of
 
 _SHOWN = 10
-"""So many places are named, where their names are short."""
+"""How many locations an error lists at most."""
 
 _SHOWN_LENGTH = 1400
-"""So much text, as ASCII with escapes, names places: trailers of 8 KiB hold the text of an error four times."""
+"""How long the list may be, as ASCII with escapes: trailers of 8 KiB hold the text of an error four times."""
 
 _SOURCE_WIDTH = 80
-"""Of a longer name of a source, its end is shown."""
+"""The longest name of a source that is shown whole; of a longer one, the end is shown."""
 
 
 def refuse_written_secrets(desired: Desired, platform: PlatformTraits, credentials: Iterable[Credential] = ()) -> None:
     """
-    Refuse a package that holds credentials themselves; where, is for the platform to say (``sensitive_paths``).
+    Refuse a package that holds credentials; the platform says at which paths a spec holds one (``sensitive_paths``).
 
     Args:
         desired: The package.
         platform: The platform.
-        credentials: The places that the parser knows.
+        credentials: The credentials whose location the parser knows.
 
     Raises:
-        RequestInvalid: Names places, fields and objects, never what stands there.
+        RequestInvalid: Names locations, fields and objects, but no credential.
     """
-    places = {(each.key, each.pointer): each.location for each in credentials}
+    locations = {(each.key, each.pointer): each.location for each in credentials}
     found = [
-        _told(item.key, path, places.get((item.key, path)))
+        _described(item.key, path, locations.get((item.key, path)))
         for item in desired.package.objects
         if item.key.kind in platform.kinds and not desired.skips(item.key)
         for path in platform.kinds[item.key.kind].written_secrets(item.spec)
     ]
     if found:
-        way_out = "a plan is shown and kept, so write {secretRef: {key: KEY}} instead of a credential itself as"
-        raise RequestInvalid("package", f"{way_out} {_named(found)}")
+        remedy = "a plan is shown and stored, so write {secretRef: {key: KEY}} instead of the credential in"
+        raise RequestInvalid("package", f"{remedy} {_named(found)}")
 
 
 def without_credentials(item: Object, platform: PlatformTraits) -> Object:
-    """*item*, which is skipped, without the credentials that it holds: it is kept with what refers to it."""
+    """The skipped object *item* without its credentials: it is stored with the plan, as others may refer to it."""
     traits = platform.kinds.get(item.key.kind)
     paths = traits.written_secrets(item.spec) if traits else []
     if not paths:
@@ -59,8 +59,8 @@ def without_credentials(item: Object, platform: PlatformTraits) -> Object:
     return item._replace(spec=spec_of(value), written=())
 
 
-def _told(key: Key, path: str, location: Location | None) -> str:
-    """One credential, in the words of its source where that is known."""
+def _described(key: Key, path: str, location: Location | None) -> str:
+    """The field that holds a credential, with its location if that is known."""
     field = f"{path.lstrip('/')} of {key}"
     if location is None:
         return field
@@ -70,6 +70,6 @@ def _told(key: Key, path: str, location: Location | None) -> str:
 
 
 def _named(found: list[str]) -> str:
-    """The first of them, and how many more there are."""
+    """The first of *found*, and the number of the others."""
     shown = fitting(found[:_SHOWN], _SHOWN_LENGTH, ", ")
     return listed(found, len(shown))

@@ -8,7 +8,7 @@ from pkger.model.v1 import drift_pb2, object_pb2
 from pkger.planner.v1 import planner_pb2
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from planner_svc.looking import Looker
+from planner_svc.drift_reading import DriftReader
 from planner_svc.matching import Holder
 from planner_svc.reading import Reader
 from planner_svc.sides import Facts, Report, reports_of
@@ -24,18 +24,18 @@ from services.rpc.parts import parts
 from services.rpc.resources import RECORD_ATTEMPTS
 
 _NAMED = 5
-"""So many keys that name nothing are listed in an error."""
+"""How many unknown keys an error lists at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
     """
-    What a look found.
+    The result of a drift detection.
 
     Attributes:
-        facts: What was compared.
-        reports: How each resource is, worst first.
-        owners: Who owns the resources that have the names of missing ones, as far as a stack does.
+        facts: The facts that were compared.
+        reports: The drift of each resource, worst first.
+        owners: The owners of resources that have the name of a missing one; an unowned resource has no entry.
     """
 
     facts: Facts
@@ -44,11 +44,11 @@ class Detected:
 
     @property
     def counts(self) -> DriftCounts:
-        """How many resources are how; those whose drift is ignored are in sync."""
+        """The number of resources by status; a resource whose drift is ignored counts as in sync."""
         return drift_counts(report.counted for report in self.reports)
 
     def messages(self, *, is_stored: bool) -> Iterator[planner_pb2.DetectDriftResponse]:
-        """The answer to the caller; *is_stored*: whether the look is the last one of the stack now."""
+        """The response to the caller; *is_stored*: whether the result is stored as the last detection of the stack."""
         stack = self.facts.stack
         summary = planner_pb2.DriftSummary(
             stack_id=stack.id,
@@ -95,7 +95,7 @@ class Detected:
         return message
 
 
-async def detect(request: planner_pb2.DetectDriftRequest, looker: Looker, reader: Reader) -> Detected:
+async def detect(request: planner_pb2.DetectDriftRequest, drift: DriftReader, reader: Reader) -> Detected:
     """
     Compare the resources that *request* asks for.
 
@@ -105,15 +105,15 @@ async def detect(request: planner_pb2.DetectDriftRequest, looker: Looker, reader
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(StackMoved), stop=stop_after_attempt(RECORD_ATTEMPTS), reraise=True
     )
-    return await retrying(_look, request, looker, reader)
+    return await retrying(_detect_once, request, drift, reader)
 
 
-async def _look(request: planner_pb2.DetectDriftRequest, looker: Looker, reader: Reader) -> Detected:
-    stack = await looker.record(request.target, request.stack)
+async def _detect_once(request: planner_pb2.DetectDriftRequest, drift: DriftReader, reader: Reader) -> Detected:
+    stack = await drift.record(request.target, request.stack)
     entries = selected([Key(key.kind, key.name) for key in request.keys], stack)
-    facts = await looker.facts(stack, entries)
-    prepared = await looker.prepared(facts)
-    # In a thread: a large stack takes a moment, in which other calls are answered.
+    facts = await drift.facts(stack, entries)
+    prepared = await drift.prepared(facts)
+    # In a thread, so that other calls are answered while a large stack is compared.
     reports = await asyncio.to_thread(reports_of, facts, prepared)
     named = {report.same_name for report in reports if report.same_name}
     holders = await reader.holders(stack.target, sorted(named))
@@ -126,7 +126,7 @@ def selected(keys: Collection[Key], stack: StackRecord) -> Sequence[InventoryEnt
     The entries that *keys* name: a kind without a name stands for all of the kind, a family for its kinds.
 
     Raises:
-        RequestInvalid: Names the keys that name nothing of the stack.
+        RequestInvalid: Lists the keys that name no entry of the stack.
     """
     if not keys:
         return stack.resources

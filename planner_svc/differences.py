@@ -1,4 +1,4 @@
-"""What is different between the platform and what is wanted, object by object."""
+"""The differences between the platform and the desired state, object by object."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,14 @@ from services.kinds.policy import ignores
 @dataclass(frozen=True, slots=True)
 class Differences:
     """
-    What a plan has to make equal.
+    The differences that a plan removes.
 
     Attributes:
         changed: The differences of live resource and wanted object, sorted by path, for each key that has both.
-        replaced: The keys whose resource is deleted and created anew, with what of it cannot change: a field, or its
-            kind.
-        references: What wanted objects are to refer to.
+        replaced: The keys whose resource is replaced, each with the reason: a field that cannot change, or its kind.
+        references: The references that wanted objects are to have.
         names: The key of each live resource that has one.
-        missing_references: References to what is left out and does not exist, each in words.
+        missing_references: References to objects that are skipped and do not exist, each as text.
     """
 
     changed: Mapping[Key, tuple[FieldChange, ...]]
@@ -38,19 +37,19 @@ class Differences:
     missing_references: Sequence[str] = ()
 
     def live_references(self, resource: Resource) -> References:
-        """What a live resource refers to."""
+        """The references of a live resource."""
         return live_references(resource, self.names)
 
 
 def differences(desired: Desired, matching: Matching, platform: PlatformTraits) -> Differences:
     """
-    Compare what is wanted with what is live.
+    Compare the wanted objects with the live resources.
 
     Raises:
-        UnreadableSpecError: The spec of a live resource is none.
+        UnreadableSpecError: The spec of a live resource cannot be read.
     """
     changed = spec_changes(matching, platform)
-    # Nothing refers to what refers to others, so a reference never makes another one change.
+    # References do not chain: no kind refers to a kind that has references, so one reference never changes another.
     replaced = replacements(matching, changed, platform).keys()
     references, missing = wanted_references(desired, matching, replaced, platform)
     names = names_of_resources(matching, replaced)
@@ -69,19 +68,19 @@ def _with_references(changed: Sequence[FieldChange], before: References, after: 
     """
     *changed* with the references that change.
 
-    Where a reference leads to the same resource, its word in the spec is of no account: the object that it names has
-    another metadata.name now, or had one when the spec was written.
+    If a reference leads to the same resource on both sides, its text in the spec does not count: the metadata.name of
+    the object that it names has changed since the spec was written.
     """
     differing = reference_changes(before, after)
-    leading = {each.pointer for each in (*before, *after)} - {change.path for change in differing}
-    fields = [change for change in changed if change.path not in leading]
-    told = {change.path for change in fields}
-    fields += [change for change in differing if change.path not in told]
+    unchanged = {each.pointer for each in (*before, *after)} - {change.path for change in differing}
+    fields = [change for change in changed if change.path not in unchanged]
+    paths = {change.path for change in fields}
+    fields += [change for change in differing if change.path not in paths]
     return tuple(sorted(fields, key=lambda change: change.path))
 
 
 def _with_live(wanted: References, live: References, ignored: Sequence[str]) -> References:
-    """*wanted*, where those that are ignored lead to where they lead now."""
+    """*wanted*, with the live reference at each pointer that is ignored."""
     kept = {each.pointer: each for each in wanted if not any(ignores(path, each.pointer) for path in ignored)}
     kept |= {each.pointer: each for each in live if any(ignores(path, each.pointer) for path in ignored)}
     return tuple(kept[pointer] for pointer in sorted(kept))
@@ -92,7 +91,7 @@ def spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tupl
     The differences of the specs of live resource and wanted object, for each key that has both.
 
     Raises:
-        UnreadableSpecError: The spec of a live resource is none.
+        UnreadableSpecError: The spec of a live resource cannot be read.
     """
     found: dict[Key, tuple[FieldChange, ...]] = {}
     for key, match in matching.matches.items():
@@ -105,7 +104,7 @@ def spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tupl
 def replacements(
     matching: Matching, changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits
 ) -> dict[Key, str]:
-    """The keys whose resource cannot be *changed* as wanted, with what of it cannot change: a field, or its kind."""
+    """The keys whose resource cannot be *changed* as wanted, each with the reason: an immutable field, or its kind."""
     found: dict[Key, str] = {}
     for key, differing in changed.items():
         live = matching.matches[key].live

@@ -1,5 +1,5 @@
 """
-The digest of a plan: what an apply would do, and what that was concluded from (docs/reference/engine.md, "Plans").
+The digest of a plan: the steps of an apply, and the facts that they follow from (docs/reference/engine.md, "Plans").
 """
 
 import hashlib
@@ -21,9 +21,9 @@ def plan_digest(
     """
     Hash a plan; equal plans have equal digests.
 
-    A stack enters by its name, as one that the apply is going to create has no id when the plan is first shown. What
-    was observed enters through the steps: a resource that changes meanwhile changes them. Of secrets their keys enter,
-    and whether they are there; no value does, as no planner ever sees one.
+    A stack enters by its name, as a stack that the apply creates has no id when the plan is first shown. Live resources
+    enter through the steps: a resource that changes meanwhile changes them. Secrets enter with their keys and whether
+    the platform holds them, but not with their values, which a planner never gets.
 
     Args:
         desired: What is wanted.
@@ -31,10 +31,10 @@ def plan_digest(
         platform: The platform.
         ordered: The stages with their steps.
         inventory: What the stack owns once the plan has run.
-        package_digest: Of the package that its revision keeps; empty: there is none.
+        package_digest: Digest of the package of its revision; empty: there is none.
     """
     digest = hashlib.sha256()
-    # Line by line: the content of a large plan is tens of megabytes.
+    # Line by line, as the content of a large plan is tens of megabytes.
     for line in _content(desired, stack, platform, ordered, inventory, package_digest):
         digest.update(canonical_text(line).encode() + b"\n")
     return f"sha256:{digest.hexdigest()}"

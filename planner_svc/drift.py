@@ -2,7 +2,7 @@
 Drift: the fields of one resource at which package, baseline and platform are not all equal (docs/reference/engine.md,
 "Drift").
 
-The rules here are pure; ``sides.py`` says what the three sides of a recorded resource are.
+The rules here are pure; ``sides.py`` makes the three sides of a recorded resource.
 """
 
 import json
@@ -14,22 +14,19 @@ from services.core.drift import DriftClass, DriftField, DriftStatus
 from services.kinds.policy import ignores
 
 _ABSENT = object()
-"""In the place of a value that is not there; null is a value."""
+"""Stands for a value that is missing on a side; null is a value."""
 
 _LABELS = "/associations"
-
-Three = tuple[Any, Any, Any]
-"""What stands at one place of the three sides: package, applied, live."""
 
 
 class Side(NamedTuple):
     """
-    What one of package, baseline and platform says of a resource.
+    The state of a resource in one of package, baseline and platform.
 
     Attributes:
-        spec: The content, with the lists whose order has no meaning sorted; None: the side does not have the resource.
+        spec: The spec, where lists are sorted if their order has no meaning; None: the side does not have the resource.
         labels: Names of the labels.
-        references: What is referred to, by pointer, as JSON text.
+        references: The resources that it refers to, by pointer, as JSON text.
     """
 
     spec: Mapping[str, Any] | None
@@ -38,7 +35,7 @@ class Side(NamedTuple):
 
 
 class Found(Enum):
-    """What is known of a resource on the platform."""
+    """Whether the platform holds a resource."""
 
     THERE = "there"
     GONE = "gone"
@@ -49,13 +46,13 @@ def fields_of(package: Side, applied: Side, live: Side, ignored: Collection[str]
     """
     Compare the three sides of one resource.
 
-    Labels that neither package nor baseline knows are other people's, and no drift.
+    A label that neither package nor baseline has was attached outside the stack, and is no drift.
 
     Args:
-        package: What the current revision says.
-        applied: What the platform held after the last write.
-        live: What the platform holds.
-        ignored: Pointers that the policy ignores; a whole segment may be ``*``. Each takes its field and all below it.
+        package: The state that the current revision declares.
+        applied: The state that the platform held after the last write.
+        live: The state that the platform holds.
+        ignored: Pointers that the policy ignores; a whole segment may be ``*``. Each covers its field and all below it.
 
     Returns:
         The fields at which not all sides are equal, sorted by path.
@@ -65,7 +62,7 @@ def fields_of(package: Side, applied: Side, live: Side, ignored: Collection[str]
     differing = {
         path: texts
         for path, texts in _walk("", *(_ABSENT if side.spec is None else side.spec for side in sides))
-        # The word there is the package's own for what is referred to.
+        # A spec names the referenced object there; the references themselves are compared instead.
         if path not in referring
     }
     differing |= {pointer: _texts(side.references.get(pointer, "") for side in sides) for pointer in referring}
@@ -82,12 +79,12 @@ def fields_of(package: Side, applied: Side, live: Side, ignored: Collection[str]
 
 def status_of(found: Found, fields: Iterable[DriftField], *, is_pending_delete: bool = False) -> DriftStatus:
     """
-    Say how a resource is.
+    The drift status of a resource.
 
     Args:
-        found: What is known of it on the platform.
-        fields: Its fields that are different; of no account unless it is there and wanted.
-        is_pending_delete: Whether its entry says that it is to be deleted.
+        found: Whether the platform holds it.
+        fields: Its fields that differ; they count only if the platform holds it and it is not pending deletion.
+        is_pending_delete: Whether its entry is marked for deletion.
     """
     if found is Found.UNREADABLE:
         return DriftStatus.UNREADABLE
@@ -104,7 +101,7 @@ _STATUSES = {
     DriftClass.DRIFTED: DriftStatus.DRIFTED,
     DriftClass.PENDING: DriftStatus.PENDING,
 }
-"""What each class makes of its resource; the others count for nothing."""
+"""The status that a field of each class gives its resource; fields of other classes have no influence."""
 
 
 def _class_of(path: str, texts: tuple[str, str, str], ignored: Collection[str]) -> DriftClass:
@@ -119,7 +116,7 @@ def _class_of(path: str, texts: tuple[str, str, str], ignored: Collection[str]) 
 
 
 def _walk(path: str, package: Any, applied: Any, live: Any) -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """The places at which not all sides are equal, with their texts."""
+    """The pointers at which not all sides are equal, with the values of the sides as text."""
     sides = (package, applied, live)
     if package is applied is live:
         return
@@ -142,7 +139,7 @@ def _texts(texts: Iterable[str]) -> tuple[str, str, str]:
 
 
 def value_text(value: Any) -> str:
-    """The text of a value; empty for what is not there."""
+    """The JSON text of a value; empty for a missing one."""
     if value is _ABSENT:
         return ""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""From a request to a plan: gathers what a plan is made from, and has it made."""
+"""From a request to a plan: gathers package, record and live resources, and has the plan made."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     run_checks(request)
     header = await reader.header(request)
     run_checks(Sourced(request, header.urls, header.name))
-    # The parser is at work for most of the time that a plan takes: enough to read what is there.
+    # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
     reading = asyncio.create_task(reader.known(header))
     try:
         parsed, untouched = await _desired_package(request, header.urls, reader)
@@ -79,7 +79,7 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
 async def _desired_package(
     request: planner_pb2.CreatePlanRequest, urls: Sequence[str], reader: Reader
 ) -> tuple[Parsed, frozenset[Key]]:
-    """The package that is wanted, and the keys of what that leaves alone, as a revision may."""
+    """The desired package, and the keys that it leaves as they are; only the package of a revision has such keys."""
     match request.WhichOneof("desired"):
         case "package":
             return await reader.package(request.package, urls), frozenset()
@@ -110,7 +110,7 @@ async def _planned(
             f"the environment value {key!r} is given, and the package does not refer to it"
             for key in parsed.header.unused_env_keys
         )
-        warnings = (*map(_told, parsed.warnings), *unused, *idle_skips(skips, desired.package, stack))
+        warnings = (*map(_warning, parsed.warnings), *unused, *idle_skips(skips, desired.package, stack))
         named = all_secrets_of(desired, traits) if desired.rollback_of else parsed.missing_secrets
         referred = secrets_of(desired, traits, named)
         remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings)
@@ -120,11 +120,11 @@ async def _planned(
     try:
         fitted = await _fitted(desired, known, live, reader)
         if spared := protected_replacements(fitted.desired, fitted.matching, fitted.prepared, stack, traits):
-            # They are left out like what is skipped, and the rest goes on.
+            # Protected objects are treated as skipped ones: the plan has all others.
             skip = desired.skip | {key for each in spared for key in (each.key, each.recorded)}
             fitted = await _fitted(replace(desired, skip=skip), known, live, reader, spared)
         previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
-        # In a thread: a large plan takes a moment, in which other calls are answered.
+        # In a thread, so that other calls are answered while a large plan is made.
         return await asyncio.to_thread(
             make_plan,
             fitted.desired,
@@ -145,13 +145,13 @@ async def _planned(
 @dataclass(frozen=True, slots=True)
 class _Fitted:
     """
-    What is wanted, matched with what is live.
+    The desired state, matched with the live resources.
 
     Attributes:
-        desired: What is wanted.
+        desired: The desired state.
         matching: The matches.
-        holders: Which stacks own or use what the plan may change.
-        prepared: What the platform would hold of what differs.
+        holders: The stacks that own or use the resources that the plan may change.
+        prepared: The specs that differ, as the platform would hold them.
         remarks: Warnings.
     """
 
@@ -169,11 +169,11 @@ async def _fitted(
     Match *desired* with *live*.
 
     Args:
-        desired: What is wanted, without what is *spared*.
+        desired: The desired state, without the *spared* objects.
         known: Record and platform.
         live: The live resources.
-        reader: Asks.
-        spared: What is protected and would be replaced.
+        reader: Reads holders and prepared specs.
+        spared: The protected objects that would be replaced.
 
     Raises:
         PkgerError: A check refuses.
@@ -182,7 +182,7 @@ async def _fitted(
     matching = with_ignored(match(desired, stack, live, traits), stack)
     matching = replace(matching, spared=spared)
     if matching.is_anything_protected:
-        # A stack that owns what is protected is not removed.
+        # A stack with a protected resource is not deleted.
         desired = replace(desired, then=AfterUninstall.KEEP)
     wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
     asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, wanted.keys(), traits)}
@@ -211,7 +211,7 @@ def _desired(
 
 
 def _without_credentials(desired: Desired, objects: Iterable[object_pb2.Object], traits: PlatformTraits) -> Desired:
-    """*desired*, where skipped objects hold no credentials; and so in their messages, *objects*."""
+    """*desired* without the credentials of skipped objects; their messages in *objects* are changed in place."""
     if not desired.skip:
         return desired
     package = desired.package
@@ -223,6 +223,6 @@ def _without_credentials(desired: Desired, objects: Iterable[object_pb2.Object],
     return replace(desired, package=replace(package, objects=tuple(items)))
 
 
-def _told(warning: object_pb2.Violation) -> str:
+def _warning(warning: object_pb2.Violation) -> str:
     found = violation_from_pb(warning)
     return f"{found.location}: {found.path}: {found.reason}"

@@ -1,5 +1,5 @@
 """
-What a plan gives to the history of its stack: the package of its revision, and baselines (docs/reference/engine.md,
+What a plan adds to the history of its stack: the package of its revision, and baselines (docs/reference/engine.md,
 "History").
 """
 
@@ -17,12 +17,12 @@ from services.kinds.package_text import KeptPackage, package_text
 @dataclass(frozen=True, slots=True)
 class History:
     """
-    What a plan names and what travels beside it.
+    The attachments of a plan.
 
     Attributes:
         package_digest: Digest of the package of its revision; empty: the revision has none, or there is no revision.
-        baselines_digest: Digest of the baselines of what it does not write; empty: there are none.
-        texts: The texts that the store may lack, by their digests.
+        baselines_digest: Digest of the baselines of resources that it does not write; empty: there are none.
+        texts: The attachments that the store may lack, by their digests.
     """
 
     package_digest: str
@@ -43,13 +43,13 @@ def history_of(
     previous: KeptPackage,
 ) -> History:
     """
-    Collect what a plan gives to the history of *stack*.
+    Make the package and the baselines that a plan adds to the history of *stack*.
 
     Args:
-        desired: What is wanted.
+        desired: The desired state.
         matching: The matches.
-        found: The differences of what is wanted and what is there.
-        inventory: What the stack owns once the plan has run, sorted.
+        found: The differences of desired and live state.
+        inventory: The entries of the stack after the plan has run, sorted.
         steps: The steps of the plan.
         stack: The record that the plan is based on.
         previous: The package of the current revision; empty where nothing of the stack is skipped.
@@ -57,7 +57,7 @@ def history_of(
     if not stack.is_kept or desired.is_end:
         return NO_HISTORY
     referred = {each.key for references in found.references.values() for each in references if each.id}
-    # A package without objects is one too: only an uninstall leaves a revision without.
+    # A package without objects is a package too: only the revision of an uninstall has none.
     package = package_text(kept_package(desired, matching, inventory, previous, referred))
     texts = {text_digest(package): package}
     [package_digest] = texts
@@ -65,7 +65,7 @@ def history_of(
     baselines_digest = text_digest(baselines) if baselines else ""
     if baselines:
         texts[baselines_digest] = baselines
-    # What the current revision keeps, the store has.
+    # The store holds the package of the current revision already.
     return History(package_digest, baselines_digest, {key: texts[key] for key in texts if key != stack.package_digest})
 
 
@@ -77,14 +77,14 @@ def kept_package(
     referred: Collection[Key],
 ) -> KeptPackage:
     """
-    The package as it is applied: what was skipped and is recorded stands in it as in the revision before.
+    The package as it is applied: a recorded object that is skipped is in it as in the revision before.
 
-    What is protected stands in it, or not, as the package wants it: a plan for the revision leaves it alone as well.
+    A protected object is in it only if the package has it: a plan for the revision leaves the resource as it is, too.
 
     Args:
-        desired: What is wanted.
+        desired: The desired state.
         matching: The matches.
-        inventory: What the stack owns once the plan has run.
+        inventory: The entries of the stack after the plan has run.
         previous: The package of the current revision; empty where nothing of the stack is skipped.
         referred: Keys of the objects that others refer to.
     """
@@ -92,18 +92,18 @@ def kept_package(
     kept = matching.protected_entries
     left_alone = {key for key, entry in matching.untouched.items() if not (entry.is_pending_delete or key in kept)}
     spared = {each.key for each in matching.spared}
-    # Not the objects of the matches: those are as the platform would hold them.
+    # Not the objects of the matches: their specs are as the platform would hold them.
     objects = {
         item.key: _as_applied(item, entries[item.key].associations)
         for item in desired.package.objects
         if item.key in matching.matches
     }
     objects |= {item.key: item for item in desired.package.objects if item.key in spared}
-    # Their labels may have left or got other keys.
+    # Labels of these objects may have left the package, or have got other keys.
     objects |= {key: _as_applied(before[key], entries[key].associations) for key in left_alone & before.keys()}
     unknown = left_alone - before.keys()
     for item in desired.package.objects:
-        # They say what the words of those that refer to them mean.
+        # Other objects refer to these by name: without them, the names have no meaning.
         if item.key not in objects and (item.key in unknown or item.key in referred):
             objects[item.key] = item
             unknown = unknown | {item.key}
@@ -117,7 +117,7 @@ def _as_applied(item: Object, associations: tuple[Key, ...]) -> Object:
 def unwritten_baselines(
     matching: Matching, inventory: Sequence[InventoryEntry], steps: Sequence[Step], stack: StackRecord
 ) -> list[Baseline]:
-    """What the platform holds of resources that no step writes and that have no baseline yet, sorted by key."""
+    """The baselines of resources that no step writes and that have none yet, as the platform holds them, by key."""
     recorded, written = by_key(stack.resources), {step.key for step in steps if step.new_spec}
     found: list[Baseline] = []
     for entry in inventory:

@@ -1,4 +1,4 @@
-"""The resources that have unique names, and how it is told that one is taken."""
+"""The resources that hold unique names, and the errors for a name that is taken."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,11 +7,11 @@ from services.core.errors import NameTaken
 from services.core.model import Key, Object, PlatformTraits, Resource
 
 Holders = Mapping[tuple[str, str | None], Sequence[Resource]]
-"""The resources that have a name, by scope and name as the platform compares it; mostly one."""
+"""The resources that hold a name, by scope and name as the platform compares it; mostly one."""
 
 
 def holders_of(resources: Iterable[Resource], platform: PlatformTraits) -> Holders:
-    """Which of *resources* have which unique name."""
+    """The *resources* that hold unique names, by scope and name."""
     found: defaultdict[tuple[str, str | None], list[Resource]] = defaultdict(list)
     for resource in resources:
         traits = platform.kinds[resource.kind]
@@ -29,7 +29,7 @@ def taken_by_object(item: Object, first: Object) -> NameTaken:
 
 
 def taken_by_resources(key: Key, display_name: str, holders: Sequence[Resource]) -> NameTaken:
-    """The error for an object whose name one or more resources have, the *holders*."""
+    """The error for an object whose name one or more resources hold already, the *holders*."""
     named = [
         f"{each.kind} resource {each.id} on the platform{_as(each.spec.display_name, display_name)}" for each in holders
     ]

@@ -1,5 +1,5 @@
 """
-Fields that a stack does not keep: an update leaves them as they are (docs/reference/engine.md, "Policies", ``ignore``).
+Ignored fields: an update leaves them as the platform has them (docs/reference/engine.md, "Policies", ``ignore``).
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _MISSING = object()
 _ASSOCIATIONS = "/associations"
 
 Segments = Sequence[str]
-"""What is left of a pointer, on the way into a value."""
+"""The remaining segments of a pointer, during the descent into a value."""
 
 
 def with_ignored(matching: Matching, stack: StackRecord) -> Matching:
-    """*matching* where objects want what they ignore as it is live."""
+    """*matching*, where the ignored fields of a wanted object have their live values."""
     if not stack.policy:
         return matching
     changed = {
@@ -38,10 +38,10 @@ def used_as_they_are(
     matching: Matching, stack: StackRecord, platform: PlatformTraits
 ) -> tuple[Matching, dict[Key, str]]:
     """
-    *matching* where a shared resource is wanted as it is, whatever the package says (``share: always``).
+    *matching*, where the wanted spec of a shared resource is its live spec (``share: always``).
 
     Returns:
-        The matches, and for each shared resource that differs a remark about it; empty: it is equal.
+        The matches, and a remark for each shared resource; empty if the resource is as the package declares it.
     """
     if stack.policy.get("share") != "always":
         return matching, {}
@@ -56,7 +56,7 @@ def used_as_they_are(
 
 
 def _differing(match: Match, platform: PlatformTraits) -> str:
-    assert match.wanted and match.live and match.owner  # noqa: S101, PT018 - what is shared has all of them
+    assert match.wanted and match.live and match.owner  # noqa: S101, PT018 - a shared resource has all of them
     sets = platform.kinds[match.key.kind].set_paths
     kind = match.key.kind
     found = spec_differences(kind, match.live.spec, kind, match.wanted.spec, sets)
@@ -66,7 +66,7 @@ def _differing(match: Match, platform: PlatformTraits) -> str:
 
 def _with_live_fields(match: Match, ignored: tuple[str, ...], matching: Matching) -> Match:
     assert match.wanted  # noqa: S101 - only objects ignore anything
-    assert match.live  # noqa: S101 - what is created has all that the package says
+    assert match.live  # noqa: S101 - a resource that is created has all fields of the package
     of_labels = tuple(path for path in ignored if path == _ASSOCIATIONS or path.startswith(f"{_ASSOCIATIONS}/"))
     paths = [path.split("/")[1:] for path in ignored if path not in of_labels]
     wanted = match.wanted
@@ -76,7 +76,7 @@ def _with_live_fields(match: Match, ignored: tuple[str, ...], matching: Matching
         return match._replace(wanted=wanted, ignored=ignored)
 
     def is_kept(label: Key) -> bool:
-        """Whether the stack says what becomes of a label; else it is wanted where it is attached."""
+        """Whether a label stays in the sets of the stack: it is not ignored, or it is attached."""
         if not any(ignores(path, f"{_ASSOCIATIONS}/{label.name}") for path in of_labels):
             return True
         found = matching.matches.get(label)
@@ -85,7 +85,7 @@ def _with_live_fields(match: Match, ignored: tuple[str, ...], matching: Matching
     recorded = match.recorded
     if recorded:
         labels = {label for label in recorded.associations if is_kept(label)}
-        # What is attached and ignored stays, also where the package has dropped it.
+        # An ignored label that is attached stays, even if the package no longer has it.
         ignored_ones = {label for label in labels if label not in wanted.associations and _is_ignored(label, of_labels)}
         recorded = recorded._replace(associations=tuple(sorted(labels)))
     else:
@@ -106,7 +106,7 @@ def _merged(wanted: Spec, live: Spec, paths: Sequence[Segments]) -> Spec:
 
 
 def _merge(wanted: Any, live: Any, paths: Sequence[Segments]) -> Any:
-    """*wanted* with what is at *paths* as in *live*; lists of different length have no items in common."""
+    """*wanted* with the values of *live* at *paths*; items of lists are merged only if both lists have one length."""
     if not all(paths):
         return live
     if isinstance(wanted, dict) and isinstance(live, dict):

@@ -33,7 +33,7 @@ class Holder(NamedTuple):
     Attributes:
         stack_id: Its id.
         stack_name: Its name; may be empty.
-        operation: The operation that claims that until its end; empty for what is recorded.
+        operation: The operation that claims ownership or use until its end; empty if the stack records it.
         label_ids: The labels that its record wants on the resource.
     """
 
@@ -44,19 +44,19 @@ class Holder(NamedTuple):
 
     @property
     def called(self) -> str:
-        """What people call the stack."""
+        """The stack as messages name it."""
         return f"stack {self.stack_name or self.stack_id!r}"
 
 
 class Spared(NamedTuple):
     """
-    What is protected and would be replaced: it is left out of the plan with all that the package changes of it.
+    A protected object whose resource would be replaced: the plan skips it with all its changes.
 
     Attributes:
         key: The object.
-        recorded: The key that the stack has its resource under; another one where the object changes its name or kind.
-        reason: What of the resource cannot change: a field, or its kind.
-        fields: What else would change, sorted by pointer.
+        recorded: The recorded key of its resource; differs from *key* if the object changes its name or kind.
+        reason: The reason of the replacement: a field that cannot change, or the kind.
+        fields: The other fields that would change, sorted by pointer.
     """
 
     key: Key
@@ -67,18 +67,18 @@ class Spared(NamedTuple):
 
 class Match(NamedTuple):
     """
-    One object key with all that is known of it; object and entry are never both None.
+    An object key with its object, entry and resource; object and entry are never both None.
 
     Attributes:
         key: The key.
         wanted: The object; None when it left the package.
-        recorded: What the stack has for the key, or for the resource of an object that had another key; None when both
-            are new to the stack.
-        live: The resource on the platform; None when there certainly is none. Its kind may be another one of the
+        recorded: The entry of the key, or of the resource if its object had another key; None when both are new to the
+            stack.
+        live: The resource on the platform; None when it certainly does not exist. Its kind may be another one of the
             family.
         owner: The other stack that owns the resource; None when none does.
         users: The other stacks that use it; the oldest one first.
-        ignored: Pointers to what the object does not keep, and wants as it is live.
+        ignored: Pointers to the ignored fields of the object, which have their live values in *wanted*.
     """
 
     key: Key
@@ -96,7 +96,7 @@ class Match(NamedTuple):
 
     @property
     def resource(self) -> ResourceKey | None:
-        """Kind and id of the live resource, else of one that leaves the record and is gone; None: there is neither."""
+        """Kind and id of the live resource, else of a removed one that is gone; None: there is neither."""
         if self.live:
             return self.live.kind, self.live.id
         return (self.recorded.key.kind, self.recorded.resource_id) if self.is_removal and self.recorded else None
@@ -109,7 +109,7 @@ class Match(NamedTuple):
 
     @property
     def is_deletion(self) -> bool:
-        """Whether the object left the package, and the resource goes with it."""
+        """Whether the object left the package and its resource is deleted."""
         return self.is_removal and not self.stays
 
     def is_wanted_elsewhere(self, label_id: str) -> bool:
@@ -118,7 +118,7 @@ class Match(NamedTuple):
 
     @property
     def live_key(self) -> Key:
-        """The key that the resource has until the plan has run: an object may change its name, or its kind."""
+        """The key that the resource has before the plan runs: an object may change its name or its kind."""
         if self.live is None:
             return self.key
         if self.recorded and (self.recorded.key.kind, self.recorded.resource_id) == (self.live.kind, self.live.id):
@@ -127,7 +127,7 @@ class Match(NamedTuple):
 
     @property
     def origin(self) -> Origin:
-        """How the resource comes, or came, to the stack."""
+        """How the resource came to the stack, or comes to it by the plan."""
         if self.live is None:
             return Origin.CREATED
         if self.owner:
@@ -136,12 +136,12 @@ class Match(NamedTuple):
 
     @property
     def is_adoption(self) -> bool:
-        """Whether the resource belongs to no stack yet, as far as is known."""
+        """Whether the stack does not own the resource yet, and no other owner is known."""
         return self.live is not None and self.owner is None and not self._is_owned
 
     @property
     def _is_owned(self) -> bool:
-        """Whether the stack has the resource as its own."""
+        """Whether the stack owns the resource."""
         entry = self.recorded
         is_same = entry is not None and self.live is not None and entry.resource_id == self.live.id
         return is_same and entry is not None and entry.origin is not Origin.SHARED
@@ -154,13 +154,14 @@ class Matching:
 
     Attributes:
         matches: One for each wanted or removed key, sorted by key.
-        untouched: Recorded entries that the caller skips, or that stay as nothing leaves the stack, by key.
-        released: Recorded entries that the stack gives up without deleting their resource, by key, sorted.
+        untouched: Entries that the plan leaves as they are, by key: skipped and protected ones, and entries of a stack
+            without a name that the package lacks.
+        released: Entries that leave the record while their resource stays, by key, sorted.
         live: All resources that were listed, by kind and id.
-        renamed: The keys that recorded objects had before, each with the one that it has now.
-        protected: Keys of what would be deleted, and is left alone as it is protected, sorted.
-        spared: What would be replaced, and is left alone as it is protected, sorted.
-        clashes: Errors of the objects whose name several resources have, then of those that claim the resource of
+        renamed: The earlier keys of recorded objects, each with its present key.
+        protected: Keys of entries whose deletion a policy forbids, sorted.
+        spared: The objects whose replacement a policy forbids, sorted.
+        clashes: Errors of the objects whose name several resources have, then of objects that claim the resource of
             another object.
     """
 
@@ -175,12 +176,12 @@ class Matching:
 
     @property
     def is_anything_protected(self) -> bool:
-        """Whether something is left alone as it is protected."""
+        """Whether a policy forbids a deletion or a replacement."""
         return bool(self.protected or self.spared)
 
     @property
     def protected_entries(self) -> frozenset[Key]:
-        """The recorded keys of what is left alone as it is protected, unlike what a caller skips."""
+        """The recorded keys of entries that stay because they are protected, not because the caller skips them."""
         return frozenset({*self.protected, *(each.recorded for each in self.spared)})
 
     @property
@@ -191,15 +192,16 @@ class Matching:
 
 def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> list[str]:
     """
-    The kinds that a plan has to know whole, sorted; of others, it has to know what is recorded.
+    The kinds whose resources a plan needs completely, sorted; of other kinds, it needs only the recorded resources.
 
-    The deletion of a label, one that is replaced too, detaches it from resources of any kind, so that one asks for all;
-    that of something that others refer to takes their references away. Names are shared by the kinds of one scope, and
-    what is referred to may be skipped and yet be there.
+    - The deletion or replacement of a label detaches it from resources of any kind, so it needs all kinds.
+    - The deletion of a resource that others refer to needs the kinds that refer to it, as they lose the reference.
+    - A name needs all kinds of its scope, as they share their names.
+    - A reference needs the kinds that it may lead to, as a skipped object may exist.
 
     Args:
-        desired: What is wanted.
-        stack: What is recorded.
+        desired: The desired state.
+        stack: The record.
         platform: The platform, which has all kinds of the two.
     """
     return _kinds_around(*_kinds_of(desired, stack), platform)
@@ -207,10 +209,10 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
 
 def refuse_unsupported_kinds(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> None:
     """
-    Refuse what the platform cannot hold.
+    Refuse kinds that the platform does not have.
 
     Raises:
-        KindUnsupported: The package or the stack has a kind that the platform has not.
+        KindUnsupported: The package or the stack has a kind that the platform does not have.
     """
     wanted, removed = _kinds_of(desired, stack)
     for kind in sorted(wanted | removed):
@@ -219,20 +221,20 @@ def refuse_unsupported_kinds(desired: Desired, stack: StackRecord, platform: Pla
 
 
 def _kinds_of(desired: Desired, stack: StackRecord) -> tuple[set[str], set[str]]:
-    """The kinds of what a plan applies, and of what it removes."""
+    """The kinds of the objects that a plan applies, and of those that it removes."""
     wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
     recorded = {entry.key for entry in stack.resources if not desired.skips_entry(entry)}
     return {key.kind for key in wanted}, {key.kind for key in recorded - wanted}
 
 
 def kinds_of_record(stack: StackRecord, platform: PlatformTraits) -> list[str]:
-    """What ``kinds_to_list`` says of a package of just what is recorded, but for kinds that the platform has not."""
+    """The result of ``kinds_to_list`` for a package of the recorded objects, without kinds that the platform lacks."""
     recorded = {entry.key.kind for entry in stack.resources}
     return _kinds_around(recorded & KINDS.keys() & platform.kinds.keys(), frozenset(), platform)
 
 
 def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits) -> list[str]:
-    """The kinds to list for a plan that wants objects of some kinds and removes some of others, or of the same."""
+    """The kinds to list for a plan that applies objects of the kinds *wanted* and removes some of *removed*."""
     families = Counter(KINDS[kind].family for kind in KINDS.keys() & platform.kinds.keys())
     # An object may change its kind within its family.
     replaceable = {kind for kind in wanted if platform.kinds[kind].immutable_paths or families[KINDS[kind].family] > 1}
@@ -242,7 +244,7 @@ def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits)
     deleted = {KINDS[kind].family for kind in removed | replaceable}
     scopes = {platform.kinds[kind].scope for kind in wanted}
     kinds = {*wanted, *removed, *(kind for kind, traits in platform.kinds.items() if traits.scope in scopes)}
-    # A platform may have kinds that packages have not.
+    # A platform may have kinds that packages do not have.
     for kind in KINDS.keys() & platform.kinds.keys():
         if KINDS[kind].family in used or deleted & set(KINDS[kind].uses.values()):
             kinds.add(kind)
@@ -251,18 +253,18 @@ def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits)
 
 def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platform: PlatformTraits) -> Matching:
     """
-    Match by recorded id, then by unique name, else not at all.
+    Match objects and resources by recorded id, else by unique name.
 
-    What a stack only uses is found by its name first: the owner may have given the name to another resource.
+    A resource that a stack only uses is matched by its name first: the owner may have given the name to another one.
 
-    An object is known by its name within its family: a recorded one that changed its kind still means its resource, and
-    so does a unique name that a resource of another kind of the family has (docs/reference/engine.md, "Matching").
+    The kinds of a family share their names: a recorded object that changes its kind keeps its resource, and a unique
+    name matches a resource of any kind of the family (docs/reference/engine.md, "Matching").
 
     Args:
-        desired: What is wanted.
-        stack: What is recorded; empty without a stack.
-        live: All resources of the kinds of ``kinds_to_list``, and what is recorded of those with a costly listing.
-        platform: What the platform demands of names.
+        desired: The desired state.
+        stack: The record; empty without a stack.
+        live: All resources of the kinds of ``kinds_to_list``, and the recorded ones of kinds with a costly listing.
+        platform: The rules of the platform for names.
     """
     recorded = [entry for entry in stack.resources if not desired.skips_entry(entry)]
     untouched = by_key([entry for entry in stack.resources if desired.skips_entry(entry)])
@@ -273,10 +275,10 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     owned = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
     holders: Holders = {}
     misnamed = {key for key, entry in entries.items() if _has_another_name(wanted[key], entry, known[key], platform)}
-    # Mostly the record knows all: then no name is looked at.
+    # Names are only needed if the record does not lead to the live resource of each object, which is the exception.
     if desired.skip or misnamed or len(known) < len(wanted) or not all(known.values()):
         holders = holders_of(by_id.values(), platform)
-    # Resources that stay with their key whatever their name is now, so that no other object can take them by name.
+    # Resources that keep their key whatever their name is now, so that no other object can match them by name.
     kept = {(entry.key.kind, entry.resource_id): key for key, entry in (*untouched.items(), *entries.items())}
     matches: dict[Key, Match] = {}
     clashes: list[NameTaken] = []
@@ -294,7 +296,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     leaving = {
         key: entry
         for key, entry in owned.items()
-        # A resource whose object got another key moves to that instead of being deleted.
+        # A resource whose object got another key moves to that key instead of being deleted.
         if key not in taken and key not in kept
     }
     untouched |= _skipped_by_name(desired, leaving, holders, platform)
@@ -329,12 +331,12 @@ def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
 def _free(
     item: Object, holders: Holders, kept: Mapping[ResourceKey, Key], platform: PlatformTraits
 ) -> Sequence[Resource]:
-    """The resources that *item* finds by its unique name and that do not belong to another object."""
+    """The resources that match *item* by its unique name and that no other object has."""
     return [each for each in _named(item, holders, platform) if kept.get((each.kind, each.id), item.key) == item.key]
 
 
 def _has_another_name(item: Object, entry: InventoryEntry, live: Resource | None, platform: PlatformTraits) -> bool:
-    """Whether what a stack uses is there and no longer has the unique name by which *item* found it."""
+    """Whether the stack only uses a resource, and the resource no longer has the unique name of *item*."""
     if live is None or entry.origin is not Origin.SHARED:
         return False
     unique_name = platform.kinds[item.key.kind].unique_name
@@ -355,7 +357,7 @@ def _taken(matches: Iterable[Match], clashes: list[NameTaken]) -> dict[ResourceK
 def _skipped_by_name(
     desired: Desired, leaving: Mapping[ResourceKey, InventoryEntry], holders: Holders, platform: PlatformTraits
 ) -> dict[Key, InventoryEntry]:
-    """What of *leaving* a skipped object means, which got another key: it is left alone under the key of the record."""
+    """The entries of *leaving* whose resource matches a skipped object with a new key by name; they stay."""
     meant = [
         leaving.get((each.kind, each.id))
         for item in desired.package.objects
@@ -366,7 +368,7 @@ def _skipped_by_name(
 
 
 def entries_of(wanted: Collection[Key], recorded: Iterable[InventoryEntry]) -> dict[Key, InventoryEntry]:
-    """What is recorded of *wanted* objects: under their key, else under another kind of their family."""
+    """The entries of *wanted* objects: under their key, else under another kind of their family."""
     exact = by_key(list(recorded))
     alike = {(family_of(key.kind), key.name): entry for key, entry in exact.items() if key not in wanted}
     found = {key: exact.get(key) or alike.get((family_of(key.kind), key.name)) for key in wanted}
@@ -384,7 +386,7 @@ def _named(item: Object, holders: Holders, platform: PlatformTraits) -> list[Res
 
 def refuse_clashes(matching: Matching) -> None:
     """
-    Refuse a package that leaves open which object a resource belongs to.
+    Refuse a package where the match of object and resource is ambiguous.
 
     Raises:
         NameTaken: Two objects claim one resource, or several resources have the name of an object.
@@ -395,10 +397,10 @@ def refuse_clashes(matching: Matching) -> None:
 
 def refuse_adoptions(matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse to take over what no stack owns, where the policy says so (docs/reference/engine.md, "Policies", ``adopt``).
+    Refuse to adopt resources if the policy forbids it (docs/reference/engine.md, "Policies", ``adopt``).
 
     Raises:
-        NameTaken: Names the first resource of them.
+        NameTaken: Names the first such resource.
     """
     for match in matching.adopted if stack.policy else ():
         if match.live and match.wanted and resolved(stack.policy, match.key).adopt == "never":
@@ -407,13 +409,13 @@ def refuse_adoptions(matching: Matching, stack: StackRecord) -> None:
 
 def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse a package without objects that would take all from a stack: it is more likely a mistake
+    Refuse a package without objects that would empty a stack, unless the request or the policy allows it
     (docs/reference/engine.md, "Policies").
 
-    Nothing is refused where that is allowed.
+    It is more likely a mistake of the caller.
 
     Raises:
-        PackageEmpty: Says how many resources would go.
+        PackageEmpty: Has the number of resources that would be removed.
     """
     if not (desired.is_end or desired.allow_empty or desired.package.objects) and matching.matches:
         raise PackageEmpty(stack.name or stack.id, len(matching.matches))

@@ -1,4 +1,4 @@
-"""The stack without a name that a package belongs to, where nobody names a stack (planner.proto, StackRef.nameless)."""
+"""Finds the stack without a name for a package whose request names no stack (planner.proto, StackRef.nameless)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from services.core.model import Key, Resource, ResourceKey
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """
-    A stack without a name that has something of the package.
+    A stack without a name that may own objects of the package.
 
     Attributes:
         stack_id: Its id.
-        resources: What it owns of the package: id of the resource by key of the object.
+        resources: The resources that it owns and that the package may declare: id of the resource by key of the object.
     """
 
     stack_id: str
@@ -22,7 +22,7 @@ class Candidate:
 
 
 def found_by_name(matching: Matching) -> list[ResourceKey]:
-    """The resources that objects find by unique names; *matching* is that of a plan without a stack."""
+    """The resources that match objects by unique name; *matching* is the one of a plan without a stack."""
     return [(each.live.kind, each.live.id) for each in matching.matches.values() if each.live]
 
 
@@ -30,13 +30,14 @@ def chosen(candidates: Iterable[Candidate], matching: Matching, live: Mapping[Re
     """
     Choose the first stack that owns one of the objects.
 
-    It owns an object if it owns the resource that this finds by its unique name. If names may repeat, its record has to
-    have the key of the object for a resource of that name, or for one that is gone: two packages may use one key.
+    It owns an object if it owns the resource that matches the object by its unique name. For kinds whose names may
+    repeat, its record must have the key of the object, for a resource that has the name of the object or is gone. The
+    key alone does not suffice, as two packages may use the same key.
 
     Args:
         candidates: The stacks, the newest first.
         matching: The matches of the objects, for a plan without a stack.
-        live: The live resources, with all that *candidates* own.
+        live: The live resources, including all that *candidates* own.
 
     Returns:
         The id of the stack; empty if none owns an object.

@@ -1,4 +1,4 @@
-"""The plan as a whole: a pure function of what is wanted, recorded and live."""
+"""The plan as a whole: a pure function of desired, recorded and live state."""
 
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ from services.kinds.policy import resolved
 @dataclass(frozen=True, slots=True)
 class Remarks:
     """
-    What the parser found beside the objects; all sorted.
+    The findings of the parser beside the objects; all sorted.
 
     Attributes:
         missing_env_refs: Environment keys that were not supplied.
         secret_refs: Keys of secrets that the package refers to.
-        warnings: For people.
+        warnings: Warnings for the user.
     """
 
     missing_env_refs: tuple[str, ...] = ()
@@ -65,22 +65,22 @@ def make_plan(
     previous: KeptPackage = NOTHING_KEPT,
 ) -> Planned:
     """
-    Make the plan that carries *matching* out.
+    Make the plan for *matching*.
 
     Args:
-        desired: What is wanted.
-        stack: The record that the plan is based on; without id and name for a plan that leaves no inventory.
-        matching: The matches of the two with the live resources.
+        desired: The desired state.
+        stack: The record that the plan is based on; without id and name for a plan without a stack.
+        matching: The matches of desired and recorded objects with the live resources.
         platform: Rules of the platform.
-        remarks: Passed on.
+        remarks: The findings of the parser, for the remarks of the plan.
         held_secrets: Keys of the secrets that the platform holds.
-        holders: Owners of the resources that use what is deleted, as far as they have any.
-        prepared: What the platform would hold of each spec of ``specs_to_prepare``; missing: the spec as it is.
-        previous: The package of the current revision of the stack; needed only where something of the stack is skipped.
+        holders: Owners of the resources that use deleted resources, where they have one.
+        prepared: The specs of ``specs_to_prepare`` as the platform would hold them; missing: the spec is held as it is.
+        previous: The package of the current revision of the stack; needed only if an object of the stack is skipped.
 
     Raises:
         PkgerError: A check of ``refusals.py`` refuses the plan.
-        UnreadableSpecError: The spec of a live resource is none.
+        UnreadableSpecError: The spec of a live resource cannot be read.
     """
     run_checks(Prepared(stack.target.platform, matching, prepared))
     matching = with_prepared(matching, prepared)
@@ -136,14 +136,14 @@ def make_plan(
 
 
 def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, stack: StackRecord) -> RecordChanges:
-    """What of the record is different once the plan has run and the stack owns *inventory*, which is sorted."""
+    """The changes of the record after the plan has run and the stack has *inventory*, which is sorted."""
     if not stack.is_kept:
         return RecordChanges()
     recorded, wanted = by_key(stack.resources), {entry.key for entry in inventory}
     return RecordChanges(
         tuple(entry for entry in inventory if recorded.get(entry.key) != entry),
         tuple(sorted(recorded.keys() - wanted)),
-        # What somebody has deleted need not stay with anybody.
+        # Only live resources: one that was deleted outside pkger gets no other owner.
         tuple(sorted(key for key, match in matching.matches.items() if match.stays and match.live and key in recorded)),
         staying_labels(matching),
     )
@@ -162,26 +162,26 @@ def _key(entry: InventoryEntry) -> Key:
 
 
 def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
-    """The missing environment keys for which no default stands in, at one place at least."""
+    """The missing environment keys that at least one reference uses without a default."""
     settled: dict[str, bool] = {}
     for item in desired.package.objects:
         for reference in item.env_references:
             is_settled = reference.default is not None or desired.skips(item.key)
             settled[reference.env_key] = settled.get(reference.env_key, True) and is_settled
-    # A key without a place is that of a credential: those take no default (docs/reference/package-format.md, "Where
-    # references work").
+    # A key that no object refers to is that of a credential, which takes no default (docs/reference/package-format.md,
+    # "Where references work").
     return tuple(key for key in remarks.missing_env_refs if not settled.get(key, False))
 
 
 def _inventory(
     desired: Desired, matching: Matching, replaced: frozenset[Key], stack: StackRecord
 ) -> tuple[InventoryEntry, ...]:
-    """What the stack owns once the plan has run."""
+    """The entries of the stack after the plan has run."""
     gone = {key for key, match in matching.matches.items() if match.is_removal}
     entries = [
         entry._replace(
             associations=tuple(sorted(recorded_labels(entry, matching) - gone)),
-            # What is protected stays, and has the policy of this apply like all others; what is skipped has its own.
+            # A protected entry stays and gets the policy of this apply; a skipped entry keeps its own policy.
             policy=resolved(stack.policy, key).text
             if key in matching.protected_entries or not desired.skips_entry(entry)
             else entry.policy,
@@ -199,7 +199,7 @@ def _inventory(
 
 
 def _recorded_associations(desired: Desired, matching: Matching, match: Match) -> tuple[Key, ...]:
-    """The labels that the package asks for; of those that are skipped, the recorded ones."""
+    """The labels that the package declares; of skipped labels, the recorded ones."""
     assert match.wanted is not None  # noqa: S101 - only wanted objects have any
     if not desired.skip:
         return match.wanted.associations

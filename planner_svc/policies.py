@@ -8,17 +8,17 @@ from services.kinds.policy import Policy, read, resolved
 
 def policy_of_leaving(stack: StackRecord, entry: InventoryEntry) -> Policy:
     """
-    What holds of an entry whose object left the package, or whose stack ends.
+    The policy of an entry whose object left the package, or whose stack is uninstalled.
 
-    The stack may protect it now, or may have done so when it was last applied: to unprotect and delete takes two
-    applies.
+    The entry is protected if the policy of the stack protects it now, or did so at the last apply. Hence a protected
+    resource is deleted in two applies: the first one lifts the protection, the second one deletes.
     """
     policy = resolved(stack.policy, entry.key)
     return replace(policy, protect=policy.protect or read(entry.policy).protect)
 
 
 def stays_behind(policy: Policy, entry: InventoryEntry, is_end: bool) -> bool:
-    """Whether a resource that leaves the record stays on the platform; *is_end*: because its stack ends."""
+    """Whether a resource that leaves the record stays on the platform; *is_end*: because its stack is uninstalled."""
     if not is_end:
         return policy.on_remove == "orphan"
     if policy.on_delete == "orphan":

@@ -1,4 +1,4 @@
-"""What a plan writes, as the platform would hold it: which specs are asked about, and what the answers change."""
+"""Asks the platform how it would hold the specs that a plan writes, and replaces the specs of the package by those."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,12 +13,12 @@ from services.engine.outcome import Failed
 
 def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTraits) -> dict[Key, WantedSpec]:
     """
-    The specs of wanted objects that differ from what is live; others are as the platform holds them already.
+    The specs of wanted objects that differ from the live resource; the platform holds the others already.
 
-    What is replaced is asked about as a new resource: no update is sent for it.
+    The spec of a replaced resource is prepared as one of a new resource, as it is created and not updated.
 
     Raises:
-        UnreadableSpecError: The spec of a live resource is none.
+        UnreadableSpecError: The spec of a live resource cannot be read.
     """
     changed = spec_changes(matching, platform)
     replaced = replacements(matching, changed, platform).keys()
@@ -30,7 +30,7 @@ def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTra
     references, _ = wanted_references(desired, matching, replaced, platform) if asked else ({}, [])
     found: dict[Key, WantedSpec] = {}
     for key, match in asked.items():
-        assert match.wanted is not None  # noqa: S101 - only wanted objects are asked about
+        assert match.wanted is not None  # noqa: S101 - only specs of wanted objects are prepared
         referred = tuple(Reference(each.pointer, each.key.kind, each.id) for each in references.get(key, ()))
         resource_id = match.live.id if match.live and key not in replaced else ""
         found[key] = WantedSpec(key.kind, resource_id, match.wanted.spec, referred)
@@ -38,11 +38,11 @@ def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTra
 
 
 def with_prepared(matching: Matching, prepared: Mapping[Key, Spec | Failed]) -> Matching:
-    """*matching* with the specs of *prepared* in the place of those of the package."""
+    """*matching* with the specs of *prepared* instead of the specs of the package."""
     changed = {
         key: match._replace(wanted=match.wanted._replace(spec=spec))
         for key, spec in prepared.items()
-        # A spec that the platform holds as it is comes back as the same object.
+        # A spec that the platform would hold unchanged is returned as the same Python object.
         if isinstance(spec, Spec) and (match := matching.matches[key]).wanted and match.wanted.spec is not spec
     }
     return replace(matching, matches={**matching.matches, **changed}) if changed else matching
@@ -53,15 +53,17 @@ def refuse_content(platform: str, matching: Matching, prepared: Mapping[Key, Spe
     Refuse objects whose content the platform cannot hold; *platform* is its configured name.
 
     Raises:
-        ContentRefused: Names all of them, each with its place, as far as there is room.
+        ContentRefused: Names as many of them as fit, each with its location.
     """
     refused = [
-        _told(matching.matches[key], answer.message) for key, answer in prepared.items() if isinstance(answer, Failed)
+        _described(matching.matches[key], answer.message)
+        for key, answer in prepared.items()
+        if isinstance(answer, Failed)
     ]
     if refused:
         raise ContentRefused(platform, refused)
 
 
-def _told(match: Match, problem: str) -> str:
-    place = f"{match.wanted.location}: " if match.wanted and match.wanted.location else ""
-    return f"{place}{match.key}: {problem}"
+def _described(match: Match, problem: str) -> str:
+    location = f"{match.wanted.location}: " if match.wanted and match.wanted.location else ""
+    return f"{location}{match.key}: {problem}"

@@ -1,4 +1,4 @@
-"""What a plan is made from: the package, the stack record and the live resources, as few calls as possible."""
+"""Reads the facts of a plan in as few calls as possible: the package, the stack record and the live resources."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
@@ -59,13 +59,13 @@ from services.rpc.resources import (
 @dataclass(frozen=True, slots=True)
 class Known:
     """
-    What can be read before the package is known.
+    The facts that are read before the package is known.
 
     Attributes:
         stack: The record that the plan is based on.
-        platform: What the platform can do.
+        platform: The traits of the platform.
         listed: The kinds that have been listed.
-        live: All their resources, and what is recorded of kinds with a costly listing.
+        live: All their resources, and the recorded ones of kinds with a costly listing.
     """
 
     stack: StackRecord
@@ -82,7 +82,7 @@ class Revision:
     Attributes:
         sources: Names of the sources of its package.
         objects: The objects of its package.
-        untouched: Keys of what it leaves alone; some of *objects* are.
+        untouched: Keys that it leaves as they are; some of *objects* have such a key.
         has_package: Whether it has a package.
     """
 
@@ -102,13 +102,13 @@ class Reader:
 
     async def header(self, request: planner_pb2.CreatePlanRequest) -> stack_pb2.Stack:
         """
-        The stack of *request*, without what it owns.
+        The stack of *request*, without its inventory.
 
-        It has target and name alone when no stack has that name yet, and the target alone for a plan without a stack.
+        It has only target and name if no stack has that name yet, and only the target for a plan without a stack.
 
         Raises:
-            StackNotFound: No stack of that id, or nothing to destroy.
-            RequestInvalid: The target is not the stack's, or a stack is not named.
+            StackNotFound: No stack has that id, or there is no stack to destroy.
+            RequestInvalid: The target is not that of the stack, or the request names no stack.
         """
         target = new_target_from_pb(request.target)
         match request.stack.WhichOneof("stack"):
@@ -117,7 +117,7 @@ class Reader:
             case "name":
                 return await self._header_by_name(request, target)
             case "nameless":
-                # Its objects find it, once they are known.
+                # The stack is found by the objects of the package, once they are known.
                 return stack_pb2.Stack(target=target_to_pb(target))
             case _ if request.HasField("stack"):
                 raise RequestInvalid("stack", "name the stack, by id or by name")
@@ -141,11 +141,11 @@ class Reader:
 
     async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> Parsed:
         """
-        Have *sources*, and behind them what is at *urls*, parsed as one package.
+        Have *sources* and, after them, the sources at *urls* parsed as one package.
 
-        Without the parser's summary, as the plan makes one with ids.
+        The parser makes no summary, as the summary of a plan has ids.
 
-        A package may be empty: whether that is what the caller means depends on the stack.
+        A package may be empty: a check of the plan decides whether that is allowed.
 
         Raises:
             PkgerError: The sources cannot be decoded.
@@ -159,7 +159,7 @@ class Reader:
 
     async def revision(self, request: planner_pb2.CreatePlanRequest) -> Revision:
         """
-        The revision that *request* goes back to.
+        The revision that *request* rolls back to.
 
         Raises:
             RequestInvalid: It names no stack, or a revision that has no package.
@@ -192,13 +192,13 @@ class Reader:
 
     async def known(self, header: stack_pb2.Stack) -> Known:
         """
-        Read what does not depend on the package: with a stack, the plan mostly needs no kind that is not recorded.
+        Read the facts that do not depend on the package: with a stack, most plans need only the recorded kinds.
 
         Args:
             header: What ``header`` returned.
 
         Raises:
-            StackNotFound: The stack is gone since.
+            StackNotFound: The stack was removed since.
             PlatformUnknown: No such platform is configured.
         """
         stack = await self._record(header)
@@ -210,9 +210,9 @@ class Reader:
 
     async def live(self, known: Known, kinds: Sequence[str]) -> list[Resource]:
         """
-        All resources of *kinds*: those that are not listed yet in one call, whatever their number.
+        All resources of *kinds*; one call lists all kinds that are not listed yet.
 
-        Those that are recorded of kinds with a costly listing are there in any case.
+        Recorded resources of kinds with a costly listing are always included.
         """
         unlisted = [kind for kind in kinds if kind not in known.listed]
         driver, org = self.driver(known.stack.target), known.stack.target.org
@@ -229,7 +229,7 @@ class Reader:
             matching: The matches of the objects, for such a plan.
 
         Raises:
-            StackNotFound: The stack is gone since it was found.
+            StackNotFound: The stack was removed since it was found.
         """
         target, costly = known.stack.target, []
         candidates = await self._candidates(target, found_by_name(matching), matching.matches)
@@ -239,7 +239,7 @@ class Reader:
         read = await read_resources(self.driver(target), target.org, sorted(costly))
         live = {(resource.kind, resource.id): resource for resource in read if resource}
         if stack_id := chosen(candidates, matching, {**matching.live, **live}):
-            # Listed anew, with its record: what a listing lacks of that is looked up by id.
+            # Listed again, with its record: recorded resources that a listing lacks are looked up by id.
             return await self.known(await read_header(self._stack, Target(), object_pb2.StackRef(id=stack_id)))
         return replace(known, stack=replace(known.stack, is_new_nameless=True))
 
@@ -259,18 +259,18 @@ class Reader:
         ]
 
     async def prepared(self, known: Known, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:
-        """What the platform would hold of each of *wanted*; no call when there is nothing to ask."""
+        """The specs of *wanted* as the platform would hold them; no call when there are none."""
         target = known.stack.target
         return await prepare_specs(self._platforms.driver(target.platform), target.org, wanted, known.platform)
 
     async def _record(self, header: stack_pb2.Stack) -> StackRecord:
-        """The record that the plan is based on; an empty one where there is no stack yet, or none at all."""
+        """The record that the plan is based on; an empty one if the stack does not exist yet, or there is none."""
         if not header.id:
             return stack_from_pb(header)
         return stack_from_pb(*await read_stack(self._stack, Target(), object_pb2.StackRef(id=header.id), header))
 
     async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Holders]:
-        """Which stacks own or use *resources*, or claim that; one call, and none when there is nothing to ask."""
+        """The stacks that own or use *resources*, or claim to; one call, and no call without resources."""
         owners, users = await find_holders(self._stack, target, resources)
         return {
             key: Holders(_holder(owners[key]) if key in owners else None, tuple(map(_holder, users.get(key, ()))))
@@ -283,7 +283,7 @@ class Reader:
 
     async def traits(self, target: Target) -> PlatformTraits:
         """
-        What the platform of *target* can do.
+        The traits of the platform of *target*.
 
         Raises:
             PlatformUnknown: No such platform is configured.
@@ -292,10 +292,10 @@ class Reader:
 
     async def platforms(self, name: str) -> list[tuple[str, list[Organization], str]]:
         """
-        The platform of that *name*, or all, with their organisations, and why those are not known, if they are not.
+        The platform of that *name*, or all: name, organisations, and the reason if these cannot be listed.
 
         Raises:
-            PlatformUnknown: There is none of that name.
+            PlatformUnknown: No platform has that name.
         """
         if name:
             self._platforms.driver(name)
@@ -310,10 +310,10 @@ class Reader:
 
     async def check(self, name: str, org: str) -> PlatformCheck:
         """
-        Look at the platform of that *name*, in *org* as far as rights go.
+        Check the platform of that *name*, and the rights of its credential in *org*.
 
         Raises:
-            PlatformUnknown: There is none of that name.
+            PlatformUnknown: No platform has that name.
         """
         return await check(self._platforms.driver(name), org)
 
@@ -328,12 +328,12 @@ async def existing_record(peer: Peer, target: object_pb2.Target, stack: object_p
 
     Args:
         peer: The stack service.
-        target: Where a name is looked up.
+        target: The target in which a name is looked up.
         stack: The stack.
 
     Raises:
-        StackNotFound: There is none.
-        RequestInvalid: None is named, or *target* is not the one of the stack.
+        StackNotFound: There is no such stack.
+        RequestInvalid: The request names no stack, or *target* is not the one of the stack.
     """
     match stack.WhichOneof("stack"):
         case "id":
@@ -348,7 +348,7 @@ async def existing_record(peer: Peer, target: object_pb2.Target, stack: object_p
 
 def refuse_other_target(asked: object_pb2.Target, record: StackRecord) -> None:
     """
-    Refuse a target beside a stack that has another one.
+    Refuse a request that names a stack and a target that is not the one of the stack.
 
     Raises:
         RequestInvalid: Names the target of the stack.
@@ -363,5 +363,5 @@ def _holder(found: stack_pb2.Ownership) -> Holder:
 
 
 def _recorded(stack: StackRecord) -> list[ResourceKey]:
-    """What *stack* owns; of that, the driver is asked what a listing lacks."""
+    """The recorded resources of *stack*; the driver looks up those that a listing lacks."""
     return [(entry.key.kind, entry.resource_id) for entry in stack.resources]

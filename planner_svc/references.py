@@ -1,4 +1,4 @@
-"""What the specs of objects refer to, and what those of live resources do (docs/reference/engine.md, "References")."""
+"""The references of wanted objects and of live resources (docs/reference/engine.md, "References")."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -10,29 +10,29 @@ from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS, family_of
 
 References = tuple[StepReference, ...]
-"""Of one resource, sorted by pointer."""
+"""The references of one resource, sorted by pointer."""
 
 
 def wanted_references(
     desired: Desired, matching: Matching, replaced: Set[Key], platform: PlatformTraits
 ) -> tuple[dict[Key, References], list[str]]:
     """
-    What each wanted object of a kind that refers to others is to refer to; ids are empty where the plan creates them.
+    The references that wanted objects are to have; ids are empty for resources that the plan creates.
 
     Args:
-        desired: The package, with what is skipped of it: that may be referred to where it exists.
+        desired: The package, including its skipped objects: others may refer to them if they exist.
         matching: The matches.
-        replaced: Keys whose resource is deleted and created anew.
+        replaced: Keys whose resource is replaced.
         platform: Which names are unique.
 
     Returns:
-        The references by object, and, in words, those to what is skipped and does not exist.
+        The references by object, and, each as text, the references to objects that are skipped and do not exist.
     """
     referring = [key for key, match in matching.matches.items() if match.wanted and KINDS[key.kind].uses]
     if not referring:
         return {}, []
     objects = {(KINDS[item.key.kind].family, item.key.name): item for item in desired.package.objects}
-    # The words of the package: a platform may drop them from the spec that it would hold.
+    # The specs of the package name what they refer to; the spec that a platform would hold may lack the names.
     declared = {item.key: item.spec for item in desired.package.objects}
     found: dict[Key, References] = {}
     missing: list[str] = []
@@ -53,19 +53,19 @@ def wanted_references(
 
 def refuse_missing_references(missing: Sequence[str]) -> None:
     """
-    Refuse references to what is left out and does not exist; *missing* has each in words.
+    Refuse references to objects that are skipped and do not exist; *missing* has each as text.
 
     Raises:
         RequestInvalid: Names the first of them.
     """
     if missing:
         more = f" ({and_more(len(missing) - 1, '')})" if missing[1:] else ""
-        problem = "which is left out and does not exist: do not skip it, or skip what refers to it as well"
+        problem = "which is skipped and does not exist: do not skip it, or skip what refers to it as well"
         raise RequestInvalid("skip", f"{missing[0]}, {problem}{more}")
 
 
 def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tuple[Key, str] | None:
-    """Key and id, empty while it is not created, of the resource of *item*; None when there will not be one."""
+    """Key and id of the resource of *item*; the id is empty if the plan creates it. None: there will be no resource."""
     if item.key in matching.matches:
         live = matching.matches[item.key].live
         return item.key, live.id if live else ""
@@ -95,7 +95,7 @@ def names_of_resources(matching: Matching, replaced: Set[Key] = frozenset()) -> 
     """
     The key of each live resource that an object, or an entry of the stack, names.
 
-    Where an object gets another resource, as *replaced* ones do, the resource of today has the key of today.
+    A live resource that is *replaced* has the key that it has now; the object's own key names its replacement.
     """
     names = {(key.kind, entry.resource_id): key for key, entry in matching.untouched.items()}
     for key, match in matching.matches.items():
@@ -105,7 +105,7 @@ def names_of_resources(matching: Matching, replaced: Set[Key] = frozenset()) -> 
 
 
 def live_references(resource: Resource, names: Mapping[ResourceKey, Key]) -> References:
-    """What *resource* refers to now; *names* as of ``names_of_resources``."""
+    """The references of *resource*; *names* as of ``names_of_resources``."""
     return tuple(
         StepReference(each.pointer, names.get((each.kind, each.id), Key(each.kind, "")), each.id)
         for each in resource.references
@@ -113,8 +113,8 @@ def live_references(resource: Resource, names: Mapping[ResourceKey, Key]) -> Ref
 
 
 def reference_changes(live: Sequence[StepReference], wanted: Sequence[StepReference]) -> list[FieldChange]:
-    """The places that are to refer to something else than they do; what is yet to be created always is."""
-    before, after = ({each.pointer: _told(each) for each in references} for references in (live, wanted))
+    """The references that change; a reference to a resource that the plan creates always does."""
+    before, after = ({each.pointer: _text(each) for each in references} for references in (live, wanted))
     return [
         FieldChange(pointer, before.get(pointer, ""), after.get(pointer, ""))
         for pointer in sorted(before.keys() | after.keys())
@@ -122,6 +122,6 @@ def reference_changes(live: Sequence[StepReference], wanted: Sequence[StepRefere
     ]
 
 
-def _told(reference: StepReference) -> str:
+def _text(reference: StepReference) -> str:
     kind = {"kind": reference.key.kind}
     return canonical_text(kind | {"id": reference.id} if reference.id else kind)

@@ -1,12 +1,12 @@
 """
 The reasons for which a plan is refused: one ordered list of checks.
 
-What a plan is made of becomes known step by step: the request, then package and record, then the live resources. A
-check looks at one type of facts and runs as soon as these are known, so a faulty request is refused before a platform
-is read. Checks run in the order of the list, and the first one that refuses decides the error.
+The facts of a plan become known one after the other: the request, then package and record, then the live resources. A
+check reads one type of facts and runs as soon as they are known, so an invalid request is refused before a platform is
+read. Checks run in the order of the list, and the first one that refuses decides the error.
 
-Two outcomes are no checks: what cannot be read, such as an unknown stack, is an error of ``reading.py``; a package that
-breaks rules is an answer with violations.
+Two cases are not checks. A failure to read, such as an unknown stack, is an error of ``reading.py``. A package that
+breaks rules is a response with violations.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,12 +43,12 @@ Facts = TypeVar("Facts")
 @dataclass(frozen=True, slots=True)
 class Sourced:
     """
-    Where a package comes from: the sources of the request, and the URLs of its stack.
+    The sources of a package: those of the request, and the URLs of its stack.
 
     Attributes:
         request: The request.
         urls: The URLs of its stack.
-        stack_name: The name of that; empty: it has none, or there is none.
+        stack_name: The name of its stack; empty: the stack has no name, or there is no stack.
     """
 
     request: planner_pb2.CreatePlanRequest
@@ -59,14 +59,14 @@ class Sourced:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """
-    What the request, the package, the record and the platform say.
+    The facts of the request, the package, the record and the platform.
 
     Attributes:
-        desired: What is wanted.
+        desired: The desired state.
         stack: The record that the plan is based on.
         platform: The platform.
-        skips: What the request leaves out, as it names that.
-        credentials: Places of the package that hold credentials, as far as the parser knows them.
+        skips: The skips of the request, as it has them.
+        credentials: The credentials of the package whose location the parser knows.
     """
 
     desired: Desired
@@ -79,13 +79,13 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Matched:
     """
-    Which live resource belongs to which object.
+    The matches of objects and live resources.
 
     Attributes:
-        desired: What is wanted.
+        desired: The desired state.
         stack: The record that the plan is based on.
         matching: The matches.
-        holders: Owners of the resources that the plan takes from elsewhere, as far as they have any.
+        holders: Owners of the resources that the plan adopts or changes, where they have one.
     """
 
     desired: Desired
@@ -97,13 +97,13 @@ class Matched:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """
-    What the platform would hold.
+    The specs as the platform would hold them.
 
     Attributes:
         platform: Configured name of the platform.
         matching: The matches.
-        specs: For each object that differs from what is live, the spec that the platform would hold, or why it would
-            hold none.
+        specs: For each object that differs from its live resource, the spec that the platform would hold, or the
+            failure with which it rejects the spec.
     """
 
     platform: str
@@ -114,14 +114,14 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class Compared:
     """
-    What is different between the resources and the objects.
+    The differences of resources and objects.
 
     Attributes:
-        desired: What is wanted.
+        desired: The desired state.
         platform: The platform.
         matching: The matches.
         differences: The differences.
-        conflicts: What the plan changes of resources that no stack owns.
+        conflicts: The unowned resources that the plan overwrites or replaces.
     """
 
     desired: Desired
@@ -134,12 +134,12 @@ class Compared:
 @dataclass(frozen=True, slots=True)
 class Staged:
     """
-    What the plan does.
+    The steps of the plan.
 
     Attributes:
         steps: Its steps.
         matching: The matches.
-        holders: Owners of the resources that use what the plan deletes, as far as they have any.
+        holders: Owners of the resources that use resources that the plan deletes, where they have one.
         stack: The record that the plan is based on.
     """
 
@@ -156,7 +156,7 @@ class Check(Generic[Facts]):
 
     Attributes:
         name: The reason, in a few words.
-        facts: The type of the facts that it looks at.
+        facts: The type of the facts that it reads.
         refuse: Raises a PkgerError if the reason applies.
     """
 
@@ -171,7 +171,7 @@ FACTS = (planner_pb2.CreatePlanRequest, Sourced, Asked, Matched, Prepared, Compa
 
 def _refuse_nothing_desired(request: planner_pb2.CreatePlanRequest) -> None:
     if not request.HasField("desired"):
-        raise RequestInvalid("desired", "say what is wanted: a package, or destroy")
+        raise RequestInvalid("desired", "give a package, a revision, or destroy")
 
 
 def _refuse_no_sources(sourced: Sourced) -> None:
@@ -187,9 +187,9 @@ def _refuse_nameless_without_package(request: planner_pb2.CreatePlanRequest) -> 
         case "nameless", "package" if request.stack.nameless:
             return
         case "nameless", "package":
-            raise RequestInvalid("stack.nameless", "it is true, or another way names the stack")
+            raise RequestInvalid("stack.nameless", "set it to true, or name the stack by id or by name")
         case "nameless", desired:
-            raise RequestInvalid("stack.nameless", f"{desired} is for a stack that is named by id or by name")
+            raise RequestInvalid("stack.nameless", f"{desired} needs a stack that is named by id or by name")
 
 
 CHECKS: tuple[Check[Any], ...] = (
@@ -250,7 +250,7 @@ CHECKS: tuple[Check[Any], ...] = (
         lambda compared: refuse_used_replacements(compared.matching, compared.differences),
     ),
     Check(
-        "a resource of nobody would be replaced",
+        "an unowned resource would be replaced",
         Compared,
         lambda compared: refuse_replacements(compared.desired, compared.conflicts, compared.differences),
     ),
@@ -267,12 +267,12 @@ CHECKS: tuple[Check[Any], ...] = (
         lambda staged: refuse_used(staged.steps, staged.matching, staged.holders, staged.stack),
     ),
 )
-"""All checks, in the order in which they run. A new reason is a row behind the reasons that take precedence."""
+"""All checks, in the order in which they run. Put a new check after the checks that take precedence over it."""
 
 
 def run_checks(facts: object) -> None:
     """
-    Run the checks that look at *facts*, whose type is one of ``FACTS``.
+    Run the checks that read *facts*, whose type is one of ``FACTS``.
 
     Raises:
         PkgerError: The first check that refuses.

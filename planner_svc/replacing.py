@@ -1,4 +1,4 @@
-"""What is protected from being replaced (docs/reference/engine.md, "Policies", ``protect``)."""
+"""The resources that a policy protects from replacement (docs/reference/engine.md, "Policies", ``protect``)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -18,10 +18,10 @@ def protected_replacements(
     platform: PlatformTraits,
 ) -> list[Spared]:
     """
-    The objects whose resource would be replaced, and is protected: now, or since the last apply; sorted.
+    The objects whose resource would be replaced and is protected, by the policy of now or of the last apply; sorted.
 
     Raises:
-        UnreadableSpecError: The spec of a live resource is none.
+        UnreadableSpecError: The spec of a live resource cannot be read.
     """
     recorded = by_key(stack.resources)
     kept = {key for key, entry in recorded.items() if read(entry.policy).protect}

@@ -1,4 +1,4 @@
-"""Secrets that are given with an apply: the planner knows their keys and never sees a value."""
+"""Secrets that are given with an apply: the planner gets their keys and no value."""
 
 from collections.abc import Collection, Iterable, Set
 
@@ -7,7 +7,7 @@ from services.core.model import SECRET, Desired, Key, PlatformTraits, Step, Undo
 
 MOST_SECRETS = 100
 MOST_CHARACTERS = 200
-"""Of a key (planner.proto)."""
+"""The length of a key (planner.proto)."""
 
 _FIELD = "secret_keys"
 
@@ -17,13 +17,13 @@ def refuse_unusable_keys(desired: Desired, platform: PlatformTraits) -> None:
     Refuse secrets that cannot be written.
 
     Raises:
-        RequestInvalid: Says which key is wrong and why.
+        RequestInvalid: Names the key, and why it cannot be written.
     """
     keys = sorted(desired.secret_keys)
     if not keys:
         return
     if desired.is_end:
-        raise RequestInvalid(_FIELD, "the end of a stack writes nothing, so give no secrets with it")
+        raise RequestInvalid(_FIELD, "an uninstall writes no secrets, so give none")
     if not platform.holds_secrets:
         raise RequestInvalid(_FIELD, f"platform {platform.platform!r} holds no secrets, so give none")
     if len(keys) > MOST_SECRETS:
@@ -42,11 +42,11 @@ def secret_steps(given: Iterable[str], held: Set[str]) -> tuple[Step, ...]:
 
     Args:
         given: Keys of the secrets that are given with the apply.
-        held: Keys of those that the platform holds.
+        held: Keys of the secrets that the platform holds.
 
     Returns:
-        For each a step without specs: nobody can tell whether a value differs, so one that is held is always
-        overwritten, and its old value is not to be had back.
+        For each secret a step without specs. No value can be read, so a secret that the platform holds is always
+        overwritten, and its old value cannot be restored.
     """
     return tuple(_overwriting(key) if key in held else _creating(key) for key in sorted(given))
 
@@ -58,7 +58,7 @@ def all_secrets_of(desired: Desired, platform: PlatformTraits) -> list[str]:
 
 
 def secrets_of(desired: Desired, platform: PlatformTraits, referred: Iterable[str]) -> tuple[str, ...]:
-    """Those of the keys *referred* to by a whole package that are not only of skipped objects, in their order."""
+    """The keys of *referred* without those that only skipped objects refer to, in their order."""
     named: dict[bool, set[str]] = {True: set(), False: set()}
     for item in desired.package.objects:
         if item.key.kind in platform.kinds:
@@ -67,7 +67,7 @@ def secrets_of(desired: Desired, platform: PlatformTraits, referred: Iterable[st
 
 
 def missing_secrets(referred: Iterable[str], given: Collection[str], held: Collection[str]) -> tuple[str, ...]:
-    """The keys that a package refers to and nobody has, sorted."""
+    """The keys that a package refers to and that are neither given nor on the platform, sorted."""
     return tuple(sorted(key for key in referred if key not in given and key not in held))
 
 
@@ -76,5 +76,5 @@ def _creating(key: str) -> Step:
 
 
 def _overwriting(key: str) -> Step:
-    reason = "given with the apply; the old value cannot be read, so it cannot come back"
+    reason = "given with the apply; the old value cannot be read, so it cannot be restored"
     return Step(0, 0, Verb.UPDATE, Key(SECRET, key), key, undo=Undo.NONE, reason=reason)

@@ -1,4 +1,4 @@
-"""PlannerService on the wire. Holds the clients; decides nothing itself."""
+"""PlannerService on the wire: translates requests and responses; the rules are in the other modules."""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -9,9 +9,9 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_Planne
 
 from planner_svc.answering import make_answer
 from planner_svc.detecting import detect
+from planner_svc.drift_reading import DriftReader
 from planner_svc.export.answering import make_export
 from planner_svc.export.reading import ExportReader
-from planner_svc.looking import Looker
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
 from services.core.model import DEFAULT_PLATFORM
@@ -25,13 +25,13 @@ SERVICE = "pkger.planner.v1.PlannerService"
 
 
 class PlannerServicer(PlannerServiceServicer):
-    """Has plans and exports made and told in parts, and drift detected."""
+    """Streams plans, exports and drift reports in parts."""
 
-    def __init__(self, reader: Reader, plans: PlanStore, exports: ExportReader, looker: Looker, limit: int) -> None:
+    def __init__(self, reader: Reader, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int) -> None:
         self._reader = reader
         self._plans = plans
         self._exports = exports
-        self._looker = looker
+        self._drift = drift
         self._limit = limit
 
     async def CreatePlan(
@@ -60,8 +60,8 @@ class PlannerServicer(PlannerServiceServicer):
     async def DetectDrift(
         self, request: planner_pb2.DetectDriftRequest, context: object
     ) -> AsyncIterator[planner_pb2.DetectDriftResponse]:
-        found = await detect(request, self._looker, self._reader)
-        is_stored = not request.keys and await self._looker.store(found.facts.stack, found.counts)
+        found = await detect(request, self._drift, self._reader)
+        is_stored = not request.keys and await self._drift.store(found.facts.stack, found.counts)
         for message in found.messages(is_stored=is_stored):
             yield message
 
@@ -83,13 +83,13 @@ class PlannerServicer(PlannerServiceServicer):
         return planner_pb2.CheckPlatformResponse(name=name, check=check_to_pb(found))
 
 
-def register(reader: Reader, plans: PlanStore, exports: ExportReader, looker: Looker, limit: int) -> Register:
-    """What a server needs to serve the planner; *limit* is the largest message, in bytes, between the services."""
-    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, looker, limit))
+def register(reader: Reader, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int) -> Register:
+    """A function that adds the planner to a server; *limit* is the largest message, in bytes, between the services."""
+    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, drift, limit))
 
 
 def _request_key(request: planner_pb2.CreatePlanRequest) -> journal_pb2.RequestKey | None:
-    """The request, where it makes one plan however often it is sent; None: it may make any number."""
+    """The key of a request that makes one plan however often it is sent; None: it may make any number."""
     if request.validate_only or not request.request_id:
         return None
     return journal_pb2.RequestKey(id=request.request_id, digest=content_digest(request))

@@ -1,5 +1,5 @@
 """
-What stacks share: one owns a resource, and any number of others use it (docs/reference/engine.md, "Shared resources").
+Shared resources: one stack owns a resource, and others may use it (docs/reference/engine.md, "Shared resources").
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -28,7 +28,7 @@ _SHOWN_FIELDS = 5
 
 
 class Holders(NamedTuple):
-    """The stack that owns a resource, or None, and those that use it, the oldest user first; the caller's own too."""
+    """The stack that owns a resource, or None, and its users, the oldest first; the caller's stack is among them."""
 
     owner: Holder | None = None
     users: tuple[Holder, ...] = ()
@@ -36,13 +36,14 @@ class Holders(NamedTuple):
 
 def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits) -> list[ResourceKey]:
     """
-    The resources whose owner or users a plan has to know.
+    The resources whose owner or users the planner looks up.
 
-    That is what it takes from elsewhere, and what it changes or lets go, of the kinds whose names find them.
+    These are the resources that the plan adopts, changes, removes or releases. Except for released ones, only resources
+    of kinds with unique names count: only those can be shared.
 
     Args:
         matching: The matches.
-        differing: Keys of the objects that are not as the resource is.
+        differing: Keys of the objects that differ from their resource.
         platform: Which names are unique.
     """
     named = {kind for kind, traits in platform.kinds.items() if traits.unique_name("") is not None}
@@ -55,7 +56,7 @@ def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits)
 
 
 def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord) -> Matching:
-    """*matching* with the other stacks that own or use its resources, as *holders* has them."""
+    """*matching* with the other stacks of *holders* that own or use its resources."""
     if not holders:
         return matching
     matches = {
@@ -76,33 +77,33 @@ def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
 
 def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord) -> None:
     """
-    Refuse what an operation of another stack claims: only what stands in a record can be shared.
+    Refuse to adopt a resource that an operation of another stack claims: only recorded resources can be shared.
 
     Args:
         matching: The matches.
-        holders: Owners of the resources that the plan takes from elsewhere, as far as they have any.
+        holders: Owners of the resources that the plan adopts, where they have one.
         stack: The stack that the plan is for.
 
     Raises:
-        ResourceOwned: Names all such resources, and who has them.
+        ResourceOwned: Names all such resources and their owners.
     """
     owned = []
     for match in matching.adopted:
-        assert match.live is not None  # noqa: S101 - what is adopted is there
+        assert match.live is not None  # noqa: S101 - an adopted resource is live
         owner = holders.get((match.live.kind, match.live.id), Holders()).owner
         if owner and owner.stack_id != stack.id:
-            what = f"resource {match.live.id}"
-            owned.append(Owned(*match.key, what, match.live.id, owner.stack_id, owner.stack_name, owner.operation))
+            resource = f"resource {match.live.id}"
+            owned.append(Owned(*match.key, resource, match.live.id, owner.stack_id, owner.stack_name, owner.operation))
     if owned:
         raise ResourceOwned(owned)
 
 
 def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse what other stacks own, where the policy shares nothing (``share: never``), or nobody named the stack.
+    Refuse to use resources of other stacks if the policy forbids it (``share: never``) or the stack has no name.
 
     Raises:
-        ResourceOwned: Names all of it, and who has it.
+        ResourceOwned: Names all such resources and their owners.
     """
     if not desired.is_for_nameless and stack.policy.get("share") != "never":
         return
@@ -124,10 +125,10 @@ def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> 
 
 def refuse_differing(matching: Matching, found: Differences) -> None:
     """
-    Refuse to share what is not as the package wants it (``share: equal``).
+    Refuse to share resources that differ from the package (``share: equal``).
 
     Raises:
-        SharedDiffers: Names all of it, with owner and fields.
+        SharedDiffers: Names all such resources, with owner and fields.
     """
     differing = [
         _difference(match, match.owner, found)
@@ -140,7 +141,7 @@ def refuse_differing(matching: Matching, found: Differences) -> None:
 
 def refuse_used_replacements(matching: Matching, found: Differences) -> None:
     """
-    Refuse to replace what other stacks use: they would be left with what is deleted.
+    Refuse to replace resources that other stacks use: their records would have the id of a deleted resource.
 
     Raises:
         InUse: Names all uses.
@@ -157,7 +158,7 @@ def refuse_used_replacements(matching: Matching, found: Differences) -> None:
 
 def uses_of(matching: Matching, links: Iterable[Association], stack: StackRecord) -> tuple[Use, ...]:
     """
-    What a plan counts on and the record of *stack* does not say yet: resources of others, and labels that are attached.
+    The uses that a plan relies on and that the record of *stack* lacks: resources of others, and attached labels.
 
     Returns:
         The uses, sorted by key.
@@ -176,7 +177,7 @@ def uses_of(matching: Matching, links: Iterable[Association], stack: StackRecord
 
 
 def staying_labels(matching: Matching) -> tuple[Use, ...]:
-    """The labels that leave the record and stay attached, as the records of other stacks want them, sorted by key."""
+    """The labels that leave the record and stay attached, as records of other stacks want them; sorted by key."""
     return tuple(
         sorted(
             Use(match.key, match.live.kind, match.live.id, label_id)
@@ -189,28 +190,28 @@ def staying_labels(matching: Matching) -> tuple[Use, ...]:
 
 
 def remarks_of(matching: Matching, found: Differences) -> Iterator[str]:
-    """What a plan means for the other stacks that own or use its resources, one sentence for each resource."""
+    """The effects of a plan on the other stacks that own or use its resources, one sentence for each resource."""
     for key, match in matching.matches.items():
         users = called(match.users)
         if match.stays and match.owner:
             yield f"{key} belongs to {match.owner.called}, and stays"
         elif match.stays and users:
-            heirs = called(user for user in match.users if not user.operation) or users
-            others = f"; so does {', '.join(each for each in users if each != heirs[0])}" if users[1:] else ""
+            next_owner = (called(user for user in match.users if not user.operation) or users)[0]
+            others = f"; so does {', '.join(each for each in users if each != next_owner)}" if users[1:] else ""
             stays = "stays, as" if match.live else "is gone from the platform, and"
-            yield f"{key} {stays} {heirs[0]} uses it{others}: {heirs[0]} becomes its owner"
+            yield f"{key} {stays} {next_owner} uses it{others}: {next_owner} becomes its owner"
         elif users and found.changed.get(key):
             yield f"{key} is used by {', '.join(users)}: the change is theirs as well"
 
 
 def called(holders: Iterable[Holder]) -> list[str]:
-    """What people call the stacks of *holders*, each once, in order."""
+    """The stacks of *holders* as messages name them, each once, in order."""
     return list(dict.fromkeys(holder.called for holder in holders))
 
 
 def _is_at_stake(match: Match, matching: Matching) -> bool:
-    """Whether a resource comes from elsewhere, leaves, or is to lose a label."""
-    # What is shared is no adoption only once its owner is known.
+    """Whether a resource is removed, is adopted or shared, or loses a label."""
+    # A shared resource counts as an adoption until its owner is known.
     return match.is_removal or match.is_adoption or bool(unwanted_labels(match, matching))
 
 
@@ -218,20 +219,20 @@ def _held(match: Match, found: Holders | None, stack: StackRecord) -> Match:
     if found is None:
         return match
     owner = found.owner
-    # What an operation claims stands in no record yet, or no longer.
+    # A resource that an operation claims is not in a record yet, or no longer.
     is_elsewhere = owner is not None and owner.stack_id != stack.id and not owner.operation
     others = tuple(user for user in found.users if user.stack_id != stack.id)
     return match._replace(owner=owner if is_elsewhere else None, users=others)
 
 
 def _difference(match: Match, owner: Holder, found: Differences) -> str:
-    assert match.live is not None  # noqa: S101 - what has an owner is there
-    what = f"{match.live.kind} {match.live.spec.display_name!r} of {owner.called}"
+    assert match.live is not None  # noqa: S101 - an owned resource is live
+    resource = f"{match.live.kind} {match.live.spec.display_name!r} of {owner.called}"
     if match.live.kind != match.key.kind:
-        return f"{match.key} shares its name with {what}, which is of another kind"
+        return f"{match.key} shares its name with {resource}, which is of another kind"
     fields = list(map(_field, found.changed[match.key]))
     more = and_more(len(fields) - _SHOWN_FIELDS, ", ", "fields")
-    return f"{match.key} shares {what}, where {', '.join(fields[:_SHOWN_FIELDS])}{more}"
+    return f"{match.key} shares {resource}, where {', '.join(fields[:_SHOWN_FIELDS])}{more}"
 
 
 def _field(change: FieldChange) -> str:

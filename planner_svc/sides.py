@@ -1,5 +1,5 @@
 """
-What package, baseline and platform say of the resources of a stack, and how each resource is (docs/reference/engine.md,
+The three sides of each resource of a stack, package, baseline and platform, and its drift (docs/reference/engine.md,
 "Drift").
 """
 
@@ -39,15 +39,15 @@ from services.kinds.policy import resolved
 from services.kinds.registry import KINDS, family_of
 
 SENSITIVE = '"(sensitive)"'
-"""In the place of a credential, as JSON text."""
+"""Shown instead of a credential, as JSON text."""
 
 
 class Live(NamedTuple):
     """
-    What the platform holds.
+    The live resources.
 
     Attributes:
-        resources: What was listed or read, by kind and id.
+        resources: The resources that were listed or read, by kind and id.
         problems: The kinds that cannot be read, each with the reason in one sentence.
     """
 
@@ -55,19 +55,19 @@ class Live(NamedTuple):
     problems: Mapping[str, str]
 
 
-# Not with slots: properties are kept.
+# Without slots, as cached properties need a dict.
 @dataclass(frozen=True)
 class Facts:
     """
-    What a look compares.
+    The facts that a drift detection compares.
 
     Attributes:
         stack: The record of the stack.
-        entries: Those entries of it that are compared.
+        entries: The entries of the stack that are compared.
         package: The package of the current revision; None: there is none.
         baselines: The baselines of the stack, by key.
-        live: What the platform holds of the kinds of *entries*.
-        platform: What the platform can do.
+        live: The live resources of the kinds of *entries*.
+        platform: The traits of the platform.
     """
 
     stack: StackRecord
@@ -83,7 +83,7 @@ class Facts:
 
     @cached_property
     def objects(self) -> Mapping[Key, Object]:
-        """The objects of the current revision, as far as it knows what they are to be, by key."""
+        """The objects of the current revision whose desired state it has, by key."""
         return self.package.applied if self.package else {}
 
     @cached_property
@@ -93,23 +93,23 @@ class Facts:
 
     @cached_property
     def referable(self) -> Mapping[tuple[str, str], InventoryEntry]:
-        """What is recorded, by family and name, as packages refer to it."""
+        """The recorded entries by family and name, by which packages refer to them."""
         return {(family_of(key.kind), key.name): entry for key, entry in by_key(self.stack.resources).items()}
 
 
 class Report(NamedTuple):
     """
-    How one resource is; planner.proto says what each field means.
+    The drift of one resource; planner.proto defines each field.
 
     Attributes:
         entry: Its entry.
-        status: How it is.
-        fields: The fields that are different, sorted by path.
-        display_name: Its name for people.
-        same_name: The resource that has the unique name of a missing one.
+        status: Its drift status.
+        fields: The fields that differ, sorted by path.
+        display_name: Its display name.
+        same_name: The live resource that has the unique name of this one, which is missing.
         problem: Why it cannot be read.
         lacks_baseline: Whether it has no baseline.
-        is_ignored: Whether its policy wants nothing to be done about drift.
+        is_ignored: Whether its policy ignores drift.
     """
 
     entry: InventoryEntry
@@ -123,16 +123,16 @@ class Report(NamedTuple):
 
     @property
     def counted(self) -> DriftStatus:
-        """The status that it counts as: somebody's change that is ignored is none."""
+        """The status that it counts as: in sync if it was changed outside the stack and its policy ignores drift."""
         return DriftStatus.IN_SYNC if self.is_ignored and self.status in _CHANGED else self.status
 
 
 _CHANGED = (DriftStatus.MISSING, DriftStatus.CONFLICT, DriftStatus.DRIFTED)
-"""What somebody made of a resource, as opposed to what the stack left of it."""
+"""The statuses of a resource that was changed outside the stack."""
 
 
 def missing_scopes(facts: Facts) -> set[str]:
-    """The scopes of the unique names of what is missing."""
+    """The scopes of the unique names of missing resources."""
     return {
         traits.scope
         for entry in facts.entries
@@ -143,9 +143,9 @@ def missing_scopes(facts: Facts) -> set[str]:
 
 def specs_to_compare(facts: Facts) -> dict[Key, WantedSpec]:
     """
-    The specs of the package that are not what the platform held.
+    The specs of the package that differ from the baseline, or from the live resource if there is no baseline.
 
-    They may only be in other words than the platform's own.
+    The difference may be one of notation only, which the platform resolves by preparing the spec.
     """
     asked: dict[Key, WantedSpec] = {}
     for entry in facts.entries:
@@ -160,7 +160,7 @@ def specs_to_compare(facts: Facts) -> dict[Key, WantedSpec]:
         try:
             differing = differences(key.kind, held, key.kind, item.spec, facts.platform.kinds[key.kind].set_paths)
         except UnreadableSpecError:
-            # The report says so.
+            # The report of the resource has the problem.
             continue
         if any(change.path not in pointers for change in differing):
             asked[key] = WantedSpec(key.kind, entry.resource_id, item.spec, tuple(references))
@@ -169,11 +169,11 @@ def specs_to_compare(facts: Facts) -> dict[Key, WantedSpec]:
 
 def reports_of(facts: Facts, prepared: Mapping[Key, Spec | Failed] = MappingProxyType({})) -> list[Report]:
     """
-    Say how each resource is.
+    Report the drift of each resource.
 
     Args:
-        facts: What is compared.
-        prepared: What the platform would hold of each spec of ``specs_to_compare``; missing: the spec as it is.
+        facts: The facts to compare.
+        prepared: The specs of ``specs_to_compare`` as the platform would hold them; missing: the spec is held as it is.
 
     Returns:
         One report for each entry, worst first, then sorted by key.
@@ -216,14 +216,14 @@ def _fields(
     applied = Spec(baseline.spec, "") if baseline else None
     package = prepared if isinstance(prepared, Spec) else item.spec if item else None
     if package is None and not facts.has_left(entry.key):
-        # Nobody knows what it is to be, so it is to be what it was.
+        # The desired state is unknown: the applied state counts as desired.
         package = applied or live.spec
     specs = (package, applied or package or live.spec, live.spec)
     traits = facts.platform.kinds[entry.key.kind]
     labels = _labels(entry, live, facts)
     references = _references(entry, live, facts)
     if entry.origin is Origin.SHARED and facts.stack.policy.get("share") == "always":
-        # It is used as its owner has it, whatever that is.
+        # The stack uses the resource as its owner has it, so all sides are equal.
         specs, references = (live.spec,) * 3, (references[2],) * 3
     if specs[0] == specs[1] == specs[2] and _are_equal(labels) and _are_equal(references):
         return ()
@@ -241,7 +241,7 @@ def _are_equal(sides: Sequence[object]) -> bool:
 
 
 def _labels(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[frozenset[str], ...]:
-    """The names of the labels on each side; those that the record does not have are no concern of the stack."""
+    """The names of the labels on each side; a label without an entry in the stack does not count."""
     item, baseline, ids = facts.objects.get(entry.key), facts.baselines.get(entry.key), facts.label_ids
     recorded = {label for label in entry.associations if not (baseline and label in baseline.missing_labels)}
     wanted = {*item.associations} if item else recorded
@@ -251,17 +251,17 @@ def _labels(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[frozen
 
 
 def _references(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[Mapping[str, str], ...]:
-    """What each side refers to, by pointer."""
+    """The references of each side, by pointer."""
     item, baseline = facts.objects.get(entry.key), facts.baselines.get(entry.key)
     wanted = _package_references(item, facts) if item else {}
     if not (wanted or live.references or (baseline and baseline.references)):
         return {}, {}, {}
-    found = {each.pointer: _told(each) for each in live.references}
-    applied = {each.pointer: _told(each) for each in baseline.references} if baseline else None
-    # What the record does not know is as it was.
+    found = {each.pointer: _text(each) for each in live.references}
+    applied = {each.pointer: _text(each) for each in baseline.references} if baseline else None
+    # A reference to an object without an entry counts as unchanged.
     before = found if applied is None else applied
     package = {
-        pointer: _told(each) if each else before[pointer]
+        pointer: _text(each) if each else before[pointer]
         for pointer, each in wanted.items()
         if each or pointer in before
     }
@@ -271,7 +271,7 @@ def _references(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[Ma
 
 
 def _package_references(item: Object, facts: Facts) -> dict[str, Reference | None]:
-    """What *item* refers to, by pointer; None where the record does not have it."""
+    """The references of *item*, by pointer; None for a reference to an object without an entry."""
     found: dict[str, Reference | None] = {}
     kind = KINDS.get(item.key.kind)
     for field, family in kind.uses.items() if kind else ():
@@ -281,12 +281,12 @@ def _package_references(item: Object, facts: Facts) -> dict[str, Reference | Non
     return found
 
 
-def _told(reference: Reference) -> str:
+def _text(reference: Reference) -> str:
     return canonical_text({"id": reference.id, "kind": reference.kind})
 
 
 def _masked(fields: tuple[DriftField, ...], specs: Iterable[Spec], traits: KindTraits) -> tuple[DriftField, ...]:
-    """*fields* without the credentials that stand at sensitive paths of any side; names of secrets are none."""
+    """*fields* without the credentials at sensitive paths of any side; keys of secrets are not credentials."""
     hidden = {path for spec in specs for path in traits.written_secrets(spec)} if fields else set()
     for path in hidden:
         fields = tuple(
@@ -301,7 +301,7 @@ def _masked(fields: tuple[DriftField, ...], specs: Iterable[Spec], traits: KindT
 
 
 def _hidden(path: str, text: str, sensitive: str) -> str:
-    """The *text* of the field at *path* without what stands at the pointer *sensitive*."""
+    """The *text* of the field at *path* without the value at the pointer *sensitive*."""
     if not text:
         return text
     if f"{path}/".startswith(f"{sensitive}/"):

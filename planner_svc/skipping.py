@@ -1,4 +1,4 @@
-"""What a caller leaves out of a plan (docs/reference/engine.md, "Matching")."""
+"""The objects and kinds that a caller skips (docs/reference/engine.md, "Matching")."""
 
 from collections.abc import Iterable
 
@@ -10,33 +10,33 @@ from services.kinds.registry import ACCEPTED, FAMILY_NAMES, family_of, kinds_of
 
 def skipped_keys(skips: Iterable[Key]) -> frozenset[Key]:
     """
-    What *skips* name, kind by kind; an empty name stands for all of a kind.
+    The keys that *skips* name, kind by kind; an empty name stands for all objects of a kind.
 
-    The kinds of a family, such as all kinds of checks, share their names and count as one: each of them stands for all,
-    as does the name of the family.
+    The kinds of a family, such as all kinds of checks, share their names and count as one. Each of them stands for all
+    of them, and so does the name of the family.
     """
     return frozenset(Key(kind, skip.name) for skip in skips for kind in _relatives(skip.kind))
 
 
 def refuse_unknown_kinds(skips: Iterable[Key]) -> None:
     """
-    Refuse *skips* of what is no kind.
+    Refuse *skips* with an unknown kind.
 
     Raises:
-        RequestInvalid: Names what is no kind, and its place.
+        RequestInvalid: Names the unknown kind and its position in the list.
     """
-    for place, skip in enumerate(skips):
+    for position, skip in enumerate(skips):
         if skip.kind not in ACCEPTED:
-            raise RequestInvalid(f"skip[{place}].kind", unknown_kind(skip.kind))
+            raise RequestInvalid(f"skip[{position}].kind", unknown_kind(skip.kind))
 
 
 def _relatives(kind: str) -> tuple[str, ...]:
-    """The kinds of the family that *kind* is of, or names."""
+    """All kinds of a family; *kind* is one of its kinds, or the name of the family."""
     return kinds_of(FAMILY_NAMES.get(kind) or family_of(kind))
 
 
 def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> list[str]:
-    """A warning about each object that *skips* name and that neither package nor stack has: it protects nothing."""
+    """A warning about each skip of an object that neither the package nor the stack has: it has no effect."""
     named = [skip for skip in skips if skip.name]
     if not named:
         return []
@@ -53,7 +53,7 @@ def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> li
 
 
 def _meant(skip: Key, items: Iterable[Object]) -> str:
-    """The object that has the name as its display name, as a question; empty when none has."""
+    """A hint at the object whose display name is the name of *skip*; empty when there is none."""
     named = [
         item.key.name
         for item in items

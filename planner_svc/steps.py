@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
 from planner_svc.matching import Matching
-from planner_svc.names import NameOrder, may_live_beside, name_order
+from planner_svc.names import NameOrder, creatable_first, name_order
 from planner_svc.references import References
 from services.core.graph import waves
 from services.core.model import Key, PlatformTraits, Resource, Step, StepReference, Undo, Verb
@@ -23,24 +23,24 @@ class Stage:
 _ENDS = "the stack is uninstalled"
 
 _REMOVALS = {1: "removals", 2: "irreversible removals"}
-"""The turns in which things are deleted."""
+"""The titles of the phases in which resources are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """
-    When each object is written, and when what leaves or is replaced is deleted.
+    The phase of each write and each deletion: 0 before all deletions, 1 and 2 after the deletions of that phase.
 
     Attributes:
         writes: The creates and updates.
-        turns: The turn of each object that is written only after a deletion; missing: 0, before all of them.
-        deletions: The turn of the deletion of each object that leaves or is replaced.
-        names: What names say about the order.
+        phases: The phase of each object that is written only after a deletion; missing: 0.
+        deletions: The phase of the deletion of each object that is removed or replaced.
+        names: The order of writes that unique names demand.
         platform: The platform.
     """
 
     writes: Mapping[Key, Step]
-    turns: Mapping[Key, int]
+    phases: Mapping[Key, int]
     deletions: Mapping[Key, int]
     names: NameOrder
     platform: PlatformTraits
@@ -48,7 +48,7 @@ class Schedule:
     @property
     def early(self) -> dict[Key, Step]:
         """The writes that wait for no deletion."""
-        return {key: step for key, step in self.writes.items() if not self.turns.get(key)}
+        return {key: step for key, step in self.writes.items() if not self.phases.get(key)}
 
     def by_kind_stage(self) -> Iterator[dict[Key, Step]]:
         """The early writes, kind stage by kind stage."""
@@ -58,12 +58,12 @@ class Schedule:
 
 
 def schedule(matching: Matching, found: Differences, platform: PlatformTraits) -> Schedule:
-    """Find out what is written, and when."""
-    writes, deletions = _writes(matching, found), _deletion_turns(matching, found, platform)
-    turns = _turns(found, deletions, may_live_beside(found.replaced.keys(), matching, platform))
-    # Where nothing is written, everything has its name already.
-    names = name_order(matching, turns, deletions, platform) if writes else NameOrder({})
-    return Schedule(writes, turns, deletions, names, platform)
+    """Find the writes and deletions of a plan, and their phases."""
+    writes, deletions = _writes(matching, found), _deletion_phases(matching, found, platform)
+    phases = _write_phases(found, deletions, creatable_first(found.replaced.keys(), matching, platform))
+    # Without writes no name changes.
+    names = name_order(matching, phases, deletions, platform) if writes else NameOrder({})
+    return Schedule(writes, phases, deletions, names, platform)
 
 
 def refuse_cycles(found: Schedule) -> None:
@@ -87,35 +87,37 @@ def stages(
     is_end: bool = False,
 ) -> list[Stage]:
     """
-    Put the steps in order: what can be taken back first, what cannot last.
+    Put the steps in order: steps that can be undone first, irreversible ones last.
 
-    Labels, primary kinds and what refers to them are created and updated; then associations, and references to what is
-    going to be deleted; then deletions that can be undone, in reverse order of kinds, and what takes the place of what
-    they deleted; then the same with deletions that cannot be undone. What takes the place of something that can live
-    beside it is created with the first. What refers to the place of something replaced follows it. Before all of them
-    come *secrets*, also those whose old value is lost: a platform may look at them when it gets what refers to them.
+    1. *secrets*, including those whose old value is lost: a platform may need them to accept what refers to them.
+    2. Creates and updates: labels, primary kinds, and kinds that refer to them. Replacements are among them if they can
+       exist beside the resources that they replace.
+    3. The removal of references to resources that are going to be deleted; then associations.
+    4. Deletions that can be undone, in reverse order of kinds. After them the replacements of what they deleted, the
+       references to these replacements, and their associations.
+    5. The same for deletions that cannot be undone.
     """
-    writes, turns, early, platform = scheduled.writes, scheduled.turns, scheduled.early, scheduled.platform
-    losing = _losing(matching, found, early)
-    following = _following(matching, found, losing, turns)
-    # By then it has lost what it is to get anew.
+    writes, phases, early, platform = scheduled.writes, scheduled.phases, scheduled.early, scheduled.platform
+    removals = _reference_removals(matching, found, early)
+    restorations = _reference_restorations(matching, found, removals, phases)
     late = {key: writes[key] for key in writes.keys() - early.keys()}
-    late |= {step.key: late[step.key]._replace(old_references=step.references) for step in losing if step.key in late}
+    # The references of a late write have been removed by the time that it runs.
+    late |= {step.key: late[step.key]._replace(old_references=step.references) for step in removals if step.key in late}
     ordered = [Stage("secrets", tuple(secrets)), *_in_waves(scheduled)]
-    ordered.append(Stage("references", tuple(losing)))
-    ordered.append(Stage("associations", _links(link for link in links if not _turn_of(link, turns))))
-    for turn, title in _REMOVALS.items():
-        ordered += _deletions(matching, found, turn, scheduled, title, "left the package" if not is_end else _ENDS)
-        ordered += _by_kind_stage("replacements", {key: late[key] for key in late if turns[key] == turn}, platform)
-        ordered.append(Stage("references to replacements", tuple(step for at, step in following if at == turn)))
+    ordered.append(Stage("references", tuple(removals)))
+    ordered.append(Stage("associations", _links(link for link in links if not _phase_of(link, phases))))
+    for phase, title in _REMOVALS.items():
+        ordered += _deletions(matching, found, phase, scheduled, title, "left the package" if not is_end else _ENDS)
+        ordered += _by_kind_stage("replacements", {key: late[key] for key in late if phases[key] == phase}, platform)
+        ordered.append(Stage("references to replacements", tuple(step for at, step in restorations if at == phase)))
         ordered.append(
-            Stage("associations of replacements", _links(link for link in links if _turn_of(link, turns) == turn))
+            Stage("associations of replacements", _links(link for link in links if _phase_of(link, phases) == phase))
         )
     return _numbered([stage for stage in ordered if stage.steps])
 
 
-def _deletion_turns(matching: Matching, found: Differences, platform: PlatformTraits) -> dict[Key, int]:
-    """The turn of the deletion of each object that leaves or is replaced."""
+def _deletion_phases(matching: Matching, found: Differences, platform: PlatformTraits) -> dict[Key, int]:
+    """The phase of the deletion of each object that is removed or replaced."""
     return {
         key: 2 if platform.kinds[match.live.kind].delete_undo is Undo.NONE else 1
         for key, match in matching.matches.items()
@@ -123,15 +125,15 @@ def _deletion_turns(matching: Matching, found: Differences, platform: PlatformTr
     }
 
 
-def _turns(found: Differences, deletions: Mapping[Key, int], beside: Collection[Key]) -> dict[Key, int]:
-    """The turn of each object that is written only after a deletion; not so what lives *beside* what it replaces."""
-    late = {key: deletions[key] for key in found.replaced if key not in beside}
-    following: dict[Key, int] = {}
+def _write_phases(found: Differences, deletions: Mapping[Key, int], early: Collection[Key]) -> dict[Key, int]:
+    """The phase of each object that is written only after a deletion; *early* replacements are written before."""
+    late = {key: deletions[key] for key in found.replaced if key not in early}
+    referring: dict[Key, int] = {}
     for key, references in found.references.items():
         awaited = [late[each.key] for each in references if each.key in late]
         if awaited and key not in found.replaced:
-            following[key] = max(awaited)
-    return late | following
+            referring[key] = max(awaited)
+    return late | referring
 
 
 def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
@@ -144,7 +146,7 @@ def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
         if match.live is None or key in found.replaced:
             reason = "recorded resource is gone" if match.recorded else "not on the platform"
             if key in found.replaced:
-                reason = "takes the place of the replaced one"
+                reason = "replaces the old resource"
             steps[key] = Step(0, 0, Verb.CREATE, key, new_spec=match.wanted.spec, reason=reason, references=references)
         elif found.changed[key]:
             reason = f"differs in {', '.join(change.path.lstrip('/') for change in found.changed[key])}"
@@ -163,14 +165,15 @@ def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
     return steps
 
 
-def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step]) -> list[Step]:
+def _reference_removals(matching: Matching, found: Differences, written: Mapping[Key, Step]) -> list[Step]:
     """
-    What takes references to deleted resources away, sorted by kind and id of the referring resource.
+    The steps that remove references to deleted resources, sorted by kind and id of the referring resource.
 
-    The deletion would take them away unseen, and an undo could not bring them back. *written* ones refer to something
-    else by then; what is replaced by something that is written, too, is referred to by that from now on.
+    Otherwise the deletion would remove the references, and its undo could not restore them. Objects that are *written*
+    early need no such step. A reference to a resource whose replacement is *written* early leads to the replacement
+    from then on.
     """
-    heirs = {
+    replacements = {
         (match.live.kind, match.live.id): key
         for key, match in matching.matches.items()
         if match.live and key in found.replaced and key in written
@@ -187,37 +190,40 @@ def _losing(matching: Matching, found: Differences, written: Mapping[Key, Step])
         key = found.names.get(resource_key, Key(resource.kind, ""))
         held = found.live_references(resource)
         left = tuple(
-            StepReference(each.pointer, heirs[each.key.kind, each.id]) if (each.key.kind, each.id) in heirs else each
+            StepReference(each.pointer, replacements[each.key.kind, each.id])
+            if (each.key.kind, each.id) in replacements
+            else each
             for each in held
-            if (each.key.kind, each.id) not in deleted or (each.key.kind, each.id) in heirs
+            if (each.key.kind, each.id) not in deleted or (each.key.kind, each.id) in replacements
         )
         if left != held and key not in written:
-            steps.append(_losing_step(key, resource, held, left))
+            steps.append(_reference_removal(key, resource, held, left))
     return steps
 
 
-def _following(
-    matching: Matching, found: Differences, losing: Iterable[Step], turns: Mapping[Key, int]
+def _reference_restorations(
+    matching: Matching, found: Differences, removals: Iterable[Step], phases: Mapping[Key, int]
 ) -> list[tuple[int, Step]]:
     """
-    What gives references back to resources that lost them to a replacement that deletes first, each with its turn.
+    The steps that restore references of *removals* to resources that are deleted before their replacement is created.
 
-    No object of the package says what these resources refer to, so they are to refer to what they did.
+    Each comes with its phase. Only resources whose references no object of the package declares need such a step: their
+    references lead to the replacements afterwards.
     """
-    heirs = {matching.matches[key].live_key: key for key in found.replaced if key in turns}
+    replacements = {matching.matches[key].live_key: key for key in found.replaced if key in phases}
     steps: list[tuple[int, Step]] = []
-    for lost in losing:
-        inherited = {each.pointer: heirs[each.key] for each in lost.old_references if each.key in heirs}
-        if inherited and lost.key not in found.references:
-            given = [StepReference(pointer, heir) for pointer, heir in inherited.items()]
-            references = tuple(sorted([*lost.references, *given], key=lambda each: each.pointer))
+    for removal in removals:
+        restored = {each.pointer: replacements[each.key] for each in removal.old_references if each.key in replacements}
+        if restored and removal.key not in found.references:
+            given = [StepReference(pointer, key) for pointer, key in restored.items()]
+            references = tuple(sorted([*removal.references, *given], key=lambda each: each.pointer))
             reason = "what it refers to is replaced"
-            step = lost._replace(reason=reason, old_references=lost.references, references=references)
-            steps.append((max(turns[heir] for heir in inherited.values()), step))
+            step = removal._replace(reason=reason, old_references=removal.references, references=references)
+            steps.append((max(phases[key] for key in restored.values()), step))
     return steps
 
 
-def _losing_step(key: Key, resource: Resource, held: References, left: References) -> Step:
+def _reference_removal(key: Key, resource: Resource, held: References, left: References) -> Step:
     return Step(
         0,
         0,
@@ -233,7 +239,7 @@ def _losing_step(key: Key, resource: Resource, held: References, left: Reference
 
 
 def _in_waves(scheduled: Schedule) -> list[Stage]:
-    """Kind stage by kind stage, and within one, names are given up before others take them."""
+    """The early writes: kind stage by kind stage, and within one, a name is released before another object takes it."""
     found: list[Stage] = []
     for here in scheduled.by_kind_stage():
         for wave in waves({key: scheduled.names.needs[key] for key in here}):
@@ -242,12 +248,12 @@ def _in_waves(scheduled: Schedule) -> list[Stage]:
 
 
 def _deletions(
-    matching: Matching, found: Differences, turn: int, scheduled: Schedule, title: str, why: str
+    matching: Matching, found: Differences, phase: int, scheduled: Schedule, title: str, why: str
 ) -> list[Stage]:
     steps: dict[Key, Step] = {}
-    turns, platform = scheduled.deletions, scheduled.platform
+    phases, platform = scheduled.deletions, scheduled.platform
     for key, match in matching.matches.items():
-        if match.live and turns.get(key) == turn:
+        if match.live and phases.get(key) == phase:
             undo = platform.kinds[match.live.kind].delete_undo
             reason = _why_replaced(found.replaced[key], undo) if key in found.replaced else why
             steps[match.live_key] = Step(
@@ -264,8 +270,8 @@ def _deletions(
     return list(reversed(_by_kind_stage(title, steps, platform)))
 
 
-def _why_replaced(what: str, undo: Undo) -> str:
-    return f"{what} cannot change: replaced" + (", with its data" if undo is Undo.NONE else "")
+def _why_replaced(field: str, undo: Undo) -> str:
+    return f"{field} cannot change: replaced" + (", with its data" if undo is Undo.NONE else "")
 
 
 def _links(links: Iterable[Association]) -> tuple[Step, ...]:
@@ -278,16 +284,16 @@ def _links(links: Iterable[Association]) -> tuple[Step, ...]:
             link.resource_id,
             label=link.label,
             label_id=link.label_id,
-            reason="associated" if link.wanted else "association went away",
+            reason="associated" if link.wanted else "no longer associated",
         )
         for link in links
         if link.wanted != link.attached
     )
 
 
-def _turn_of(link: Association, turns: Mapping[Key, int]) -> int:
-    """The turn after which an association can be made; 0 for one that goes away."""
-    return max(turns.get(link.resource, 0), turns.get(link.label, 0)) if link.wanted else 0
+def _phase_of(link: Association, phases: Mapping[Key, int]) -> int:
+    """The phase in which an association can be attached; 0 for one that ends."""
+    return max(phases.get(link.resource, 0), phases.get(link.label, 0)) if link.wanted else 0
 
 
 def _by_kind_stage(title: str, steps: Mapping[Key, Step], platform: PlatformTraits) -> list[Stage]:

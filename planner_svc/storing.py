@@ -1,4 +1,4 @@
-"""Keeps plans in the stack store until somebody applies them."""
+"""Stores plans in the stack service, for clients to apply them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -28,7 +28,7 @@ class PlanStore:
 
     async def of_request(self, request: journal_pb2.RequestKey) -> str:
         """
-        Name of the plan that a request made before; empty for a new one.
+        Name of the plan that an earlier call with this request made; empty if there was none.
 
         Raises:
             RequestIdReused: The id was used with other content.
@@ -36,28 +36,28 @@ class PlanStore:
         return (await self._stack.call(self._journal.FindPlan, journal_pb2.FindPlanRequest(request=request))).plan
 
     async def attach(self, attachments: Mapping[str, str]) -> None:
-        """Have the store keep what travels beside a plan, texts by their digests, as far as it lacks them."""
+        """Store the attachments of a plan, texts by their digests, that the store lacks."""
         for digest, text in sorted(attachments.items()):
             request = journal_pb2.KeepAttachmentRequest(digest=digest)
             if (await self._stack.call(self._journal.KeepAttachment, request)).is_kept:
                 continue
-            cut = list(pieces(text)) or [""]
-            for number, piece in enumerate(cut):
-                body = await asyncio.to_thread(compressed, piece)
-                part = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(cut))
-                await self._stack.call(self._journal.StoreAttachment, part)
+            texts = list(pieces(text)) or [""]
+            for number, part in enumerate(texts):
+                body = await asyncio.to_thread(compressed, part)
+                message = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(texts))
+                await self._stack.call(self._journal.StoreAttachment, message)
 
     async def keep(self, plan: journal_pb2.NewPlan, request: journal_pb2.RequestKey | None) -> str:
         """
-        Store *plan*: its header gets a name, and what a store says of it.
+        Store *plan*, and complete its header with name, state and times.
 
         Args:
-            plan: The plan; its header is completed.
-            request: The request that it is for; None: that may make any number of plans.
+            plan: The plan; its header is changed in place.
+            request: The request that the plan is for; None: the request may make any number of plans.
 
         Returns:
-            The name of the plan that the same request made before, which stands in the place of this one; empty when
-            *plan* was stored.
+            The name of the plan that an earlier call with the same request stored, and that replaces this one; empty
+            when *plan* was stored.
 
         Raises:
             RequestIdReused: The id was used with other content.

@@ -1,5 +1,6 @@
 """
-What other stacks have that would lose a label or a reference by a deletion (docs/reference/engine.md, "Expectations").
+The resources of other stacks that would lose a label or a reference by a deletion (docs/reference/engine.md,
+"Expectations").
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -12,12 +13,12 @@ from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKe
 
 def possible_users(matching: Matching, differing: Set[Key], platform: PlatformTraits) -> Sequence[ResourceKey]:
     """
-    The resources that no object names and that use what the plan may delete: their owners are to be asked for.
+    The resources that no object names and that use resources that the plan may delete. Another stack may own them.
 
     Args:
         matching: The matches.
-        differing: Keys of the objects that are not as the resource is.
-        platform: What can only be changed by a replacement.
+        differing: Keys of the objects that differ from their resource.
+        platform: Which fields can only be changed by a replacement.
     """
     deleted = {
         (match.live.kind, match.live.id)
@@ -37,26 +38,26 @@ def refuse_used(
     steps: Iterable[Step], matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord
 ) -> None:
     """
-    Refuse to take anything from what another stack has.
+    Refuse to detach a label from a resource of another stack, or to remove a reference from one.
 
     Args:
         steps: The steps of the plan.
         matching: The matches.
-        holders: Owners of ``possible_users``, as far as they have any.
+        holders: Owners of the resources of ``possible_users``, where they have one.
         stack: The stack that the plan is for.
 
     Raises:
         InUse: Names all uses.
     """
     uses = []
-    # Of what no object names, a plan only takes away what refers to something that it deletes.
+    # A step on a resource that no object names only removes labels and references to something that the plan deletes.
     for step in (each for each in steps if each.resource_id and not each.key.name):
         resource = step.key.kind, step.resource_id
         owner = holders.get(resource, Holders()).owner
         if owner and owner.stack_id != stack.id:
             name = matching.live[resource].spec.display_name
             holder = f"{step.key.kind} {name!r} of {owner.called}"
-            uses += [f"{what} {holder}" for what in _taken(step)]
+            uses += [f"{lost} {holder}" for lost in _removed(step)]
     if uses:
         raise InUse(uses)
 
@@ -72,7 +73,7 @@ def _used(resource: Resource) -> Iterator[ResourceKey]:
     yield from ((each.kind, each.id) for each in resource.references)
 
 
-def _taken(step: Step) -> Iterator[str]:
+def _removed(step: Step) -> Iterator[str]:
     if step.label:
         yield f"{step.label} is attached to"
     yield from (f"{each.key} is referred to by" for each in step.old_references if each not in step.references)

@@ -1,4 +1,4 @@
-"""What people and other programs see of a plan beside its steps: made when somebody asks."""
+"""The views of a plan beside its steps: diffs and summary, made when a client asks for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,15 +24,15 @@ from services.kinds.summary import planned_summary
 @dataclass(frozen=True, slots=True)
 class Planned:
     """
-    A plan with all that its views are made of.
+    A plan with all that its views are made from.
 
     Attributes:
         plan: The plan.
-        desired: What is wanted.
+        desired: The desired state.
         matching: The matches.
-        found: The differences of what is wanted and what is there.
+        found: The differences of desired and live state.
         links: The associations.
-        attachments: What travels beside the plan and the store lacks, as far as is known: texts by their digests.
+        attachments: The attachments of the plan that the store may lack: texts by their digests.
     """
 
     plan: Plan
@@ -43,7 +43,7 @@ class Planned:
     attachments: Mapping[str, str] = field(default_factory=dict)
 
     def diffs(self) -> PlanDiffs:
-        """The differences, for each object and for each association; what stays with other stacks has none."""
+        """The differences of each object and each association; resources that stay with other stacks have none."""
         matches = self.matching.matches.values()
         return PlanDiffs(
             tuple(_diff(match, self.found) for match in matches if not match.stays),
@@ -51,7 +51,7 @@ class Planned:
         )
 
     def skipped(self) -> set[Key]:
-        """Keys of the objects of the package that the plan leaves out."""
+        """Keys of the objects of the package that the plan skips."""
         return {item.key for item in self.desired.package.objects if self.desired.skips(item.key)}
 
     def referred(self) -> dict[Key, str]:
@@ -60,8 +60,9 @@ class Planned:
 
     def summary(self) -> str:
         """
-        The summary document (docs/reference/package-format.md, "Summary") as JSON text; what is yet to be created anew
-        has its recorded id.
+        The summary document (docs/reference/package-format.md, "Summary") as JSON text.
+
+        A recorded object whose resource is gone has its recorded id.
         """
         known = {
             key: known_id
@@ -80,7 +81,7 @@ class Planned:
 
 
 def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[LabelMappingDiff, ...]:
-    """One entry for each association of two objects; one that goes away only to come back is shown as it will be."""
+    """One entry for each association of two objects; one that is detached and attached again has its later state."""
     keys = {match.live_key: key for key, match in matching.matches.items()}
     gone = {key: _known_id(match) for key, match in matching.matches.items() if not match.live}
     shown: dict[tuple[Key, Key], Association] = {}
@@ -100,8 +101,7 @@ def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[La
 def _diff(match: Match, found: Differences) -> ResourceDiff:
     status = DiffStatus.REMOVE
     if match.wanted:
-        # A recorded resource that is gone still "exists" in the diff, under its recorded id (docs/reference/engine.md,
-        # "Matching").
+        # A recorded resource that is gone has status EXISTS and its recorded id (docs/reference/engine.md, "Matching").
         status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
     known = _known_id(match)
     kind = match.live.kind if match.live else match.key.kind
@@ -119,7 +119,7 @@ def _diff(match: Match, found: Differences) -> ResourceDiff:
 
 
 def _known_id(match: Match) -> str:
-    """The id of the resource; the recorded one where that is gone, and none where there never was one."""
+    """The id of the resource; the recorded id if the resource is gone, empty if there never was one."""
     if match.live:
         return match.live.id
     return match.recorded.resource_id if match.recorded else ""

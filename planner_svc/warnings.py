@@ -1,4 +1,4 @@
-"""Warnings of a plan: what people may not expect of it, though it is right."""
+"""Warnings of a plan: effects that a user may not expect."""
 
 from collections.abc import Sequence
 
@@ -23,12 +23,12 @@ def warnings_of(
 
 
 def _emptiness(desired: Desired) -> list[str]:
-    """A warning about a package that says nothing."""
+    """A warning about a package without objects."""
     return [] if desired.is_end or desired.package.objects else ["the package has no objects"]
 
 
 def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:
-    """Warnings of an apply without a stack: it cannot know what it made before where names may repeat."""
+    """Warnings of an apply without a stack: it cannot find the resources that it created before if names may repeat."""
     if stack.is_kept:
         return []
     names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
@@ -39,15 +39,19 @@ def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTrait
             continue
         name = match.wanted.spec.display_name
         if (key.kind, name) in names:
-            found.append(f"{key} is created beside another one named {name!r}; only a stack would know it")
+            found.append(f"{key} is created beside another one named {name!r}; only a stack would match the two")
         elif traits.costly_listing:
-            # Nobody looked.
-            found.append(f"{key} is created, also if there is one named {name!r} already; only a stack would know it")
+            # The resources of the kind were not listed.
+            found.append(f"{key} is created, also if one named {name!r} exists; only a stack would match the two")
     return found
 
 
 def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
-    """Warnings of what a plan changes of what it leaves alone, as it deletes what they hang on; one for each change."""
+    """
+    Warnings about skipped and protected resources that the plan changes all the same; one for each change.
+
+    The plan deletes a label that they carry, or a resource that they refer to.
+    """
     found: dict[tuple[Key, Key | None], str] = {}
     for step in steps:
         if step.key not in matching.untouched or (step.label and step.label in matching.untouched):
@@ -62,7 +66,7 @@ def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
 
 
 def _protections(matching: Matching, desired: Desired) -> list[str]:
-    """Warnings of what is left out because it is protected."""
+    """Warnings about resources that the plan leaves as they are because they are protected."""
     rest = ", and so does the stack" if desired.is_end else ""
     return [
         *(f"protected: {key} stays{rest}" for key in matching.protected),
@@ -80,7 +84,7 @@ def _sparing(spared: Spared) -> str:
 
 
 def _releases(matching: Matching, desired: Desired) -> list[str]:
-    """Warnings of what a stack lets go: what it did not create is not its to delete, or its policy says so."""
+    """Warnings about resources that leave the stack and stay: it adopted them, or its policy orphans them."""
     return [
         (
             f"{key} was there before the stack, which adopted it: resource {entry.resource_id} stays"

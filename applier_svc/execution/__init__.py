@@ -1,1 +1,1 @@
-"""Carries a plan out: what is sent, how often, and what became of what got no answer."""
+"""Runs a plan: sends its effects, retries them, and looks up outcomes that are unknown."""

@@ -1,4 +1,4 @@
-"""One batch on its way: sent, sent again where it gets no answer, looked up, until the journal knows all outcomes."""
+"""One batch: sent, retried where it gets no response, looked up, until the journal has every outcome."""
 
 import logging
 import traceback
@@ -11,7 +11,7 @@ from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.order import Order
 from applier_svc.execution.prober import IdsByName
 from applier_svc.execution.retrying import repeated
-from applier_svc.execution.sender import asked_wait
+from applier_svc.execution.sender import retry_delay
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
 from services.engine.claims import Refusal
@@ -23,7 +23,7 @@ from services.rpc.call import loop_time
 
 log = logging.getLogger("pkger.applier")
 
-_NOT_HAPPENED = "the platform gave no answer, and it did not happen"
+_NO_EFFECT = "the platform sent no response, and the step had no effect"
 
 
 class Batch:
@@ -35,17 +35,18 @@ class Batch:
         order: Order,
         effects: Sequence[AnyEffect],
         before: IdsByName | Failed,
-        look_again: Callable[[Sequence[AnyEffect]], Awaitable[IdsByName | Failed]],
+        relist: Callable[[Sequence[AnyEffect]], Awaitable[IdsByName | Failed]],
     ) -> None:
         """
-        Take up *effects*.
+        Prepare to send *effects*.
 
         Args:
-            exchange: The way to the platform.
-            order: How they are sent.
-            effects: What is sent.
-            before: What is there of the kinds whose creations may have to be searched for, or why nobody knows.
-            look_again: Tells the same of the kinds of some effects, by now.
+            exchange: The connection to the platform.
+            order: How the effects are sent.
+            effects: The effects of the batch.
+            before: Ids of the resources of the kinds whose creations may have to be searched for, or why the resources
+                cannot be listed.
+            relist: Lists the resources of the kinds of some effects again.
         """
         self._exchange = exchange
         self._journal = exchange.journal
@@ -53,11 +54,11 @@ class Batch:
         self._order = order
         self._effects = {effect.number: effect for effect in effects}
         self._before = before
-        self._look_again = look_again
+        self._relist = relist
         self._claims = RefusedClaims(exchange, order.direction, self._effects)
         self._waiting = list(effects)
         self._intended: set[int] = set()
-        # What was sent before and did not happen, as far as could be seen; and what of that has a name that is taken.
+        # Steps that were sent before and seemed to have no effect; and those of them whose name is now taken.
         self._retracted = {effect.number for effect in effects if self._progress.was_retracted(effect.number)}
         self._taken: set[int] = set()
         self._outcomes: Outcomes = {}
@@ -66,10 +67,10 @@ class Batch:
 
     async def run(self) -> None:
         """
-        Send it, and what is left of it again, while there is time; then note what did not happen.
+        Send the effects, retry those without an outcome while there is time, and record the rest as failed.
 
         Raises:
-            PkgerError: Nothing more may be sent, or nothing can be noted.
+            PkgerError: Nothing more may be sent, or the journal cannot be written.
         """
         retrying = AsyncRetrying(
             retry=retry_if_result(lambda again: again is not None),
@@ -80,60 +81,60 @@ class Batch:
         await repeated(retrying, self._attempt)
         if self._outcomes:
             self._waiting = await self._conclude()
-        await self._give_up(self._waiting)
+        await self._fail(self._waiting)
 
     async def _attempt(self) -> float | None:
         """
-        Send what is waiting.
+        Send the waiting effects.
 
         Returns:
-            After how many seconds at least what is still waiting may be sent again, as the platform asks; 0: it does
-            not ask. None: nothing is worth sending again.
+            The shortest pause in seconds before the next attempt that the platform asks for; 0: it asks for none.
+            None: no effect is to be sent again.
         """
         if self._order.is_stopped():
             self._skip()
         await self._send([each for each in self._waiting if self._can_be_sent(each)])
-        busy = [each for each in self._waiting if self._is_worth_waiting_for(each)]
+        throttled = [each for each in self._waiting if self._is_worth_waiting_for(each)]
         again = [each for each in self._waiting if self._is_worth_waiting_for(each) or self._is_worth_repeating(each)]
         if again:
             self._waiting = again
-            self._attempts += not busy
+            self._attempts += not throttled
             if any(awaits_claim(self._outcomes.get(each.number)) for each in again):
-                await self._note_ended()
-            return max((asked_wait(self._outcomes[each.number]) or 0.0 for each in busy), default=0.0)
+                await self._record_ended()
+            return max((retry_delay(self._outcomes[each.number]) or 0.0 for each in throttled), default=0.0)
         failed, traits = await self._conclude(), self._exchange.traits
         self._waiting = [effect for effect in failed if not effect.is_repeatable(traits)]
         self._attempts += 1
-        # Those that can be repeated were, as often as there was time.
-        await self._give_up([effect for effect in failed if effect.is_repeatable(traits)])
+        # Repeatable effects were already retried as often as the timeouts allow.
+        await self._fail([effect for effect in failed if effect.is_repeatable(traits)])
         return 0.0 if self._waiting else None
 
     def _skip(self) -> None:
-        """Leave out what was not sent yet."""
+        """Skip the effects that were not sent yet."""
         problem = "the operation was stopped before this step"
-        unsent = {effect.number for effect in self._waiting if not self._may_have_happened(effect)}
+        unsent = {effect.number for effect in self._waiting if not self._is_unresolved(effect)}
         self._outcomes |= dict.fromkeys(sorted(unsent), Skipped(problem))
         self._waiting = [effect for effect in self._waiting if effect.number not in unsent]
 
     def _can_be_sent(self, effect: AnyEffect) -> bool:
-        """Whether *effect* can be sent; if not, it ends here."""
+        """Whether *effect* can be sent; if not, record why as its outcome."""
         problem = self._obstacle(effect)
         if problem is None:
             return True
-        if isinstance(problem, Failed) and self._may_have_happened(effect):
-            problem = Unknown("it was sent before, and cannot be sent again")
+        if isinstance(problem, Failed) and self._is_unresolved(effect):
+            problem = Unknown("it was sent before without a response, and cannot be sent again")
         self._outcomes[effect.number] = problem
         return False
 
     def _obstacle(self, effect: AnyEffect) -> Outcome | None:
         ids = self._progress.ids
         if not effect.is_possible(ids):
-            # What is to go is gone: an undo that failed at first may find that others took it along.
+            # The resource to remove is gone already: another step may have removed it after this undo first failed.
             is_gone = effect.removes
-            missing = Failed("what it needs does not exist", RejectionReason.NOT_FOUND)
+            missing = Failed("a resource that it needs does not exist", RejectionReason.NOT_FOUND)
             return Done(effect.target(ids)) if is_gone else missing
         if isinstance(effect, Create) and (there := effect.in_its_place(ids)):
-            problem = f"it takes the place of {effect.step.key.kind} {there}, which is not gone"
+            problem = f"it replaces {effect.step.key.kind} {there}, which still exists"
             return Failed(problem, RejectionReason.NAME_TAKEN)
         if isinstance(self._before, Failed) and effect.is_searched_for(self._exchange.traits):
             return self._before
@@ -143,7 +144,7 @@ class Batch:
         if not effects:
             return
         sendings = {effect.number: self._progress.sending(effect) for effect in effects}
-        sent_before = {effect.number for effect in effects if self._may_have_happened(effect)}
+        sent_before = {effect.number for effect in effects if self._is_unresolved(effect)}
         fresh = [effect for effect in effects if effect.number not in self._intended]
         await self._intend(fresh)
         now_sent = self._intended - sent_before
@@ -151,14 +152,14 @@ class Batch:
             await self._refuse_known_secrets(sent_first)
         answers = await self._answers([effect for effect in effects if effect.number in self._intended], sendings)
         for step, answer in answers.items():
-            never_answered = Unknown("it was sent before, and not answered") if step in sent_before else None
+            never_answered = Unknown("it was sent before without a response") if step in sent_before else None
             earlier = self._outcomes.get(step, never_answered)
-            self._outcomes[step] = _with_earlier(earlier, self._questioned(step, answer))
+            self._outcomes[step] = _with_earlier(earlier, self._reconsidered(step, answer))
         reach(f"after_{self._order.place}send")
 
     async def _intend(self, effects: Sequence[AnyEffect]) -> None:
-        """Note that *effects* are about to be sent, but for those that need what another stack has."""
-        await self._look_after_waiting(effects)
+        """Write the intents of *effects*, except of those whose claims are refused."""
+        await self._relist_after_waiting(effects)
         refused: dict[int, Refusal] = {}
         while effects:
             steps = [effect.number for effect in effects]
@@ -174,25 +175,25 @@ class Batch:
         self._outcomes |= await self._claims.outcomes(refused)
 
     async def _refuse_known_secrets(self, effects: Sequence[AnyEffect]) -> None:
-        """Let those of *effects* fail that are to make a secret which somebody has written since the plan was made."""
+        """Fail the creations of secrets that exist by now, because another writer made them since the plan."""
         new = [effect for effect in effects if isinstance(effect, PutSecret) and not effect.overwrites]
         if not new or self._order.direction is Direction.UNDO:
             return
-        held = await self._exchange.inquiry.secret_keys()
+        held = await self._exchange.lookup.secret_keys()
         for effect in new:
             if isinstance(held, Failed) or effect.step.key.name in held:
-                known = Failed("somebody else has written it since the plan was made", RejectionReason.CHANGED)
+                known = Failed("another writer has written it since the plan was made", RejectionReason.CHANGED)
                 self._outcomes[effect.number] = held if isinstance(held, Failed) else known
                 self._intended.discard(effect.number)
 
-    async def _look_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
-        """Look again at what is there: whoever had a name, and let go of it, has made something of that name."""
+    async def _relist_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
+        """List the resources again: the stack that held a claim on a name may have created a resource of that name."""
         waited = [each for each in effects if self._claims.met(each)]
         if any(each.is_searched_for(self._exchange.traits) for each in waited):
-            self._before = await self._look_again(effects)
+            self._before = await self._relist(effects)
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
-        """Of a creation that may have to be searched for: what has its kind and display name before it is sent."""
+        """Ids of the resources that have the kind and display name of a searched creation before it is sent."""
         spec, traits = effect.step.new_spec, self._exchange.traits
         if isinstance(self._before, Failed) or spec is None or not effect.is_searched_for(traits):
             return ()
@@ -209,37 +210,41 @@ class Batch:
             raise
         except Exception as error:
             trace = exchange.secrets.masked(traceback.format_exc())
-            log.error("batch cut off", extra={"operation": exchange.operation, "trace": trace})  # noqa: TRY400
-            exchange.sender.note_unanswered()
+            log.error("batch interrupted by a defect", extra={"operation": exchange.operation, "trace": trace})  # noqa: TRY400
+            exchange.sender.mark_unanswered()
             problem = exchange.secrets.masked(repr(error))
             return {effect.number: Unknown(f"a defect of the applier: {problem}") for effect in effects}
 
-    def _questioned(self, step: int, answer: Outcome) -> Outcome:
-        """*answer*, unless it gives the lie to what was concluded of an earlier sending: then that is open again."""
+    def _reconsidered(self, step: int, answer: Outcome) -> Outcome:
+        """
+        *answer*, unless it contradicts the earlier conclusion that the step had no effect: then the outcome is unknown.
+        """
         effect = self._effects[step]
         is_taken = effect.makes and isinstance(answer, Failed) and answer.reason is RejectionReason.NAME_TAKEN
         if not is_taken or step not in self._retracted or effect.is_resolved_by_retry(self._exchange.traits):
             return answer
         self._taken.add(step)
-        return Unknown("it was sent before, and not answered; sent again: its name is taken")
+        return Unknown("it was sent before without a response; sent again: its name is taken")
 
     async def _conclude(self) -> list[AnyEffect]:
-        """Note what is known, and look what became of the rest; the effects that certainly did not happen."""
+        """Record the known outcomes and look up the unknown ones; returns the effects that certainly had no effect."""
         outcomes, self._outcomes = self._outcomes, {}
         if self._order.direction is Direction.UNDO:
-            lacking = [self._effects[step] for step, outcome in outcomes.items() if _lacks_something(outcome)]
-            outcomes |= await self._exchange.inquiry.undone_by_others(lacking)
+            lacking = [self._effects[step] for step, outcome in outcomes.items() if _is_not_found(outcome)]
+            outcomes |= await self._exchange.lookup.already_undone(lacking)
         await self._journal.record(outcomes, self._order.direction)
         reach(f"after_{self._order.place}record")
-        doubtful = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
-        failed = await self._exchange.inquiry.look_up(doubtful, self._order.direction, self._taken)
+        unknown = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
+        failed = await self._exchange.lookup.look_up(unknown, self._order.direction, self._taken)
         numbers = {effect.number for effect in failed}
         self._retracted |= numbers
         self._intended -= numbers
         return failed
 
-    async def _note_ended(self) -> None:
-        """Note what is certain of those that wait for nothing: whoever has what others wait for may wait for them."""
+    async def _record_ended(self) -> None:
+        """
+        Record the certain outcomes of effects that do not wait: the stack that holds a claim may wait for one of them.
+        """
         waiting = {effect.number for effect in self._waiting}
         ended = {
             step: outcome
@@ -250,53 +255,53 @@ class Batch:
         if ended:
             await self._journal.record(ended, self._order.direction)
 
-    async def _give_up(self, effects: Sequence[AnyEffect]) -> None:
-        """Note *effects* as failed: they did not happen, however often they were sent."""
+    async def _fail(self, effects: Sequence[AnyEffect]) -> None:
+        """Record *effects* as failed: every attempt to send them had no effect."""
         if effects:
-            outcomes: Outcomes = {effect.number: Failed(_NOT_HAPPENED) for effect in effects}
+            outcomes: Outcomes = {effect.number: Failed(_NO_EFFECT) for effect in effects}
             await self._journal.record(outcomes, self._order.direction)
 
-    def _may_have_happened(self, effect: AnyEffect) -> bool:
+    def _is_unresolved(self, effect: AnyEffect) -> bool:
         return self._progress.is_unresolved(effect.number, self._order.direction)
 
     def _is_worth_repeating(self, effect: AnyEffect) -> bool:
-        """Whether nobody knows what became of *effect*, and it may be sent again."""
+        """Whether the outcome of *effect* is unknown and it may be sent again."""
         is_unknown = isinstance(self._outcomes.get(effect.number), Unknown)
         return is_unknown and effect.number in self._intended and effect.is_repeatable(self._exchange.traits)
 
     def _is_worth_waiting_for(self, effect: AnyEffect) -> bool:
-        """Whether the platform asks for patience with *effect*, and it may be sent again."""
+        """Whether *effect* is asked to wait, and may be sent again after that."""
         outcome = self._outcomes.get(effect.number)
         may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._exchange.traits)
-        return may_repeat and asked_wait(outcome) is not None
+        return may_repeat and retry_delay(outcome) is not None
 
     def _wait(self, state: RetryCallState) -> float:
         asked: float = state.outcome.result() if state.outcome else 0.0
         return max(asked, self._exchange.timeouts.between_attempts(state))
 
     def _is_over(self, state: RetryCallState) -> bool:
-        """Whether there is no time for another attempt: each sort of waiting has its own."""
-        timeouts, is_stubborn = self._exchange.timeouts, self._order.is_stubborn
+        """Whether there is no time for another attempt: each cause of waiting has its own limit."""
+        timeouts, until_resolved = self._exchange.timeouts, self._order.until_resolved
         if any(awaits_claim(self._outcomes.get(effect.number)) for effect in self._waiting):
             return False
         if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
-            return not self._exchange.affords(state.upcoming_sleep, is_stubborn)
-        if is_stubborn:
-            return loop_time() - self._started >= timeouts.stubborn
+            return not self._exchange.affords(state.upcoming_sleep, until_resolved)
+        if until_resolved:
+            return loop_time() - self._started >= timeouts.resolution
         return self._attempts >= timeouts.attempts
 
 
 def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
     """
-    What *answer* says of a step that was sent before.
+    The outcome of a step that was sent before, after its latest *answer*.
 
-    A refusal of the mutation says that it never took effect, or it would count as done (driver.proto). A refusal for
-    any other reason, such as credentials that ran out meanwhile, says nothing of what was sent before; nor does one
-    that finds something else there, which somebody may have written since.
+    A rejection of the mutation itself proves that the earlier request had no effect: otherwise the mutation counts as
+    done (driver.proto). A rejection without a reason, as for expired credentials, proves nothing about the earlier
+    request. Neither does CHANGED: another writer may have changed the resource after that request.
     """
     match earlier, answer:
         case Unknown(), Done(resource_id):
-            # What is there now may be somebody's edit of what an earlier sending made.
+            # The observed spec may be an edit of the resource that the earlier request made: drop it.
             return Done(resource_id)
         case Unknown(before), Failed(now, None | RejectionReason.CHANGED, retry_after):
             return Unknown(f"{before}; sent again: {now}", retry_after=retry_after)
@@ -304,6 +309,6 @@ def _with_earlier(earlier: Outcome | None, answer: Outcome) -> Outcome:
             return answer
 
 
-def _lacks_something(outcome: Outcome) -> bool:
-    """Whether something that is needed is not there."""
+def _is_not_found(outcome: Outcome) -> bool:
+    """Whether a resource that the effect needs does not exist."""
     return isinstance(outcome, Failed) and outcome.reason is RejectionReason.NOT_FOUND

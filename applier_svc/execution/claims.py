@@ -1,9 +1,9 @@
-"""What effects of a batch wait for, or fail by, as other stacks have it (docs/reference/engine.md, "Claims")."""
+"""Outcomes of the effects of a batch whose claims are refused (docs/reference/engine.md, "Claims")."""
 
 from collections.abc import Mapping
 
 from applier_svc.execution.exchange import Exchange
-from applier_svc.execution.sender import asked_wait
+from applier_svc.execution.sender import retry_delay
 from services.engine.claims import Refusal
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
@@ -15,19 +15,19 @@ class RefusedClaims:
     """The claims of one batch that were refused."""
 
     def __init__(self, exchange: Exchange, direction: Direction, effects: Mapping[int, AnyEffect]) -> None:
-        """*effects*: those of the batch, by number."""
+        """*effects*: The effects of the batch, by number."""
         self._exchange = exchange
         self._direction = direction
         self._effects = effects
         self._seen: set[int] = set()
-        # When an effect that waits for what somebody else has gives up, by its number.
+        # When an effect stops waiting for a claim of another stack, by its number.
         self._give_up_at: dict[int, float] = {}
 
     async def outcomes(self, refused: Mapping[int, Refusal]) -> Outcomes:
         """
-        What comes of the effects that need what another stack has, by number.
+        The outcomes of the effects whose claims were refused, by number.
 
-        They fail, or wait where the other stack lets go of that soon; who waits for whom is published.
+        Each fails, or waits if the other stack releases its claim soon. New waits are published.
         """
         found = {step: self._outcome(self._effects[step], refusal) for step, refusal in refused.items()}
         new = [refused[step] for step in sorted(refused.keys() & self._give_up_at.keys() - self._seen)]
@@ -45,11 +45,11 @@ class RefusedClaims:
         waits = effect.awaits_claims(exchange.traits)
         is_in_time = waits and now < self._give_up_at.setdefault(step, now + exchange.timeouts.lease)
         if exchange.journal.progress.is_unresolved(step, self._direction):
-            return Unknown(f"it was sent before, and cannot be sent again: {refusal}")
+            return Unknown(f"it was sent before without a response, and cannot be sent again: {refusal}")
         return Failed(str(refusal), refusal.reason, exchange.timeouts.watch if is_in_time else None)
 
 
 def awaits_claim(outcome: Outcome | None) -> bool:
-    """Whether an effect with *outcome* waits for what another stack has, and not for the platform."""
+    """Whether an effect with *outcome* waits for a claim of another stack, and not for the platform."""
     is_refused = isinstance(outcome, Failed) and outcome.reason is RejectionReason.RESOURCE_OWNED
-    return is_refused and asked_wait(outcome) is not None
+    return is_refused and retry_delay(outcome) is not None

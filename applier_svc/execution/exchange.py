@@ -1,9 +1,9 @@
-"""All that the batches of one operation share on their way to the platform."""
+"""Everything that the batches of one operation share."""
 
 from dataclasses import dataclass, field
 
-from applier_svc.execution.inquiry import Inquiry
-from applier_svc.execution.noting import Journal
+from applier_svc.execution.journal_protocol import Journal
+from applier_svc.execution.outcome_lookup import OutcomeLookup
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.sender import Sender
 from applier_svc.execution.throttle import Budget
@@ -15,35 +15,35 @@ from services.rpc.call import loop_time
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """
-    The way of one operation to its platform, and back.
+    The connection of one operation to its platform and its journal.
 
     Attributes:
-        operation: Its name.
-        traits: What the platform can do.
-        sender: Sends.
-        inquiry: Finds out what became of what got no answer.
-        journal: Where all of it is noted.
-        secrets: What the operation was given.
-        timeouts: How long it waits for what.
+        operation: Name of the operation.
+        traits: The traits of the platform.
+        sender: Sends batches.
+        lookup: Looks up unknown outcomes.
+        journal: The journal of the operation.
+        secrets: The secrets of the operation.
+        timeouts: The timeouts.
     """
 
     operation: str
     traits: PlatformTraits
     sender: Sender
-    inquiry: Inquiry
+    lookup: OutcomeLookup
     journal: Journal
     secrets: Secrets
     timeouts: Timeouts
     _budgets: dict[bool, Budget] = field(default_factory=dict)
 
-    def affords(self, seconds: float, is_stubborn: bool) -> bool:
+    def affords(self, seconds: float, until_resolved: bool) -> bool:
         """
-        Whether the operation may wait another *seconds* because the platform asks for patience.
+        Whether the operation may wait another *seconds* because the platform throttles it.
 
-        What is waited on the way forward leaves an undo, which *is_stubborn*, all the time it may take.
+        Effects that are sent *until_resolved*, such as undos, have a budget of their own.
         """
-        whole = Budget(self.timeouts.stubborn if is_stubborn else self.timeouts.busy)
-        left = self._budgets.get(is_stubborn, whole).after_wait(loop_time(), seconds)
+        whole = Budget(self.timeouts.resolution if until_resolved else self.timeouts.throttled)
+        left = self._budgets.get(until_resolved, whole).after_wait(loop_time(), seconds)
         if left:
-            self._budgets[is_stubborn] = left
+            self._budgets[until_resolved] = left
         return left is not None

@@ -22,8 +22,8 @@ class Executor:
     Sends the effects of one operation to one platform.
 
     Attributes:
-        halted: Why nothing is sent any more: the lease is lost, the driver knows of a newer token, or the journal
-            cannot be written. None: it is sent.
+        halted: Why nothing more is sent: the lease is lost, the driver knows a newer token, or the journal cannot be
+            written. None: batches are sent.
     """
 
     def __init__(self, exchange: Exchange, prober: Prober) -> None:
@@ -33,24 +33,23 @@ class Executor:
 
     async def send(self, effects: Sequence[AnyEffect], order: Order) -> None:
         """
-        Send *effects*, which may run at the same time, in batches; the journal knows their outcomes.
+        Send *effects*, which may run at the same time, in batches; their outcomes are in the journal afterwards.
 
-        What gets no answer is sent again where that has its effect once. Of all else, and of what never gets one, the
-        platform shows what became of it; what did not happen is sent again, as often as the timeouts allow.
+        An effect without a response is sent again if it is repeatable. Otherwise, or if it never gets a response, its
+        outcome is looked up on the platform. An effect that was not applied is sent again while the timeouts allow it.
 
         Raises:
-            PkgerError: Nothing more may be sent, see ``halted``; the journal names what is open.
+            PkgerError: Nothing more may be sent, see ``halted``; the journal has the open steps.
         """
-        before = await self._there_before(effects, order)
-        look_again = partial(self._there_before, order=order)
+        before = await self._list_before(effects, order)
+        relist = partial(self._list_before, order=order)
         traits = self._exchange.traits
         slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
         for turn in rounds(effects):
             cut = [
-                Batch(self._exchange, order, batch, before, look_again)
-                for batch in batches(turn, traits.max_batch_size)
+                Batch(self._exchange, order, batch, before, relist) for batch in batches(turn, traits.max_batch_size)
             ]
-            # A defect in one batch must not leave others running behind the operation's back.
+            # A defect in one batch must not leave the others running without the operation.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result
@@ -66,8 +65,8 @@ class Executor:
             except PkgerError as error:
                 self.halted = self.halted or error
 
-    async def _there_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
-        """What is there before *effects* are sent, of the kinds whose creations may have to be searched for."""
+    async def _list_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
+        """List the resources of the kinds whose creations may have to be searched for, before *effects* are sent."""
         kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._exchange.traits)}
         if not kinds:
             return {}
@@ -79,13 +78,13 @@ class Executor:
                 return await self._prober.ids_by_name(kinds, known)
             except UNREADABLE as error:
                 problem = self._exchange.secrets.masked(str(error))
-                return Failed(f"it was not sent, as what is there before it cannot be listed: {problem}")
+                return Failed(f"it was not sent: the existing resources of its kind cannot be listed: {problem}")
 
         timeouts = self._exchange.timeouts
         retrying = AsyncRetrying(
             retry=retry_if_result(lambda found: isinstance(found, Failed)),
             wait=timeouts.between_attempts,
-            stop=stop_after(timeouts.stubborn) if order.is_stubborn else stop_after_attempt(timeouts.attempts),
+            stop=stop_after(timeouts.resolution) if order.until_resolved else stop_after_attempt(timeouts.attempts),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},
         )
         return await repeated(retrying, attempt)

@@ -1,6 +1,6 @@
 """
-Takes secret values out of texts, however a platform, or something in front of it, spells them
-(docs/reference/engine.md, "Secrets").
+Masks secret values in texts, in every spelling that a platform or a proxy may use (docs/reference/engine.md,
+"Secrets").
 """
 
 import base64
@@ -14,13 +14,13 @@ from urllib.parse import quote, quote_plus
 MASK = "[secret]"
 
 SHORTEST_PART = 12
-"""Characters of a part of a spelling that is masked, too; a shorter one may be anything."""
+"""Shortest part of a spelling, in characters, that is masked: a shorter one may be unrelated text."""
 
 SHORTEST_CODE = 4
-"""Characters of an encoded value that are masked: fewer may be part of any word."""
+"""Shortest encoded value, in characters, that is masked: a shorter one may be part of any word."""
 
 _LIKE_SCRIPTS = "!'()*"
-"""What encodeURIComponent leaves as it is (ECMA-262)."""
+"""Characters that encodeURIComponent does not escape (ECMA-262)."""
 
 
 class Masking:
@@ -42,7 +42,7 @@ class Masking:
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         if self._spellings is None:
-            # Few operations hear anything that has to be masked.
+            # Computed on first use: few operations receive a text that has to be masked.
             self._spellings = sorted({spelling for value in self._values for spelling in spellings(value)})
         for spelling in self._spellings:
             if len(spelling) < SHORTEST_PART:
@@ -53,9 +53,9 @@ class Masking:
 
 def spellings(value: str) -> set[str]:
     """
-    How *value* may be repeated: as it is, cut at its ends, quoted as in Python, JSON, HTML or an address, encoded.
+    The spellings of *value*: as it is, stripped, quoted as in Python, JSON, HTML or a URL, and encoded.
 
-    Base64 is that of a longer text, of which the value is the beginning, the middle or the end.
+    Base64 may be that of a longer text, of which the value is the beginning, the middle or the end.
     """
     texts = {value, value.strip()} - {""}
     quoted = {form for text in texts for form in _quoted(text)}
@@ -84,7 +84,7 @@ def _encoded(octets: bytes) -> Iterator[str]:
     yield octets.hex()
     yield octets.hex().upper()
     for before in range(3):
-        # Characters that hold bits of what stands before or behind say nothing for certain.
+        # Characters that also hold bits of the surrounding text cannot be predicted.
         first = -(-before * 8 // 6)
         last = (before + len(octets)) * 8 // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -93,15 +93,15 @@ def _encoded(octets: bytes) -> Iterator[str]:
 
 
 def _parts(text: str, spelling: str) -> Iterator[tuple[int, int]]:
-    """Where *text* has a part of *spelling*, each as long as it goes."""
-    # Mostly two characters tell already that no part begins here.
+    """Spans of *text* that are a part of *spelling*, each as long as possible."""
+    # Two characters mostly suffice to rule out that a part begins here.
     pairs = set(map("".join, pairwise(spelling)))
     start = 0
     while start + SHORTEST_PART <= len(text):
         if text[start : start + 2] not in pairs or text[start : start + SHORTEST_PART] not in spelling:
             start += 1
             continue
-        # The part that fits is the longest of all that begin here: none that is longer than one that does not.
+        # Binary search for the longest part that begins here: if a part does not match, no longer one does.
         stop, beyond = start + SHORTEST_PART, min(start + len(spelling), len(text)) + 1
         while stop + 1 < beyond:
             middle = (stop + beyond) // 2

@@ -1,4 +1,4 @@
-"""How effects are sent: which way, until when, for how long."""
+"""How effects are sent: direction, stop condition and persistence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from services.engine.operation import Direction
 
 def never() -> bool:
     """
-    An undo is not to be stopped: the server finishes it on its own time (docs/reference/engine.md, "Steps and stages").
+    An undo cannot be stopped: it runs to its end without its caller (docs/reference/engine.md, "Steps and stages").
     """
     return False
 
@@ -19,16 +19,16 @@ class Order:
     How effects are sent.
 
     Attributes:
-        direction: Whether they are steps of the plan or inverses of such.
-        is_stopped: Asked before anything is sent for the first time; when true, it is skipped.
-        is_stubborn: Whether to ask a driver that does not answer for as long as the timeouts allow.
+        direction: Whether the effects are steps of the plan or inverses of steps.
+        is_stopped: Asked before an effect is sent for the first time; if true, the effect is skipped.
+        until_resolved: Whether to retry for ``Timeouts.resolution`` if the driver does not answer.
     """
 
     direction: Direction
     is_stopped: Callable[[], bool] = never
-    is_stubborn: bool = False
+    until_resolved: bool = False
 
     @property
     def place(self) -> str:
-        """What the failpoints of the direction are called."""
+        """Prefix of the failpoints of the direction."""
         return "undo_" if self.direction is Direction.UNDO else ""

@@ -1,4 +1,4 @@
-"""Reads on the platform, and in the records of stacks, what became of what was sent and not answered."""
+"""Finds the outcomes of requests without a response in the platform and in the records of stacks."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,17 +17,17 @@ from services.rpc.client import Peer
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, live_resources, read_resources
 
 UNREADABLE = (PkgerError, UnreadableSpecError, grpc.aio.AioRpcError)
-"""What comes of a driver, or a store, that does not tell what is there, or tells what nobody can read."""
+"""Exceptions of a driver or store that does not answer, or answers with a spec that cannot be decoded."""
 
 IdsByName = dict[tuple[str, str], tuple[str, ...]]
 """Ids of the resources of each kind and display name, in the form in which the platform compares it."""
 
 Sent = Mapping[int, Sending]
-"""What was sent, by step number."""
+"""The values that were sent, by step number."""
 
 
 class Prober:
-    """Looks at one organisation of one platform."""
+    """Reads from one organisation of one platform."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Prober:
         timeouts: Timeouts,
         masked: Callable[[str], str],
     ) -> None:
-        """*masked* makes of what a driver says what may be repeated of it."""
+        """*masked* removes secret values from a message of a driver."""
         self._driver = driver
         self._stack = stack
         self._traits = traits
@@ -46,18 +46,18 @@ class Prober:
         self._timeouts = timeouts
         self._masked = masked
 
-    async def find_out(
+    async def probe(
         self, effects: Sequence[AnyEffect], sent: Sent, known: Collection[ResourceKey]
     ) -> dict[int, Finding]:
         """
-        What became of each effect, by its number; few calls, whatever the number of effects.
+        The finding for each effect, by its number; few calls, whatever the number of effects.
 
-        What cannot be read is asked for again for as long as the timeouts allow.
+        Failed reads are retried for ``Timeouts.resolution``.
 
         Args:
-            effects: Enough time has passed for them to have taken place, if they ever do.
-            sent: What was sent for them.
-            known: The resources of which the operation knows what they are.
+            effects: Effects without a response that can no longer take effect late.
+            sent: The values that were sent for them.
+            known: The resources that the operation already knows.
         """
         creations = [effect for effect in effects if isinstance(effect, Create)]
         changes = [effect for effect in effects if not isinstance(effect, Create)]
@@ -68,7 +68,7 @@ class Prober:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UNREADABLE),
             wait=self._timeouts.between_attempts,
-            stop=stop_after(self._timeouts.stubborn),
+            stop=stop_after(self._timeouts.resolution),
             reraise=True,
         )
         try:
@@ -77,24 +77,24 @@ class Prober:
             problem = self._masked(str(error))
         except grpc.aio.AioRpcError as error:
             problem = f"the driver failed: {self._masked(str(error.details()))}"
-        return {effect.number: Unknown(f"nobody could look what became of it: {problem}") for effect in effects}
+        return {effect.number: Unknown(f"its outcome could not be looked up: {problem}") for effect in effects}
 
     async def read(self, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Resource]:
         """
-        Those of *resources* that are there; no call for none.
+        The *resources* that exist; no call if there are none to read.
 
         Raises:
-            PkgerError: They cannot be read; ``UNREADABLE`` has all there is.
+            PkgerError: They cannot be read; ``UNREADABLE`` lists all exceptions.
         """
         found = await read_resources(self._driver, self._target.org, resources) if resources else []
         return {(each.kind, each.id): each for each in found if each}
 
     async def ids_by_name(self, kinds: Collection[str], known: Collection[ResourceKey]) -> IdsByName:
         """
-        Ids of all resources of *kinds*, by kind and display name as compared; *known* as of ``find_out``.
+        Ids of all resources of *kinds*, by kind and display name as compared; *known* as of ``probe``.
 
         Raises:
-            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+            PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.
         """
         found: dict[tuple[str, str], list[str]] = {}
         for resource in await self._listed(kinds, known):
@@ -105,12 +105,12 @@ class Prober:
         self, kinds: Sequence[str], known: Collection[ResourceKey]
     ) -> tuple[list[Resource], set[ResourceKey]]:
         """
-        All resources of *kinds*, and *known* ones of others with a costly listing; and those of them that a stack owns.
+        All resources of *kinds* and the *known* ones of other kinds with a costly listing; and the owned ones of both.
 
-        *known* as of ``find_out``.
+        *known* as of ``probe``.
 
         Raises:
-            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+            PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.
         """
         live = await live_resources(self._driver, self._target.org, kinds, known, self._traits)
         owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
@@ -121,12 +121,12 @@ class Prober:
         Keys of the secrets that the platform holds.
 
         Raises:
-            PkgerError: They cannot be listed; ``UNREADABLE`` has all there is.
+            PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.
         """
         return await list_secret_keys(self._driver, self._target.org)
 
     async def secret_keys_before(self) -> frozenset[str] | Failed:
-        """As ``secret_keys``, asked for until the attempts are used up; then why what depends on it was not sent."""
+        """As ``secret_keys``, with retries; after the last, the failure of a step that depends on the keys."""
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UNREADABLE),
             wait=self._timeouts.between_attempts,
@@ -136,7 +136,7 @@ class Prober:
         try:
             return await repeated(retrying, self.secret_keys)
         except UNREADABLE as error:
-            return Failed(f"it was not sent, as nobody tells which secrets there are: {self._masked(str(error))}")
+            return Failed(f"it was not sent: the secrets of the platform cannot be listed: {self._masked(str(error))}")
 
     async def _changes(self, effects: Sequence[AnyEffect], sent: Sent) -> dict[int, Finding]:
         keys = {effect.number: (effect.step.key.kind, sent[effect.number].resource_id) for effect in effects}
@@ -158,7 +158,7 @@ class Prober:
         live = await self._listed(kinds, known)
         found = await self._found_among(effects, sent, known, live)
         if any(isinstance(finding, NoEffect) for finding in found.values()):
-            # Absent from a listing is a question, and there is no id to read: a second listing has to agree.
+            # One listing does not prove absence, and there is no id to read: a second listing has to agree.
             await asyncio.sleep(self._timeouts.longest_wait)
             live = await self._listed(kinds, {*known, *((each.kind, each.id) for each in live)})
             found = await self._found_among(effects, sent, known, live)
@@ -170,7 +170,7 @@ class Prober:
         compared = self._traits.compared
         names = {compared(each.step.key.kind, each.step.new_spec) for each in effects if each.step.new_spec}
         asked = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
-        # A listing may be old, and show what was deleted since: only what is there when it is read counts.
+        # A listing may be stale and show deleted resources: only those that can be read count.
         there = await self.read(asked)
         owned = {*known, *await find_owners(self._stack, self._target, asked)}
         found: dict[int, Finding] = {}
@@ -180,7 +180,7 @@ class Prober:
             taken = {id_ for owned_kind, id_ in owned if owned_kind == kind}
             finding = each.finding_among(sent[each.number], of_kind, taken, self._traits.kinds[kind])
             if isinstance(finding, Done):
-                # One resource is what came of one creation.
+                # Each resource was made by at most one creation.
                 owned.add((kind, finding.resource_id))
             found[each.number] = finding
         return found

@@ -1,4 +1,4 @@
-"""Repetitions by the clock of the loop, which hold nothing once they have an answer."""
+"""Retries by the clock of the event loop, which hold no references once they are over."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -12,10 +12,10 @@ Answer = TypeVar("Answer")
 
 async def repeated(retrying: AsyncRetrying, attempt: Callable[[], Awaitable[Answer]]) -> Answer:
     """
-    What *attempt* returns at last, as *retrying* repeats it; raises what that raises.
+    Retry *attempt* as *retrying* says; returns what the last attempt returns, and raises what it raises.
 
-    A retrying refers to itself, and so would keep what its conditions can reach, such as an operation with its whole
-    plan, until the garbage collector gets to it: 100 MB with 10,000 objects.
+    A retrying refers to itself. Without the reset it keeps all that its conditions refer to, such as an operation with
+    its whole plan, until the next garbage collection: 100 MB with 10,000 objects.
     """
     try:
         return await retrying(attempt)
@@ -24,6 +24,6 @@ async def repeated(retrying: AsyncRetrying, attempt: Callable[[], Awaitable[Answ
 
 
 def stop_after(seconds: float) -> Callable[[RetryCallState], bool]:
-    """Repeat no more once *seconds* from now have passed; tenacity would look at a clock of its own."""
+    """Stop *seconds* from now, by the clock of the event loop; tenacity has a clock of its own."""
     end = loop_time() + seconds
     return lambda state: loop_time() >= end

@@ -1,4 +1,4 @@
-"""Runs a plan, or takes it back, move by move as the scheduler says; from wherever its journal is."""
+"""Runs a plan or rolls it back from the state of its journal, one move of the scheduler after another."""
 
 from collections.abc import Callable, Sequence
 
@@ -38,41 +38,42 @@ class Runner:
 
     async def decide(self, decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep]) -> None:
         """
-        Take what somebody decided for blocked steps as known, before anything else is done.
+        Record the decisions for blocked steps, before any other move.
 
         Raises:
             PkgerError: As ``run``; the decisions count if they were stored.
         """
-        # An operation is blocked in the direction in which it went.
+        # All steps that block an operation have the same direction.
         decided = decided_records(decisions, blocked, self._progress)
-        records = await self._exchange.inquiry.with_what_is_there(decided)
+        records = await self._exchange.lookup.with_live_specs(decided)
         await self._journal.decide(records, blocked[0].direction)
 
     async def run(self, cause: str = "") -> End:
         """
-        Do all steps, or undo those that were done; a step that fails is an event and no error.
+        Run all steps, or undo the done ones; a failed step is an event and raises nothing.
 
         Args:
-            cause: Why all is to be taken back, for a reason that lies in no step; empty: there is none yet.
+            cause: Why the operation has to roll back although no step failed; empty: it does not have to.
 
         Raises:
-            PkgerError: Nothing more may be sent or noted; whoever gets the lease next carries on from the journal.
+            PkgerError: Nothing more may be sent, or the journal cannot be written. The next holder of the lease resumes
+                from the journal.
         """
         self._progress.cause = cause
         while True:
             lost = self._exchange.secrets.lost(self._progress)
             move = next_move(self._progress, self._exchange.traits, self._is_cancelled(), lost)
             if isinstance(move, Finish | Block):
-                # What may still arrive would come after the end.
-                await self._exchange.inquiry.settle()
+                # No request may take effect after the end.
+                await self._exchange.lookup.settle()
                 return move
             await self._make(move)
 
     async def _make(self, move: Move) -> None:
         match move:
             case LookUp(undone, done):
-                await self._exchange.inquiry.look_up(undone, Direction.UNDO)
-                await self._exchange.inquiry.look_up(done, Direction.DO)
+                await self._exchange.lookup.look_up(undone, Direction.UNDO)
+                await self._exchange.lookup.look_up(done, Direction.DO)
             case RunStage(index, name, effects):
                 await self._journal.start_stage(index, name, len(effects))
                 await self._executor.send(effects, Order(Direction.DO, self._is_stopped))
@@ -80,20 +81,20 @@ class Runner:
                 await self._journal.seal()
             case RetryCreations(cause, stages, lost):
                 self._progress.cause, self._progress.has_retried_creations = cause, True
-                await self._ask_again(stages, lost)
+                await self._resend(stages, lost)
             case RollBack(cause, step_count):
-                # What got no answer may still arrive, also where it was sent again and done: on what the undo restores.
-                await self._exchange.inquiry.settle(is_stubborn=True)
-                await self._journal.turn_back(cause, step_count)
+                # A request without a response may arrive late, even if its retry is done: it would overwrite the undo.
+                await self._exchange.lookup.settle(until_resolved=True)
+                await self._journal.roll_back(cause, step_count)
             case Undo(effects):
-                await self._executor.send(effects, Order(Direction.UNDO, is_stubborn=True))
+                await self._executor.send(effects, Order(Direction.UNDO, until_resolved=True))
 
-    async def _ask_again(self, stages: Sequence[Sequence[AnyEffect]], lost: Sequence[AnyEffect]) -> None:
+    async def _resend(self, stages: Sequence[Sequence[AnyEffect]], lost: Sequence[AnyEffect]) -> None:
         if lost:
             outcomes: dict[int, Outcome] = {effect.number: Unknown(LOST) for effect in lost}
             await self._journal.record(outcomes, Direction.DO)
         for effects in stages:
-            await self._executor.send(effects, Order(Direction.DO, is_stubborn=True))
+            await self._executor.send(effects, Order(Direction.DO, until_resolved=True))
 
     def _is_stopped(self) -> bool:
         return self._is_cancelled() and not self._progress.sealed

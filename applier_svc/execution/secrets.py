@@ -1,4 +1,4 @@
-"""Secrets that are given with an apply: their values stay in the memory of one operation, and in no text of it."""
+"""Secrets of an apply: their values are in the memory of one operation only, and in none of its texts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,33 +11,33 @@ from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unk
 from services.engine.progress import Progress
 
 MOST_CHARACTERS = 65_536
-"""Of a value (applier.proto)."""
+"""Longest value (applier.proto)."""
 
-LOST = "its value was only known to an applier that is gone"
+LOST = "its value was only in the memory of an applier that ended"
 
-_UNHEARD = "the words of the platform are left out, as they might repeat a secret"
+_WITHHELD = "the message of the platform is withheld, because it might repeat a secret"
 
 
 class Secrets:
     """
-    The values of the secrets that one operation was given.
+    The values of the secrets of one operation.
 
-    Never written anywhere: printing one shows keys only.
+    They are written nowhere; the text of this object has the keys only.
     """
 
-    def __init__(self, values: Mapping[str, str] | None = None, are_gone: bool = False) -> None:
+    def __init__(self, values: Mapping[str, str] | None = None, are_lost: bool = False) -> None:
         """
         Keep *values* by key.
 
         Args:
-            values: None: there are none.
-            are_gone: Whether there were some that only another applier knew.
+            values: The values; None: the operation has no secrets.
+            are_lost: Whether the operation has secrets whose values only another applier had.
 
         Raises:
-            RequestInvalid: A value is empty, as that of a variable that is not set, or too long.
+            RequestInvalid: A value is empty, as that of an unset variable, or too long.
         """
         self._values = dict(values or {})
-        self._are_gone = are_gone
+        self._are_lost = are_lost
         for key, value in sorted(self._values.items()):
             if not 0 < len(value) <= MOST_CHARACTERS:
                 problem = "it is empty" if not value else f"it has {len(value):,}"
@@ -58,7 +58,7 @@ class Secrets:
         Refuse to run a stored *plan* with other secrets than it writes.
 
         Raises:
-            RequestInvalid: Names the keys that are to be given.
+            RequestInvalid: The keys differ from those that the plan writes; the message lists the latter.
         """
         written = sorted(each.step.key.name for each in map(effect_of, plan.steps) if isinstance(each, PutSecret))
         if written != self.keys():
@@ -70,7 +70,7 @@ class Secrets:
         return self._values[effect.step.key.name] if isinstance(effect, PutSecret) else ""
 
     def lost(self, progress: Progress) -> str:
-        """Why an operation cannot be carried on: nobody has a value that is still to be written; empty when it can."""
+        """Why the operation cannot be resumed: the value of an unwritten secret is lost. Empty: it can."""
         for effect in progress.effects:
             is_unwritten = isinstance(effect, PutSecret) and not progress.took_effect(effect.number)
             if is_unwritten and effect.step.key.name not in self._values:
@@ -79,26 +79,26 @@ class Secrets:
 
     def masked(self, text: str, writes_secrets: bool = False) -> str:
         """
-        What a driver said, without the values, however it spells them (``masking.spellings``).
+        A message of a driver without the values, in any spelling (``masking.spellings``).
 
-        Nothing of it is left when the values are gone, as nobody could tell whether it repeats one, or where it is
-        about a batch that writes them (docs/reference/engine.md, "Secrets").
+        The whole message is withheld if it is about a batch that writes secrets, or if the values are lost: then a
+        repeated value cannot be recognised (docs/reference/engine.md, "Secrets").
         """
-        if self._are_gone or writes_secrets:
-            return _UNHEARD
+        if self._are_lost or writes_secrets:
+            return _WITHHELD
         return self._masking.masked(text)
 
     def masked_outcome(self, outcome: Outcome, writes_secrets: bool = False) -> Outcome:
-        """*outcome* without the values in what a driver said; the rest is as for ``masked``."""
+        """*outcome* with its message ``masked``; a reason stays."""
         match outcome:
             case Failed(_, reason) if reason and writes_secrets:
-                return replace(outcome, message=f"{reason.value.replace('_', ' ').lower()}; {_UNHEARD}")
+                return replace(outcome, message=f"{reason.value.replace('_', ' ').lower()}; {_WITHHELD}")
             case Failed(message) | Unknown(message) | Skipped(message):
                 return replace(outcome, message=self.masked(message, writes_secrets))
             case Done() | GivenUp():
                 return outcome
 
     def mask_error(self, error: PkgerError) -> None:
-        """Take the values out of what *error* says."""
+        """Mask the values in the message and metadata of *error*."""
         error.args = tuple(self.masked(str(part)) for part in error.args)
         error.metadata = {key: self.masked(value) for key, value in error.metadata.items()}

@@ -1,4 +1,4 @@
-"""Sends batches to a driver, once each: with the right to write, and as many at a time as the platform takes."""
+"""Sends each batch to a driver once, under the lease, with as many in flight as the throttle admits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -22,23 +22,23 @@ from services.rpc.convert.drivers import mutation_to_pb, outcome_from_pb
 
 class Right(Protocol):
     """
-    The right to write to the platform.
+    The right to write to the platform: the lease, as a sender needs it.
 
     Attributes:
-        token: Its fencing token by now.
+        token: Its current fencing token.
     """
 
     token: int
 
     async def hold(self, seconds: float) -> driver_pb2.Fence:
         """
-        See to it that the right lasts another *seconds*.
+        Make sure that the right lasts another *seconds*.
 
         Returns:
-            What to show to the driver.
+            The fence of the request to the driver.
 
         Raises:
-            LeaseLost: Somebody else may be writing; send nothing more.
+            LeaseLost: Another operation may be writing; send nothing more.
         """
 
     async def raise_token(self) -> None:
@@ -47,19 +47,19 @@ class Right(Protocol):
 
         Raises:
             LeaseLost: As ``hold``.
-            ServiceUnavailable: Nobody knows the token; send nothing more.
+            ServiceUnavailable: The token is unknown; send nothing more.
         """
 
 
 class Sender:
     """
-    The way of one operation to its platform.
+    Sends the batches of one operation to its platform.
 
     Attributes:
-        unanswered: When a batch last got no answer, by ``loop_time``: what it sent may still take effect.
-            None: all were answered.
-        unanswered_token: No such batch had a higher token than this; 0: all were answered.
-        shown_token: The highest one that the platform was shown, and has answered: if it fences, it refuses lower ones.
+        unanswered: When a batch last ended without a response, by ``loop_time``: its mutations may still take effect.
+            None: all batches had responses.
+        unanswered_token: The highest token of such a batch; 0: all batches had responses.
+        shown_token: The highest token that the platform was shown and answered. If it fences, it refuses lower ones.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class Sender:
 
     async def show_token(self) -> driver_pb2.Fence:
         """
-        Make a platform that fences refuse whatever was sent under an older right.
+        Show the token to the platform: if it fences, it refuses requests with lower tokens from then on.
 
         Returns:
-            The highest older one that the platform has seen; empty: there is none.
+            The highest lower token that the platform has seen; empty: there is none.
 
         Raises:
             LeaseLost: As ``Right.hold``.
-            TokenStale: The platform has seen a newer one.
-            ServiceUnavailable: Nobody knows whether the platform refuses older ones now.
+            TokenStale: The platform has seen a higher token.
+            ServiceUnavailable: It is unknown whether the platform has seen the token.
         """
         fence = await self._right.hold(self._timeouts.mutate)
         request = driver_pb2.MutateRequest(org=self._org, fence=fence)
@@ -102,7 +102,7 @@ class Sender:
 
     async def raise_token(self) -> None:
         """
-        Get a token higher than ``unanswered_token``, if the present one is not.
+        Get a token higher than ``unanswered_token``, unless the current one is higher.
 
         Raises:
             PkgerError: As ``Right.raise_token``.
@@ -115,12 +115,12 @@ class Sender:
         Send *effects* in one batch.
 
         Args:
-            effects: What is sent.
-            sendings: Where, by step number.
+            effects: The effects.
+            sendings: The ids that each refers to, by step number.
             key: The idempotency keys of creations, with ``{}`` for the step number.
 
         Returns:
-            What the platform says of each, by step number.
+            The outcome of each, by step number.
 
         Raises:
             LeaseLost: Nothing was sent.
@@ -128,14 +128,14 @@ class Sender:
         """
         async with self._throttle.slot() as slot:
             outcomes = await self._mutate(effects, sendings, key)
-            slot.was_refused = any(asked_wait(outcome) is not None for outcome in outcomes)
+            slot.was_refused = any(retry_delay(outcome) is not None for outcome in outcomes)
             slot.was_taken = not any(isinstance(outcome, Unknown) for outcome in outcomes)
         if not slot.was_taken:
-            self.note_unanswered()
+            self.mark_unanswered()
         return {effect.number: outcome for effect, outcome in zip(effects, outcomes, strict=True)}
 
-    def note_unanswered(self) -> None:
-        """Note that something may have been sent, and got no answer."""
+    def mark_unanswered(self) -> None:
+        """Mark that a batch may have been sent without a response."""
         self.unanswered, self.unanswered_token = loop_time(), self._right.token
 
     async def _mutate(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending], key: str) -> list[Outcome]:
@@ -150,14 +150,14 @@ class Sender:
             answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
         except TokenStale as error:
             if fence.token < self._right.token:
-                # The token was raised and shown while this was in flight: nothing took effect.
+                # The token was raised and shown while this batch was in flight, so nothing of it took effect.
                 return await self._mutate(effects, sendings, key)
             self._secrets.mask_error(error)
             raise error from None
         except RequestInvalid as error:
             return [Failed(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
         except PkgerError as error:
-            # Whatever else it says, the outcome of every item is unknown (driver.proto).
+            # After any other error the outcome of every mutation is unknown (driver.proto).
             return [Unknown(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
         except grpc.aio.AioRpcError as error:
             problem = self._secrets.masked(str(error.details()), writes_secrets)
@@ -166,7 +166,7 @@ class Sender:
             problem = f"the driver gave {len(answer.results)} results for {len(effects)} mutations"
             return [Unknown(problem) for _ in effects]
         if any(result.position != position for position, result in enumerate(answer.results)):
-            return [Unknown("the driver gave results in another order than it was asked for") for _ in effects]
+            return [Unknown("the driver gave its results in another order than the mutations") for _ in effects]
         results = zip(effects, answer.results, strict=True)
         return [
             self._secrets.masked_outcome(outcome_from_pb(each, sendings[each.number], result), writes_secrets)
@@ -174,6 +174,6 @@ class Sender:
         ]
 
 
-def asked_wait(outcome: Outcome | None) -> float | None:
-    """For how many seconds the platform asks to wait; None when it does not ask."""
+def retry_delay(outcome: Outcome | None) -> float | None:
+    """Seconds to wait before the next attempt, as the outcome asks; None: it does not ask."""
     return outcome.retry_after if isinstance(outcome, Failed | Unknown) else None

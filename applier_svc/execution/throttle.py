@@ -1,4 +1,4 @@
-"""How many batches are in flight: fewer when the platform asks for patience, slowly more while it does not."""
+"""The limit of batches in flight: halved when the platform throttles, and raised slowly while it does not."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,12 +10,12 @@ from typing import Self
 @dataclass(frozen=True, slots=True)
 class Limit:
     """
-    Most batches in flight.
+    The limit of batches in flight.
 
     Attributes:
-        most: What the driver allows, at least 1.
-        now: What is tried now, from 1 to ``most``; the part behind the point is growth that is not a batch yet.
-        cuts: How often it was halved.
+        most: The limit of the driver, at least 1.
+        now: The current limit, from 1 to ``most``; the fraction is growth that does not make a whole batch yet.
+        cuts: How often the limit was halved.
     """
 
     most: int
@@ -24,24 +24,24 @@ class Limit:
 
     @classmethod
     def of(cls, most: int) -> Self:
-        """The limit of an operation that begins; a driver that allows less than one batch allows one."""
+        """The limit at the start of an operation; a driver that allows less than one batch allows one."""
         return cls(max(most, 1), float(max(most, 1)))
 
     def admits(self, in_flight: int) -> bool:
-        """Whether one more may be sent beside *in_flight*."""
+        """Whether another batch may be sent while *in_flight* are."""
         return in_flight < int(self.now)
 
     def after_success(self) -> Self:
-        """A batch was taken: one more is tried when as many were taken as are tried now."""
+        """The limit after a success: it grows by one with each full window of successes."""
         return replace(self, now=min(self.now + 1 / self.now, float(self.most)))
 
     def after_refusal(self, cuts: int) -> Self:
         """
-        The platform asked for patience: half as many are tried.
+        The limit after the platform throttled a batch: half of it.
 
         Args:
-            cuts: ``cuts`` when the batch was sent. What was sent before the last cut says nothing of what is left
-                since, so that batches that are refused together cut once.
+            cuts: ``cuts`` when the batch was sent. A batch that was sent before the last cut does not cut again, so
+                batches that are throttled together cut once.
         """
         if cuts < self.cuts:
             return self
@@ -51,18 +51,18 @@ class Limit:
 @dataclass(frozen=True, slots=True)
 class Budget:
     """
-    How long the batches of an operation may still wait because they were asked to.
+    How long the batches of an operation may still wait because the platform throttles them.
 
     Attributes:
         left: Seconds.
-        until: When the last wait ends; batches that wait at the same time spend that time once.
+        until: When the last wait ends; waits that overlap are counted once.
     """
 
     left: float
     until: float = 0.0
 
     def after_wait(self, now: float, seconds: float) -> Self | None:
-        """What is left once a wait of *seconds* from *now* on is spent; None when that is too long."""
+        """The budget after a wait of *seconds* from *now* on; None: the wait is too long."""
         spent = max(now + seconds - max(now, self.until), 0.0)
         if spent > self.left:
             return None
@@ -75,9 +75,9 @@ class Slot:
     One batch in flight.
 
     Attributes:
-        cuts: How often the limit was halved when it was sent.
-        was_refused: Whether the platform asked for patience; set by who sent it, as is ``was_taken``.
-        was_taken: Whether all of it was answered.
+        cuts: How often the limit had been halved when the batch was sent.
+        was_refused: Whether the platform throttled it; set by the sender, as is ``was_taken``.
+        was_taken: Whether it had a response to each mutation.
     """
 
     cuts: int
@@ -86,7 +86,7 @@ class Slot:
 
 
 class Throttle:
-    """Lets batches pass, as many at a time as the limit says."""
+    """Admits as many batches at a time as the limit says."""
 
     def __init__(self, most: int) -> None:
         self._limit = Limit.of(most)
@@ -95,7 +95,7 @@ class Throttle:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[Slot]:
-        """Wait for a place; the batch is in flight until the block is left."""
+        """Wait for a free slot; the batch is in flight until the block is left."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._limit.admits(self._in_flight))
             self._in_flight += 1

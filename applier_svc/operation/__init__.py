@@ -1,1 +1,1 @@
-"""An operation around its execution: what was asked for, the lease, the journal, the events, the record."""
+"""The life of an operation around its execution: request, lease, journal, events, record."""

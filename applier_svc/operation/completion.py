@@ -1,4 +1,4 @@
-"""Brings an operation that has its plan to its end: run, or taken back, and recorded."""
+"""Runs a planned operation to its end: applied or rolled back, and recorded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
-from applier_svc.execution.inquiry import Inquiry
+from applier_svc.execution.outcome_lookup import OutcomeLookup
 from applier_svc.execution.prober import UNREADABLE, Prober
 from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.runner import End, Runner
@@ -32,13 +32,13 @@ from services.rpc.convert.plans import KINDS
 
 _RESTORED = (
     "the store was restored from a backup: the platform has seen token {} of {}, which the store does not know; "
-    "nothing was sent, recover the operation to go on"
+    "nothing was sent, recover the operation to continue"
 )
 
-_AGREED = "the store was restored from a backup, and nothing was sent"
+_APPROVED = "the store was restored from a backup, and nothing was sent"
 
 _REFUSALS = (ResourceOwned, StackMoved)
-"""Why a store that answers does not take a record."""
+"""Errors of a store that refuses a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Work:
     An operation that has its plan.
 
     Attributes:
-        operation: The operation, as it was when this applier began it or took it over.
-        lease: The right to work on it.
-        journal: What is known of its steps, and where more is written.
-        secrets: What it was given.
-        taken_over: When it was taken over, by ``loop_time``; None: it began here.
+        operation: The operation as it was when this applier began or claimed it.
+        lease: Its lease.
+        journal: Its journal.
+        secrets: Its secrets.
+        taken_over: When this applier claimed it, by ``loop_time``; None: it began here.
     """
 
     operation: operation_pb2.Operation
@@ -63,7 +63,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the work is done: a platform by its driver, and the store, which knows who owns what is there."""
+    """The services that an operation works with: the driver of its platform, and the store, which knows the owners."""
 
     driver: Peer
     traits: PlatformTraits
@@ -75,35 +75,35 @@ async def complete(
     work: Work, place: Place, is_cancelled: Callable[[], bool], decisions: Sequence[StepDecision] = ()
 ) -> None:
     """
-    Do what is left of the plan, or take back what was done, and record what came of it.
+    Run the rest of the plan, or undo its done steps, and record the result.
 
     Args:
         work: The operation.
-        place: Where.
-        is_cancelled: Whether somebody here wants it to turn back.
-        decisions: What is decided for the steps that block it.
+        place: Its driver and store.
+        is_cancelled: Whether this applier was asked to cancel it.
+        decisions: The decisions for the steps that block it.
 
     Raises:
-        PkgerError: It was cut off; whoever gets its lease carries it on.
+        PkgerError: It was interrupted; the next holder of its lease resumes it.
     """
     lease, journal, secrets = work.lease, work.journal, work.secrets
     target = journal.progress.plan.target
     prober = Prober(place.driver, place.store, place.traits, target, place.timeouts, secrets.masked)
     sender = Sender(place.driver, place.traits, target.org, lease, place.timeouts, secrets)
-    inquiry = Inquiry(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
-    exchange = Exchange(lease.operation, place.traits, sender, inquiry, journal, secrets, place.timeouts)
+    lookup = OutcomeLookup(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
+    exchange = Exchange(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _end_before_sending(work, place, sender, runner)
     if decisions and not end:
         await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
     end = end or await runner.run()
     try:
-        await _finish(work, place, end, prober, inquiry)
+        await _finish(work, place, end, prober, lookup)
     except _REFUSALS as error:
         if end.state is not OperationState.SUCCEEDED:
             raise
         end = await runner.run(cause=f"the outcome could not be recorded: {error}")
-        await _finish(work, place, end, prober, inquiry)
+        await _finish(work, place, end, prober, lookup)
 
 
 async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: Runner) -> End | None:
@@ -111,43 +111,43 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
     Show the token of the operation before anything is looked up or sent (docs/reference/engine.md, "Restored stores").
 
     Returns:
-        How the operation ends, as nothing may be sent; None: it goes on.
+        The end of the operation, if nothing may be sent; None: it continues.
 
     Raises:
-        LeaseLost: Somebody else is at work on it.
+        LeaseLost: Another applier runs it.
     """
     lease, progress = work.lease, work.journal.progress
-    is_agreed = work.operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED
+    is_approved = work.operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED
     if place.traits.fences and progress.plan.steps:
         try:
-            seen = await _shown(sender, place.timeouts, is_stubborn=work.taken_over is not None)
+            seen = await _show_token(sender, place.timeouts, until_resolved=work.taken_over is not None)
         except ServiceUnavailable as error:
-            return await _unanswered(work, runner, str(error))
+            return await _end_unanswered(work, runner, str(error))
         except TokenStale as error:
-            # Somebody else has taken it over, and the store knows; or the store knows of no such token.
+            # Either another applier has claimed the operation, as the store confirms, or the store was restored.
             await lease.confirm()
             newest = error.metadata.get("newest", "")
             seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
-        if seen.token > (lease.token if is_agreed else lease.last_token):
+        if seen.token > (lease.token if is_approved else lease.last_token):
             return Block(_RESTORED.format(seen.token, seen.operation or "an operation"), seen_token=seen.token)
-    if is_agreed and not progress.was_sent:
-        return await runner.run(cause=_AGREED)
+    if is_approved and not progress.was_sent:
+        return await runner.run(cause=_APPROVED)
     return None
 
 
-async def _shown(sender: Sender, timeouts: Timeouts, is_stubborn: bool) -> driver_pb2.Fence:
-    """What ``Sender.show_token`` returns, which is repeated until the platform answers, or for long enough."""
+async def _show_token(sender: Sender, timeouts: Timeouts, until_resolved: bool) -> driver_pb2.Fence:
+    """Show the token with retries; the result of ``Sender.show_token``."""
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(ServiceUnavailable),
         wait=timeouts.between_attempts,
-        stop=stop_after(timeouts.stubborn) if is_stubborn else stop_after_attempt(timeouts.attempts),
+        stop=stop_after(timeouts.resolution) if until_resolved else stop_after_attempt(timeouts.attempts),
         reraise=True,
     )
     return await repeated(retrying, sender.show_token)
 
 
-async def _unanswered(work: Work, runner: Runner, problem: str) -> End:
-    """How an operation ends whose platform does not answer: nobody knows what became of what was sent before."""
+async def _end_unanswered(work: Work, runner: Runner, problem: str) -> End:
+    """End an operation whose platform does not answer: the outcomes of steps that were sent before are unknown."""
     progress = work.journal.progress
     if work.taken_over is None:
         return await runner.run(cause=problem)
@@ -158,11 +158,11 @@ async def _unanswered(work: Work, runner: Runner, problem: str) -> End:
     return Block(problem)
 
 
-async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: Inquiry) -> None:
-    """Record and publish how an operation ended, and before that what took effect late."""
+async def _finish(work: Work, place: Place, end: End, prober: Prober, lookup: OutcomeLookup) -> None:
+    """Record and publish the end of an operation, after its late effects."""
     conclusion = await _concluded(work, end)
     changes = conclusion.changes
-    if isinstance(end, Finish) and inquiry.may_be_late:
+    if isinstance(end, Finish) and lookup.may_be_late:
         await _publish_late_writes(work, place, changes.entries, prober)
     blocked = blocked_steps(conclusion.progress) if isinstance(end, Block) else ()
     seen_token = end.seen_token if isinstance(end, Block) else 0
@@ -178,7 +178,7 @@ async def _finish(work: Work, place: Place, end: End, prober: Prober, inquiry: I
 
 
 async def _concluded(work: Work, end: End, orphans: Orphans = NO_ORPHANS) -> Conclusion:
-    """How the operation is recorded; the store is asked for what the stack owns only where that counts."""
+    """The record of the operation; the inventory of the stack is read only if the record depends on it."""
     lease, progress = work.lease, work.journal.progress
     return Conclusion(
         progress,
@@ -193,7 +193,7 @@ async def _concluded(work: Work, end: End, orphans: Orphans = NO_ORPHANS) -> Con
 
 
 async def _publish_late_writes(work: Work, place: Place, entries: Sequence[InventoryEntry], prober: Prober) -> None:
-    """Publish what took effect although nobody waited for it (docs/reference/engine.md, "Recovery")."""
+    """Publish the late effects of the operation (docs/reference/engine.md, "Recovery")."""
     progress, problem = work.journal.progress, ""
     found: list[LateWrite] = []
     try:
@@ -202,6 +202,6 @@ async def _publish_late_writes(work: Work, place: Place, entries: Sequence[Inven
         owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.known()
         found = late_writes(progress, live, owned, place.traits, held)
     except UNREADABLE as error:
-        problem = f"nobody could look what took effect late: {work.secrets.masked(str(error))}"
+        problem = f"late effects could not be looked up: {work.secrets.masked(str(error))}"
     if found or problem:
         await work.journal.publish(*late_writes_to_pb(found, problem))

@@ -1,4 +1,4 @@
-"""The messages of one operation, kept by the service so that no caller holds it up."""
+"""The messages of one operation, kept by the service so that a slow caller does not delay the operation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The operation of that name has the lease of its stack."""
+    """The operation *operation* has the lease of its stack."""
 
     operation: str
 
@@ -45,7 +45,7 @@ class Feed:
     """
 
     def __init__(self, operation: str, clock: Clock, last_seq: int = 0) -> None:
-        """*clock* dates the events; those of an operation that is carried on go on behind *last_seq*."""
+        """*clock* dates the events; the events of a resumed operation continue after *last_seq*."""
         self.operation = operation
         self._clock = clock
         self._last_seq = last_seq
@@ -55,7 +55,7 @@ class Feed:
         self._grown = asyncio.Condition()
 
     def stamp(self, *events: Event) -> list[operation_pb2.OperationEvent]:
-        """The next messages about the operation, until one is published."""
+        """Number and date *events* as the next ones of the operation; nothing is published."""
         stamped = [
             operation_pb2.OperationEvent(
                 operation=self.operation, seq=self._last_seq + number, time=_timestamp(self._clock())
@@ -67,7 +67,7 @@ class Feed:
         return stamped
 
     async def publish(self, *messages: Message) -> None:
-        """Append messages: that it has begun, events that are stored, or violations of a package."""
+        """Append messages: the name of the operation, stored events, or violations of a package."""
         async with self._grown:
             for message in messages:
                 if isinstance(message, operation_pb2.OperationEvent):
@@ -76,7 +76,7 @@ class Feed:
             self._grown.notify_all()
 
     async def close(self, error: BaseException | None = None) -> None:
-        """End the feed; those who follow get *error* after the last message."""
+        """End the feed; followers get *error* after the last message."""
         async with self._grown:
             self._closed, self._error = True, error
             self._grown.notify_all()
@@ -95,7 +95,7 @@ class Feed:
             raise self._error
 
     async def ends(self) -> None:
-        """Wait for the end, whatever it is."""
+        """Wait until the feed is closed, with or without an error."""
         async with self._grown:
             await self._grown.wait_for(lambda: self._closed)
 

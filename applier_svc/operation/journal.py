@@ -1,4 +1,4 @@
-"""Writes what one operation intends and what comes of it: stored first, then known, then published."""
+"""Writes the intents and outcomes of one operation: stored first, then folded into its progress, then published."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,10 +34,10 @@ class Journal:
     """
     The journal of one operation.
 
-    Every method raises what the store answers when it cannot write: nothing is known or published then.
+    Every method raises the error of the store if it cannot write; then nothing is folded or published.
 
     Attributes:
-        progress: What is written.
+        progress: The fold of the journal.
     """
 
     def __init__(self, lease: Lease, feed: Feed, progress: Progress, traits: PlatformTraits) -> None:
@@ -45,17 +45,17 @@ class Journal:
         self._traits = traits
         self._lease = lease
         self._feed = feed
-        # Writes are made one after another, so that events get into the store in their order.
+        # Writes are serialised, so that events are stored in their order.
         self._turn = asyncio.Lock()
         self._waiting: list[Event] = []
 
     async def start(self, header: plan_pb2.Plan, new_plan: journal_pb2.NewPlan | None) -> None:
         """
-        Store the plan with *header*, or take it when it is stored (None), and publish that it is going to run.
+        Start the operation with *new_plan*, or with the stored plan of *header* (None), and publish the accepted event.
 
         Raises:
-            ResourceOwned: Another stack has what the plan adopts, or takes away what it uses.
-            PlanStale: No stack owns any more what the plan uses.
+            ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses.
+            PlanStale: A resource that the plan uses has no owner any more.
         """
         async with self._turn:
             event = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
@@ -75,56 +75,56 @@ class Journal:
         self, steps: Sequence[int], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
     ) -> list[Refusal]:
         """
-        Note what is about to be sent, and publish it; nothing is sent before this returns.
+        Write the intents of steps and publish them; nothing is sent before this returns.
 
         Args:
-            steps: Numbers of the steps that are carried out or taken back.
-            direction: Which of the two.
-            before_ids: For creations that would have to be searched for, what is there before, by step number.
+            steps: Numbers of the steps.
+            direction: Whether they are done or undone.
+            before_ids: Ids of the resources that have the kind and name of a searched creation before it, by step
+                number.
 
         Returns:
-            Which of the steps need what another stack has; if there are any, nothing is noted.
+            The claims that are refused because of another stack; if there are any, nothing is written.
         """
         records = [self.progress.intent(step, direction, before_ids.get(step, ())) for step in steps]
-        unsaid = [record for record in records if record.step in before_ids]
+        unpublished = [record for record in records if record.step in before_ids]
         effects = [self._effect(step, direction) for step in steps]
         claims = [
             Claim(effect.number, effect.step.key, what, effect.claim_mode)
             for effect in effects
             for what in effect.claims(self.progress.ids, self._traits)
         ]
-        return await self._fold(records, unsaid, steps_sent_to_pb(steps, direction), claims=claims)
+        return await self._fold(records, unpublished, steps_sent_to_pb(steps, direction), claims=claims)
 
     async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
-        """Publish which steps wait, and for whom."""
+        """Publish which steps wait, and for which operation or stack."""
         by_holder: dict[Holder, set[int]] = {}
         for refusal in refusals:
             by_holder.setdefault(refusal.holder, set()).add(refusal.claim.step)
         await self.publish(*(steps_waiting_to_pb(sorted(by_holder[each]), direction, each) for each in by_holder))
 
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
-        """Note that *steps* were sent and certainly had no effect: they are where they were before."""
+        """Record that *steps* were sent and certainly had no effect; each returns to its state before the intent."""
         records = [self.progress.retracted(step, direction) for step in steps]
         await self._fold(records, records)
 
     async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
         """
-        Note how steps ended, and publish it.
+        Record the outcomes of steps, and publish them.
 
-        What a creation made belongs to the operation from then on. What another stack has cannot be it: whoever says so
-        is wrong, and nobody knows what became of that creation.
+        The operation claims each resource that a creation made. If another stack has a claim on that resource, the
+        answer of the platform is wrong, and the outcome of the creation is unknown.
         """
         if refusals := await self._record(outcomes, direction):
-            strange = {
-                each.claim.step: Unknown(f"the platform says that it made what another one has: {each}", True)
-                for each in refusals
+            unknown = {
+                each.claim.step: Unknown(f"the platform reports a new resource, but {each}", True) for each in refusals
             }
-            await self._record({**outcomes, **strange}, direction)
+            await self._record({**outcomes, **unknown}, direction)
 
     async def _record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> list[Refusal]:
         records = [self.progress.ended(step, outcome, direction) for step, outcome in sorted(outcomes.items())]
-        # What the platform made of a write is in no event.
-        unsaid = [record for record in records if record.observed]
+        # Events do not have observed specs, so these records are stored beside them.
+        unpublished = [record for record in records if record.observed]
         released = [
             Claim(step, effect.step.key, what)
             for step, outcome in outcomes.items()
@@ -134,15 +134,20 @@ class Journal:
             for what in effect.claims(self.progress.ids, self._traits)
         ]
         return await self._fold(
-            records, unsaid, outcomes_to_pb(outcomes, direction), outcomes, self._made(records, direction), released
+            records,
+            unpublished,
+            outcomes_to_pb(outcomes, direction),
+            outcomes,
+            self._made(records, direction),
+            released,
         )
 
     async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
         """
-        Note what somebody decided for steps, or for their inverses, and publish what ended with that.
+        Record the decisions for steps, or for their inverses, and publish the outcomes.
 
         Raises:
-            ResourceOwned: Another stack has what is to be taken for what a creation made.
+            ResourceOwned: Another stack owns a resource that a creation is to adopt.
         """
         ended: Outcomes = {}
         for record in records:
@@ -155,27 +160,27 @@ class Journal:
             raise ResourceOwned([each.owned for each in refusals])
 
     async def start_stage(self, index: int, name: str, step_count: int) -> None:
-        """Publish, with what is noted next, that a stage is about to run."""
+        """Publish, together with the next write, that a stage is about to run."""
         async with self._turn:
             self._waiting.append(operation_pb2.StageStarted(stage=index, name=name, step_count=step_count))
 
     async def publish(self, *events: Event) -> None:
-        """Publish something that changes nothing."""
+        """Publish events that change no step."""
         await self._write(journal_pb2.AdvanceOperationRequest(), events)
 
     async def seal(self) -> None:
-        """Pass the point of no return."""
+        """Pass the seal: no step is undone from now on."""
         await self._write(journal_pb2.AdvanceOperationRequest(seal=True))
         self.progress.sealed = True
         reach("after_seal")
 
-    async def turn_back(self, cause: str, step_count: int) -> None:
-        """From now on what was done is taken back: *step_count* steps."""
+    async def roll_back(self, cause: str, step_count: int) -> None:
+        """Record that the operation rolls back from now on; *step_count* steps are undone."""
         started = operation_pb2.RollbackStarted(cause=cause, step_count=step_count)
         await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), [started])
         self.progress.rollback_cause = cause
         self.progress.is_undoing = True
-        reach("after_turn_back")
+        reach("after_rollback")
 
     async def finish(
         self,
@@ -188,13 +193,13 @@ class Journal:
         End the operation, and publish it.
 
         Args:
-            change: What becomes of the record; None: it stays as it is.
+            change: The change of the record; None: it stays as it is.
             finished: The last event.
-            blocked: The steps that keep it from its end.
+            blocked: The blocked steps.
             seen_token: As of ``Lease.finish``.
 
         Returns:
-            What has to stay in the record, though *change* lets it go; if there is any, nothing has ended.
+            Entries that *change* removes and that have to stay in the record; if there are any, nothing has ended.
         """
         reach("before_finish")
         if self._waiting:
@@ -213,21 +218,23 @@ class Journal:
     async def _fold(
         self,
         records: Sequence[StepRecord],
-        unsaid: Iterable[StepRecord],
+        unpublished: Iterable[StepRecord],
         events: Sequence[Event] = (),
         outcomes: Mapping[int, Outcome] | None = None,
         claims: Sequence[Claim] = (),
         released: Sequence[Claim] = (),
     ) -> list[Refusal]:
         """
-        Know *records* once *events* are stored, beside those of them that no event says.
+        Store *events* and the *unpublished* records, and then fold *records* into the progress.
 
         Returns:
-            The *claims* that another stack is in the way of; if there are any, nothing is stored.
+            The *claims* that are refused because of another stack; if there are any, nothing is stored.
         """
         self.progress.check(records)
         request = journal_pb2.AdvanceOperationRequest(
-            steps=map(step_record_fields, unsaid), claims=map(claim_to_pb, claims), released=map(claim_to_pb, released)
+            steps=map(step_record_fields, unpublished),
+            claims=map(claim_to_pb, claims),
+            released=map(claim_to_pb, released),
         )
         refusals = await self._write(request, events, records)
         if not refusals:
@@ -235,7 +242,7 @@ class Journal:
         return refusals
 
     def _made(self, records: Iterable[StepRecord], direction: Direction) -> list[Claim]:
-        """The claims on what creations made, by *records* of how steps, or their inverses, ended."""
+        """Claims on the resources that creations made, by the *records* of steps or inverses that ended."""
         ends = (StepState.DONE, StepState.KEPT) if direction is Direction.DO else (StepState.UNDONE,)
         effects = [
             (self._effect(record.step, direction), record.resource_id) for record in records if record.state in ends
@@ -268,5 +275,5 @@ class Journal:
 
 
 def _ends(record: StepRecord, direction: Direction) -> bool:
-    """Whether a decided step, or its inverse, counts as done; a step whose inverse is sent again was so before."""
+    """Whether a decided step, or its inverse, ends done; a step whose inverse is sent again has ended before."""
     return direction is Direction.DO or record.state is StepState.UNDONE

@@ -1,4 +1,4 @@
-"""The lease of a stack for one operation: taken, kept, given back; all writes to the journal go through it."""
+"""The lease of a stack for one operation: taken, renewed, released; all writes to the journal go through it."""
 
 import asyncio
 import contextlib
@@ -40,14 +40,14 @@ SHORTEST_LEASE = 1
 """Seconds (journal.proto)."""
 
 MOST_BLOCKED_BYTES = 4 * 1024 * 1024
-"""What the blocked steps of an operation take in the message that ends it, at most (journal.proto)."""
+"""Most bytes of blocked steps in the message that ends an operation (journal.proto)."""
 
 SHORTEST_CALL = 1.0
-"""What a last call to the store is given, in seconds, however little is left of the lease."""
+"""Shortest timeout of a call to the store, in seconds, however soon the lease expires."""
 
 
 class AlreadyBegunError(Exception):
-    """The request began *operation* before; no other one was begun now."""
+    """The request began *operation* before; no new one was begun."""
 
     def __init__(self, operation: str) -> None:
         super().__init__(operation)
@@ -56,16 +56,16 @@ class AlreadyBegunError(Exception):
 
 class Lease:
     """
-    The right to change one stack, as one operation has it, and the way to the operation's journal.
+    The right of one operation to change one stack, and the connection to its journal.
 
     Attributes:
-        stack: The stack as it was when the lease was taken, without what it owns.
+        stack: The header of the stack as it was when the lease was taken.
         operation: Name of the operation.
-        is_transient: Whether the stack goes away with the operation, which works on behalf of none.
-        is_pending: Whether the stack goes away unless the operation succeeds.
-        cancel_requested: Whether somebody asked the operation to turn back.
-        token: Its fencing token by now; ``raise_token`` changes it.
-        last_token: That of the lease on the stack before it; 0: there was none.
+        is_transient: Whether the stack is removed with the operation, which runs on behalf of no stack.
+        is_pending: Whether the stack is removed unless the operation succeeds.
+        cancel_requested: Whether a client asked to cancel the operation.
+        token: Its current fencing token; ``raise_token`` changes it.
+        last_token: The token of the lease on the stack before it; 0: there was none.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Lease:
         position: int = 0,
         last_token: int = 0,
     ) -> None:
-        """*taken* is when the lease was asked for, by ``loop_time``; *position* is that of the last write."""
+        """*taken* is when the lease was requested, by ``loop_time``; *position* is that of the last write."""
         self.stack = stack
         self.operation = operation
         self.is_transient = is_transient
@@ -95,16 +95,16 @@ class Lease:
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
         self._lost: LeaseLost | None = None
-        # Held while a call to the store with the token is under way: two, so that no renewal waits for a slow write.
+        # Held during a call to the store with the token. There are two, so that no renewal waits for a slow write.
         self._write_turn, self._renewal_turn = asyncio.Lock(), asyncio.Lock()
         self._renewing = asyncio.create_task(self._renew_for_ever())
 
     async def hold(self, seconds: float) -> driver_pb2.Fence:
         """
-        See to it that the lease lasts another *seconds* and a margin.
+        Make sure that the lease lasts another *seconds* and a margin.
 
         Raises:
-            LeaseLost: It is over, or cannot be renewed in time; it stays lost.
+            LeaseLost: It has expired, or cannot be renewed in time; it stays lost.
         """
         needed = seconds + self._timeouts.margin
         if self._lost is None and self._left() < needed:
@@ -122,7 +122,7 @@ class Lease:
         Ask the store whether the lease lasts.
 
         Raises:
-            LeaseLost: It is over.
+            LeaseLost: It has expired.
             ServiceUnavailable: The store did not answer while the lease lasted.
         """
         request = journal_pb2.RenewLeaseRequest(operation=self.operation, ttl=_ttl(self._timeouts))
@@ -130,14 +130,14 @@ class Lease:
 
     async def raise_token(self) -> None:
         """
-        Get a higher token: a platform that fences, once it was shown that, refuses what was sent before.
+        Get a higher token: a platform that fences and was shown it refuses requests with the previous one.
 
         Raises:
-            LeaseLost: It is over.
-            ServiceUnavailable: The store did not answer while the lease lasted. It counts as lost, as nobody knows its
-                token.
+            LeaseLost: It has expired.
+            ServiceUnavailable: The store did not answer while the lease lasted. It counts as lost, as its token is
+                unknown.
         """
-        # The store would tell a call with the token before, if it came second, that the lease is lost.
+        # A concurrent call with the previous token would be refused with LeaseLost.
         async with self._write_turn, self._renewal_turn:
             if self._lost:
                 raise self._lost
@@ -155,12 +155,12 @@ class Lease:
 
     async def start(self, request: journal_pb2.StartOperationRequest) -> None:
         """
-        Store the plan, or take a stored one; from here on the operation is carried on by somebody, whatever happens.
+        Start the operation with a new or a stored plan; from here on, another applier resumes it if this one dies.
 
         Raises:
             LeaseLost: Nothing was stored.
-            PlanUsed: As before; so also ``PlanStale``, ``PlanExpired`` and ``PlanNotFound``.
-            ServiceUnavailable: Nobody knows whether it was.
+            PlanUsed: Nothing was stored; also ``PlanStale``, ``PlanExpired`` and ``PlanNotFound``.
+            ServiceUnavailable: It is unknown whether it was stored.
         """
         request.operation = self.operation
         await self._store(self._stub.StartOperation, request)
@@ -168,14 +168,14 @@ class Lease:
 
     async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> list[Refusal]:
         """
-        Write into the journal; a store that does not answer is asked again for as long as the lease lasts.
+        Write to the journal, with retries for as long as the lease lasts.
 
         Returns:
-            The claims that another stack is in the way of; if there are any, nothing was stored.
+            The claims that are refused because of another stack; if there are any, nothing was stored.
 
         Raises:
             LeaseLost: Nothing was stored.
-            ServiceUnavailable: Nobody knows whether it was.
+            ServiceUnavailable: It is unknown whether it was stored.
         """
         request.operation, request.position = self.operation, self._position + 1
         answer = await self._store(self._stub.AdvanceOperation, request)
@@ -195,22 +195,22 @@ class Lease:
         seen_token: int = 0,
     ) -> journal_pb2.FinishOperationResponse:
         """
-        Record the outcome, end the operation and give the lease back.
+        Record the result, end the operation and release the lease.
 
         Args:
-            change: What becomes of the record; None: it stays as it is.
-            state: How the operation ended.
+            change: The change of the record; None: it stays as it is.
+            state: The state in which the operation ends.
             finished: Its last event; None for one that did not start.
-            stale_plan: The stored plan that kept it from starting, as that is stale; None for any other end.
-            blocked: The steps that keep it from its end, when it is BLOCKED.
-            cause: Why it did not start; empty for any other end.
-            seen_token: The highest token that the platform has seen, when that is newer than the store; else 0.
+            stale_plan: The stored plan, if it is stale and the operation did not start because of that; else None.
+            blocked: The blocked steps, if the state is BLOCKED.
+            cause: Why the operation did not start; empty for any other end.
+            seen_token: The highest token that the platform has seen, if the store does not know it; else 0.
 
         Returns:
-            What became of the stack, or what has to stay in its record: then nothing was recorded.
+            The new generation of the stack, or the entries that have to stay in its record: then nothing was recorded.
 
         Raises:
-            ServiceUnavailable: Nobody knows whether it was recorded.
+            ServiceUnavailable: It is unknown whether it was recorded.
             PkgerError: Nothing was recorded.
         """
         request = journal_pb2.FinishOperationRequest(
@@ -222,8 +222,8 @@ class Lease:
         )
         if state == operation_pb2.OPERATION_STATE_BLOCKED:
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
-            told = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
-            request.blocked_steps.extend(next(told, []))
+            shown = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
+            request.blocked_steps.extend(next(shown, []))
         if seen_token:
             request.blocked_reason = operation_pb2.BLOCKED_REASON_STORE_RESTORED
             request.seen_token = seen_token
@@ -243,9 +243,9 @@ class Lease:
 
     async def recorded(self) -> Sequence[InventoryEntry]:
         """
-        What the stack owns and uses: as when the operation began, but for what others handed over to it meanwhile.
+        The inventory of the stack, with entries that other stacks handed over since the operation began.
 
-        Nothing for an operation on behalf of no stack.
+        Empty for an operation on behalf of no stack.
 
         Raises:
             ServiceUnavailable: The store did not answer while the lease lasted.
@@ -259,8 +259,8 @@ class Lease:
 
         return (await self._repeated(attempt)).resources
 
-    async def let_go(self) -> None:
-        """Let the lease of an operation that was cut off run out soon, so that somebody can carry it on."""
+    async def expire_soon(self) -> None:
+        """Shorten the lease of an interrupted operation, so that an applier can resume it soon."""
         ttl = Duration(seconds=SHORTEST_LEASE)
         request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=ttl)
         with contextlib.suppress(PkgerError):
@@ -268,14 +268,14 @@ class Lease:
 
     async def report_defect(self, problem: str, steps: Sequence[BlockedStep]) -> operation_pb2.OperationEvent | None:
         """
-        Give the lease back after a defect ended an attempt to resume the operation.
+        Release the lease after a defect ended an attempt to resume the operation.
 
         Args:
             problem: The text of the defect, without values of secrets.
-            steps: Those that are open or blocked.
+            steps: The open and the blocked steps.
 
         Returns:
-            The last event of the operation, which is BLOCKED now; None when it is not, or the store does not answer.
+            The last event, if the operation is BLOCKED now; None: it is not, or the store does not answer.
         """
         await self.drop()
         request = journal_pb2.ReportDefectRequest(
@@ -289,7 +289,7 @@ class Lease:
         return None
 
     async def drop(self) -> None:
-        """Stop renewing; what was not given back runs out by itself."""
+        """Stop renewing; a lease that was not released expires by itself."""
         self._renewing.cancel()
         await asyncio.gather(self._renewing, return_exceptions=True)
 
@@ -297,7 +297,7 @@ class Lease:
         return self._expires - loop_time()
 
     async def _store(self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any) -> Response:
-        """Call the store with the token until it answers, but no longer than the lease lasts."""
+        """Call the store with the token, with retries until the lease expires."""
 
         async def attempt() -> Response:
             return await self._call(method, request, max(self._left(), SHORTEST_CALL))
@@ -307,7 +307,7 @@ class Lease:
             return await self._repeated(attempt)
 
     async def _repeated(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
-        """Make *attempt* until the store answers, but no longer than the lease lasts."""
+        """Retry *attempt* until the store answers or the lease expires."""
 
         def is_over(state: RetryCallState) -> bool:
             return self._left() - state.upcoming_sleep <= 0
@@ -325,14 +325,14 @@ class Lease:
             raise
 
     async def _renew(self) -> None:
-        """Renew if the store answers; when it says that the lease is over, note it."""
+        """Renew the lease if the store answers; mark it as lost if the store says so."""
         try:
             async with self._renewal_turn:
                 await self._renew_once(self.token)
         except LeaseLost as error:
             self._lost = error
         except PkgerError:
-            # Not renewed this time: the lease has two more thirds of its time, or ends.
+            # The next attempt follows after a third of the lease.
             return
 
     async def _renew_once(self, token: int, raise_to: int = 0) -> None:
@@ -350,7 +350,7 @@ class Lease:
             try:
                 await self._renew()
             except Exception:
-                # The next third may do better; without one the lease ends.
+                # The next attempt may succeed; otherwise the lease expires.
                 log.exception("lease not renewed", extra={"operation": self.operation})
 
     async def _call(
@@ -364,17 +364,17 @@ async def take(
     peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts: Timeouts
 ) -> tuple[Lease, journal_pb2.BeginOperationResponse]:
     """
-    Take the lease of the stack of *request* for a new operation; how long it lasts is up to *timeouts*.
+    Take the lease of the stack of *request* for a new operation; *timeouts* says how long it lasts.
 
-    An operation on behalf of no stack gets one of its own, which goes away with it.
+    An operation on behalf of no stack gets a transient stack, which is removed with it.
 
     Raises:
         AlreadyBegunError: The same request began an operation before.
         StackNotFound: There is no such stack.
-        StackLeased: Another operation has it.
-        OperationUnfinished: Another operation on it has to be recovered first.
+        StackLeased: Another operation has the lease.
+        OperationUnfinished: Another operation on the stack has to be recovered first.
         PlanNotFound: There is no such plan.
-        PlanUsed: The plan was applied before; so also ``PlanStale`` and ``PlanExpired``.
+        PlanUsed: The plan was applied before; also ``PlanStale`` and ``PlanExpired``.
     """
     request.ttl.CopyFrom(_ttl(timeouts))
     asked = loop_time()
@@ -402,11 +402,11 @@ async def claim(
     peer: Peer, operation: str, holder: str, timeouts: Timeouts
 ) -> tuple[Lease, journal_pb2.ClaimOperationResponse]:
     """
-    Take over an unfinished operation: the lease, and all that its journal knows.
+    Claim an unfinished operation: take its lease and read its journal.
 
     Raises:
-        OperationNotFound: There is none, or it is finished.
-        StackLeased: Somebody is at work on it.
+        OperationNotFound: It does not exist, or it is finished.
+        StackLeased: Another applier runs it.
     """
     asked = loop_time()
     request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(timeouts))

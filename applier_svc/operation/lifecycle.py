@@ -1,4 +1,4 @@
-"""One operation from its request, or from its journal, to its record: lease, plan, run, record."""
+"""One operation, begun from a request or resumed from its journal: lease, plan, run, record."""
 
 import logging
 import math
@@ -53,18 +53,18 @@ from services.rpc.resources import platform_traits, read_record
 log = logging.getLogger("pkger.applier")
 
 _OF_SOURCES = (EncodingInvalid, SourceTooLarge, SourceUndecodable, SourceUnreadable)
-"""What may quote the text or the address of a package, where credentials may stand."""
+"""Errors that may quote the text or the URL of a package, which may have credentials."""
 
 _STALE = (StackMoved, PlanStale)
-"""What makes a stored plan one that can never be applied."""
+"""Errors after which a stored plan can never be applied."""
 
 _UNUSABLE = (PlanUsed, PlanStale, PlanExpired, PlanNotFound, PlanTooLarge, ResourceOwned)
-"""Why a store does not let an operation start with a plan that could be applied when it began."""
+"""Errors with which the store refuses to start an operation, though its plan was valid when it began."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """What an operation calls, and how long it waits for it."""
+    """The services that an operation calls, and its timeouts."""
 
     planner: Peer
     stack: Peer
@@ -75,13 +75,13 @@ class Peers:
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """
-    A plan that fits.
+    A plan that can be applied.
 
     Attributes:
         header: Its header.
-        new_plan: What the store is to keep of it; None when it is stored already.
-        plan: What is worked with.
-        place: Where it is carried out.
+        new_plan: The plan as it is to be stored; None: it is stored already.
+        plan: The plan as values of the engine.
+        place: Its driver and store.
     """
 
     header: plan_pb2.Plan
@@ -91,7 +91,7 @@ class _Prepared:
 
 
 _VIEW = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD, plan_pb2.PLAN_VIEW_CONTENT)
-"""What an apply needs of a plan, and what is kept of it."""
+"""The parts of a plan that an apply needs or stores."""
 
 
 class Operation:
@@ -103,7 +103,7 @@ class Operation:
     """
 
     def __init__(self, name: str, holder: str, peers: Peers, feed: Feed, plan_until: float = math.inf) -> None:
-        """*plan_until*: when its caller stops waiting for the plan, by ``loop_time``."""
+        """*plan_until*: The deadline of the caller, by ``loop_time``, which counts until there is a plan."""
         self.name = name
         self._plan_until = plan_until
         self._holder = holder
@@ -112,17 +112,17 @@ class Operation:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Turn back as soon as the batches in flight have ended."""
+        """Roll back once the batches in flight have ended."""
         self._cancelled = True
 
     async def begin(self, asked: NewRequest | PlanRequest) -> None:
         """
-        Do what a caller asks for; from the accepted event on, everything that happens is an event.
+        Run the operation that a caller requests; from the accepted event on, its progress is published as events.
 
         Raises:
             AlreadyBegunError: The same request began an operation before.
-            PkgerError: Before the accepted event, nothing was written: there is no plan, it is another one than agreed
-                to, or the stack is taken. After it, the operation was cut off; whoever gets its lease carries it on.
+            PkgerError: Before the accepted event, nothing was written: there is no plan, it is not the approved one, or
+                the stack is leased. After it, the operation was interrupted; the next holder of its lease resumes it.
         """
         lease, begun = await take(self._peers.stack, beginning(asked, self.name, self._holder), self._peers.timeouts)
         try:
@@ -130,23 +130,23 @@ class Operation:
             await self._feed.publish(Begun(self.name))
             prepared = await self._prepared(asked, begun, lease)
             if prepared is None:
-                await _give_up(lease, "the package breaks rules")
+                await _end_unstarted(lease, "the package breaks rules")
                 return
             place = prepared.place
             journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits)
             try:
                 await journal.start(prepared.header, prepared.new_plan)
             except _UNUSABLE as error:
-                await _give_up(lease, error)
+                await _end_unstarted(lease, error)
                 raise
             operation = operation_pb2.Operation()
             operation.CopyFrom(begun.operation)
-            # The messages of a large plan are worth giving up before the work begins.
+            # Free the messages of a large plan before the run.
             del prepared, begun
             try:
                 await complete(Work(operation, lease, journal, asked.secrets), place, self._is_cancelled)
             except BaseException:
-                await _let_go(lease)
+                await _release(lease)
                 raise
         finally:
             await lease.drop()
@@ -155,24 +155,24 @@ class Operation:
         self, lease: Lease, claimed: journal_pb2.ClaimOperationResponse, decisions: Sequence[StepDecision] = ()
     ) -> None:
         """
-        Carry on what another applier began, from its journal; *decisions* fit the steps that block it.
+        Resume the operation from its journal; *decisions* fit the steps that block it.
 
-        A defect that ends the attempt is reported to the store, which blocks the operation after some of them.
+        A defect that ends the attempt is reported to the store, which blocks the operation after several defects.
 
         Raises:
-            PkgerError: It was cut off again.
+            PkgerError: It was interrupted again.
         """
-        # No driver has said anything yet, and neither plan nor journal has values of secrets.
+        # No driver has answered yet, and neither plan nor journal has values of secrets.
         secrets, progress = Secrets(), None
         try:
             reach("after_claim")
             if not claimed.HasField("plan"):
-                await _give_up(lease, "its applier was gone before it sent anything")
+                await _end_unstarted(lease, "its applier was gone before it sent anything")
                 return
             plan = work_from_pb(claimed.plan, journal_pb2.PlanBody.FromString(claimed.body))
-            rollback_cause = (claimed.operation.cause or "it had turned back") if claimed.rollback else ""
+            rollback_cause = (claimed.operation.cause or "it was rolling back") if claimed.rollback else ""
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, rollback_cause)
-            secrets = Secrets(are_gone=writes_secrets(progress))
+            secrets = Secrets(are_lost=writes_secrets(progress))
             taken_over = loop_time()
             place = await self._place_again(plan)
             journal = Journal(lease, self._feed, progress, place.traits)
@@ -180,7 +180,7 @@ class Operation:
             await complete(work, place, self._is_cancelled, decisions)
         except Exception as error:
             if isinstance(error, PkgerError | grpc.aio.AioRpcError):
-                await _let_go(lease)
+                await _release(lease)
                 raise
             log.exception("operation not resumed", extra={"operation": self.name})
             steps = steps_of_defect(progress) if progress else ()
@@ -190,7 +190,7 @@ class Operation:
             else:
                 raise Internal(request_id.get()) from error
         except BaseException:
-            await _let_go(lease)
+            await _release(lease)
             raise
         finally:
             await lease.drop()
@@ -198,19 +198,19 @@ class Operation:
     async def _prepared(
         self, asked: NewRequest | PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease
     ) -> _Prepared | None:
-        """The plan to run; None when the package breaks rules. The operation is over when there is none."""
+        """The plan to run; None if the package breaks rules. Without a plan, the operation is ended."""
         try:
-            # Nothing is written yet, so the deadline of the caller holds: its error names the service that is away.
+            # Nothing is written yet, so the deadline of the caller counts; its error names the unavailable service.
             with until(self._plan_until):
                 if isinstance(asked, NewRequest):
                     return await self._planned(asked, lease)
-                return await self._agreed(asked, begun, lease)
+                return await self._stored(asked, begun, lease)
         except BaseException as error:
-            await _give_up(lease, error, asked.plan if isinstance(asked, PlanRequest) else "")
+            await _end_unstarted(lease, error, asked.plan if isinstance(asked, PlanRequest) else "")
             raise
 
     async def _planned(self, asked: NewRequest, lease: Lease) -> _Prepared | None:
-        """The plan made now; None when the package breaks rules, which the feed then says."""
+        """Make the plan; None if the package breaks rules: then the violations are published."""
         request = planner_pb2.CreatePlanRequest(validate_only=True, will_run=True, target=asked.target, view=_VIEW)
         request.MergeFrom(asked.desired)
         if not lease.is_transient:
@@ -227,23 +227,23 @@ class Operation:
             raise PlanStale(asked.digest, f"the plan made now is {header.digest}")
         if not asked.allow_missing:
             refuse_missing_values(made.remarks, header.rollback_of)
-        # An operation and the plan that it made for itself are found by one word.
+        # An operation and the plan that it makes share one id.
         header.name = self.name.replace("operations/", "plans/")
         plan = work_from_pb(header, made.body)
         place = await self._place(plan)
         new_plan = journal_pb2.NewPlan(header=header, body=made.body.SerializeToString(), content=made.content)
         return _Prepared(header, new_plan, plan, place)
 
-    async def _agreed(self, asked: PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease) -> _Prepared:
+    async def _stored(self, asked: PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease) -> _Prepared:
         """
-        The stored plan, if it still fits.
+        The stored plan, if it can still be applied.
 
         Raises:
-            DigestMismatch: It is not the one that the caller agreed to.
-            RequestInvalid: It writes other secrets than were given.
+            DigestMismatch: It is not the plan that the caller approved.
+            RequestInvalid: It writes other secrets than the request has.
             StackMoved: The stack is at another generation.
-            PlanStale: What it touches has changed, or belongs to another stack.
-            ValuesMissing: Somebody has to allow what is missing, or plan again with it.
+            PlanStale: A resource that it touches has changed, or another stack owns it.
+            ValuesMissing: It lacks values, and the request does not allow that.
         """
         header = begun.plan
         if asked.digest and asked.digest != header.digest:
@@ -265,10 +265,10 @@ class Operation:
 
     async def _place(self, plan: Plan) -> Place:
         """
-        Where *plan* is carried out.
+        The driver and store of *plan*.
 
         Raises:
-            KindUnsupported: The platform has lost a kind that the plan needs.
+            KindUnsupported: The platform no longer supports a kind that the plan needs.
         """
         driver = self._peers.platforms.driver(plan.target.platform)
         traits = await platform_traits(driver)
@@ -276,31 +276,31 @@ class Operation:
         return Place(driver, traits, self._peers.stack, self._peers.timeouts)
 
     async def _place_again(self, plan: Plan) -> Place:
-        """As ``_place``, for an operation that is carried on: nobody else may be told that it is not."""
+        """As ``_place``, for a resumed operation: a failure is logged, as it may have no caller to report it to."""
         try:
             return await self._place(plan)
         except (PkgerError, grpc.aio.AioRpcError) as error:
-            log.warning("operation not carried on", extra={"operation": self.name, "problem": str(error)})
+            log.warning("operation not resumed", extra={"operation": self.name, "problem": str(error)})
             raise
 
     def _is_cancelled(self) -> bool:
         return self._cancelled
 
 
-async def _let_go(lease: Lease) -> None:
-    """Whatever cut an operation off: the sooner somebody can resume it, the better."""
+async def _release(lease: Lease) -> None:
+    """Shorten the lease of an interrupted operation, so that it can be resumed soon."""
     await lease.drop()
-    await lease.let_go()
+    await lease.expire_soon()
 
 
-async def _give_up(lease: Lease, why: BaseException | str, plan: str = "") -> None:
+async def _end_unstarted(lease: Lease, why: BaseException | str, plan: str = "") -> None:
     """
-    End an operation that did not start; a store that does not answer learns of it when the lease runs out.
+    End an operation that did not start; if the store does not answer, it ends when the lease expires.
 
     Args:
         lease: Its lease.
-        why: What kept it from starting.
-        plan: Name of the stored plan that it was to run; empty: none. An error that says so makes it stale.
+        why: Why it did not start.
+        plan: Name of the stored plan that it was to run; empty: none. Some errors mark the plan as stale.
     """
     stale = None
     if plan and isinstance(why, _STALE):
@@ -311,9 +311,9 @@ async def _give_up(lease: Lease, why: BaseException | str, plan: str = "") -> No
         case PkgerError() | str():
             cause = str(why)
         case _:
-            # It may quote anything.
-            cause = "a defect of the applier; its log says more"
+            # The text of a defect may quote secrets.
+            cause = "a defect of the applier; see its log"
     try:
         await lease.finish(None, operation_pb2.OPERATION_STATE_FAILED, None, stale, cause=cause)
     except PkgerError:
-        log.warning("lease not given back", extra={"operation": lease.operation})
+        log.warning("lease not released", extra={"operation": lease.operation})

@@ -1,6 +1,6 @@
 """
-Asks the platform and the store whether a stored plan, or what somebody decided, fits (docs/reference/engine.md,
-"Plans").
+Checks with the platform and the store whether a stored plan, or decisions, can be applied
+(docs/reference/engine.md, "Plans").
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ from services.rpc.resources import find_owners, list_secret_keys, live_resources
 
 async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, driver: Peer, store: Peer) -> list[str]:
     """
-    What *plan* was made from that is no longer so, one sentence for each resource; one listing, however many steps.
+    The resources that changed since *plan* was made, one sentence for each; one listing, however many steps.
 
     Args:
         plan: The plan, made from the generation that *record* has.
         record: The stack that it is for.
-        traits: What its platform can do.
+        traits: The traits of its platform.
         driver: The driver of that platform.
         store: The stack service.
 
     Raises:
-        KindUnsupported: The platform has lost a kind that the plan needs.
-        ServiceUnavailable: The driver gives a spec that is none.
-        PkgerError: Somebody cannot be asked; that never means that all is as it was.
+        KindUnsupported: The platform no longer supports a kind that the plan needs.
+        ServiceUnavailable: The driver returns an invalid spec.
+        PkgerError: A service does not answer; this never means that nothing changed.
     """
     org = plan.target.org
     live = await live_resources(driver, org, kinds_to_read(plan, traits), resources_named(plan), traits)
@@ -52,10 +52,10 @@ async def refuse_unfit(
     decisions: Sequence[StepDecision], operation: operation_pb2.Operation, platforms: Platforms, store: Peer
 ) -> None:
     """
-    See to it that *decisions* fit *operation*, and that what is to be adopted can be.
+    Check that *decisions* fit *operation*, and that the resources to adopt exist and are unowned.
 
     Raises:
-        RequestInvalid: Names the first that does not fit.
+        RequestInvalid: Names the first decision that does not fit.
     """
     blocked = [blocked_step_from_pb(each) for each in operation.blocked_steps]
     check_decisions(decisions, blocked)

@@ -1,4 +1,4 @@
-"""Operations of this service: started, carried on, cancelled, watched, waited for."""
+"""The operations of this applier: starts, resumes, cancels, watches and drains them."""
 
 import asyncio
 import contextvars
@@ -39,16 +39,16 @@ _FINISHED = (
 )
 
 _OVER = (*_FINISHED, operation_pb2.OPERATION_STATE_BLOCKED)
-"""Nothing more happens by itself in such an operation, finished or not."""
+"""States in which an operation does not continue by itself."""
 
 
 class Registry:
-    """The running operations. They belong to the service: a caller that goes away stops none of them."""
+    """The running operations. They belong to the service: they continue when their callers disconnect."""
 
     def __init__(self, peers: Peers, holder: str, clock: Clock = machine_clock, ids: Ids = MachineIds()) -> None:
         """
         Args:
-            peers: What operations call.
+            peers: The services that operations call.
             holder: Name of this applier in the leases of its operations.
             clock: Dates events.
             ids: Draws names of operations.
@@ -64,10 +64,10 @@ class Registry:
 
     async def answers(self, asked: NewRequest | PlanRequest) -> AsyncIterator[Message]:
         """
-        Start an operation and follow it; the one that the same request began before, if it did.
+        Start an operation and follow it; if the same request began one before, follow that one.
 
         Raises:
-            PkgerError: What the operation ended with.
+            PkgerError: The error that ended the operation.
         """
         while True:
             try:
@@ -83,13 +83,13 @@ class Registry:
                     yield Begun(operation)
                 has_started = True
                 yield event
-            # One that FAILED ended before it started, as if the request had never been made.
+            # A FAILED operation ended before anything was sent, so the request is served again.
             if has_started or (await self.get(operation)).state != operation_pb2.OPERATION_STATE_FAILED:
                 return
 
     def start(self, asked: NewRequest | PlanRequest) -> Feed:
         """
-        Start an operation and return its feed; it ends with ``AlreadyBegunError`` when the request began another one.
+        Start an operation and return its feed; it ends with ``AlreadyBegunError`` if the request began one before.
 
         Raises:
             ServiceUnavailable: The service is about to end.
@@ -101,19 +101,19 @@ class Registry:
         self._run(operation, feed, self._begin(operation, asked))
         return feed
 
-    async def carry_on(self, name: str, decisions: Sequence[StepDecision] = (), is_asked_for: bool = False) -> Feed:
+    async def resume(self, name: str, decisions: Sequence[StepDecision] = (), by_request: bool = False) -> Feed:
         """
-        Take over an unfinished operation and return the feed of what happens from now on.
+        Claim an unfinished operation, resume it, and return the feed of its further events.
 
         Args:
             name: Its name.
-            decisions: What somebody decided for the steps that block it; the others are tried again.
-            is_asked_for: Whether somebody asked for just that, which is the consent to go on with a restored store.
+            decisions: The decisions for its blocked steps; undecided steps are retried.
+            by_request: Whether a client requested it, which is also the consent to continue on a restored store.
 
         Raises:
-            RequestInvalid: A decision does not fit; nothing has happened.
-            OperationNotFound: There is none, or it is finished.
-            StackLeased: Somebody is at work on it.
+            RequestInvalid: A decision does not fit; nothing was changed.
+            OperationNotFound: It does not exist, or it is finished.
+            StackLeased: Another applier runs it.
             OperationUnfinished: It waits for the consent.
             ServiceUnavailable: The store does not answer, or the service is about to end.
         """
@@ -125,30 +125,30 @@ class Registry:
             await refuse_unfit(decisions, operation, self._peers.platforms, self._store)
         lease, claimed = await claim(self._store, name, self._holder, self._peers.timeouts)
         try:
-            if not is_asked_for:
+            if not by_request:
                 _refuse_without_consent(claimed.operation)
-            # Somebody else may have carried it on meanwhile, and been blocked by something else.
+            # Another applier may have resumed it meanwhile, and other steps may block it now.
             check_decisions(decisions, [blocked_step_from_pb(each) for each in claimed.operation.blocked_steps])
         except BaseException:
             await lease.drop()
-            await lease.let_go()
+            await lease.expire_soon()
             raise
-        log.info("operation carried on", extra={"operation": name})
+        log.info("operation resumed", extra={"operation": name})
         feed = Feed(name, self._clock, claimed.last_seq)
-        carried_on = Operation(name, self._holder, self._peers, feed)
-        self._run(carried_on, feed, carried_on.resume(lease, claimed, decisions))
+        resumed = Operation(name, self._holder, self._peers, feed)
+        self._run(resumed, feed, resumed.resume(lease, claimed, decisions))
         return feed
 
     async def recover(self, store: Peer) -> None:
         """
-        Carry on what other appliers, or this one, left behind until now; one that cannot be is left to the next call.
+        Resume all abandoned operations; those that cannot be resumed now are left to the next call.
 
         Args:
-            store: A connection of its own: a store that is not there yet must not make other calls wait to connect.
+            store: A separate connection: while the store is not up yet, other calls must not wait for this one.
 
         Raises:
             PkgerError: The store does not answer.
-            AioRpcError: Something between the services answers in place of the store.
+            AioRpcError: A proxy between the services answers in place of the store.
         """
         stub = JournalServiceStub(store.channel)
         answer = await store.call(stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest())
@@ -156,40 +156,40 @@ class Registry:
             if name in self._running or self._draining:
                 continue
             try:
-                await self.carry_on(name)
+                await self.resume(name)
             except ServiceUnavailable:
                 raise
             except (PkgerError, grpc.aio.AioRpcError) as error:
-                log.warning("operation not carried on", extra={"operation": name, "problem": str(error)})
+                log.warning("operation not resumed", extra={"operation": name, "problem": str(error)})
             except Exception:
-                # It must not keep those behind it from being carried on.
-                log.exception("operation not carried on", extra={"operation": name})
+                # A defect with one operation must not keep the next ones from being resumed.
+                log.exception("operation not resumed", extra={"operation": name})
 
     async def cancel(self, name: str) -> operation_pb2.CancelEffect.ValueType:
         """
-        Ask an operation to turn back.
+        Ask an operation to stop and roll back.
 
         Returns:
-            What happens to it.
+            The effect of the cancellation.
 
         Raises:
-            OperationNotFound: There is none of that name, or it is finished.
+            OperationNotFound: It does not exist, or it is finished.
         """
         runs_here = name in self._running
         if runs_here:
             self._running[name][0].cancel()
         try:
-            # Also of one that runs here: should this applier crash, the next one has to know.
+            # Stored even if it runs here: after a crash of this applier, the next one has to know.
             request = journal_pb2.RequestCancelRequest(operation=name)
             return (await self._store.call(self._stub.RequestCancel, request)).effect
         except OperationNotFound:
-            # One that runs here may not have been in the store yet, or have just ended.
+            # The operation may not be stored yet, or may just have ended.
             if not runs_here or await self._is_finished(name):
                 raise
             return operation_pb2.CANCEL_EFFECT_ROLLS_BACK
 
     async def _is_finished(self, name: str) -> bool:
-        """Whether an operation is over; one that the store does not know is not."""
+        """Whether an operation is finished; False if the store does not have it."""
         try:
             return (await self.get(name)).state in _FINISHED
         except OperationNotFound:
@@ -200,7 +200,7 @@ class Registry:
         Read one operation.
 
         Raises:
-            OperationNotFound: There is none of that name.
+            OperationNotFound: It does not exist.
         """
         request = journal_pb2.GetOperationRequest(operation=name)
         return (await self._store.call(self._stub.GetOperation, request)).operation
@@ -211,10 +211,10 @@ class Registry:
 
     async def watch(self, name: str, after_seq: int) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
-        The events of an operation after *after_seq*, to its end, from the store: it knows those of any applier.
+        The events of an operation after *after_seq*, to its end, read from the store, which has those of any applier.
 
         Raises:
-            OperationNotFound: There is none of that name.
+            OperationNotFound: It does not exist.
             ServiceUnavailable: The store does not answer.
         """
         while True:
@@ -228,10 +228,10 @@ class Registry:
                 continue
             if answer.state in _OVER:
                 return
-            await self._something_happens(name)
+            await self._await_event(name)
 
     async def drain(self, seconds: float) -> None:
-        """Let running operations end and start no more; those that take longer than *seconds* turn back."""
+        """Start no more operations and wait for the running ones; cancel those that take longer than *seconds*."""
         self._draining = True
         tasks = [task for _, _, task in self._running.values()]
         if not tasks:
@@ -245,35 +245,35 @@ class Registry:
             await asyncio.wait(late)
 
     async def _begin(self, operation: Operation, asked: NewRequest | PlanRequest) -> None:
-        """Begin; an operation that was left behind on the stack, or got stuck, is brought to its end first."""
+        """Begin *operation*; an unfinished operation on the stack is resumed and ended first."""
         try:
             await operation.begin(asked)
         except OperationUnfinished as error:
             name = error.metadata["operation"]
             _refuse_without_consent(await self.get(name))
-            left_behind = await self.carry_on(name)
+            left_behind = await self.resume(name)
             await left_behind.ends()
             await operation.begin(asked)
 
-    async def _something_happens(self, name: str) -> None:
-        """Wait for the next event of an operation that runs here; for a moment, when it runs elsewhere."""
+    async def _await_event(self, name: str) -> None:
+        """Wait for the next event of an operation that runs here; else, for the interval between reads."""
         if name in self._running:
             await self._running[name][1].grows()
         else:
             await asyncio.sleep(self._peers.timeouts.watch)
 
     def _run(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
-        # The request id stays for the log; the caller's deadline is the caller's alone.
+        # The operation inherits the request id for its log, but not the deadline of its caller.
         context = contextvars.copy_context()
         context.run(deadline.set, math.inf)
-        task = asyncio.get_running_loop().create_task(self._to_its_end(operation, feed, work), context=context)
+        task = asyncio.get_running_loop().create_task(self._run_to_end(operation, feed, work), context=context)
         self._running[operation.name] = (operation, feed, task)
 
-    async def _to_its_end(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
+    async def _run_to_end(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
         try:
             await _end(operation.name, feed, work)
         finally:
-            # After a pause longer than its lease, this applier may have taken it over once more.
+            # After a pause longer than its lease, this applier may have claimed the operation again.
             run = self._running.get(operation.name)
             if run and run[0] is operation:
                 del self._running[operation.name]
@@ -285,10 +285,10 @@ class Registry:
 
 def _refuse_without_consent(operation: operation_pb2.Operation) -> None:
     """
-    Leave an operation alone that somebody has to agree to go on with.
+    Refuse to resume an operation on a restored store: that needs consent.
 
     Raises:
-        OperationUnfinished: Names it.
+        OperationUnfinished: Names the operation.
     """
     if operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
         stack = operation.stack_name or operation.stack_id
@@ -296,7 +296,7 @@ def _refuse_without_consent(operation: operation_pb2.Operation) -> None:
 
 
 async def _end(operation: str, feed: Feed, work: Coroutine[None, None, None]) -> None:
-    """Do *work*, and close the *feed* with what it ended with."""
+    """Run *work*, and close the *feed* with its error, if any."""
     started = loop_time()
     try:
         await work

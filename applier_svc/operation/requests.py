@@ -1,4 +1,4 @@
-"""What callers ask for: something to be planned and run, or a stored plan to be run."""
+"""Requests of callers: to plan and run, or to run a stored plan."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from applier_svc.execution.secrets import Secrets
 
 @dataclass(frozen=True, slots=True)
 class RequestId:
-    """A request by its id and the digest of its content; without an id it may begin any number of operations."""
+    """Id of a request and digest of its content; a request without an id has an effect each time it is sent."""
 
     id: str = ""
     digest: str = ""
@@ -20,18 +20,18 @@ class RequestId:
 @dataclass(frozen=True, slots=True)
 class NewRequest:
     """
-    What a caller asks for, to be planned and run.
+    A request to plan and run.
 
     Attributes:
         kind: Apply, uninstall or rollback.
-        target: Where, as the caller says; a stack given by id brings its own target.
-        stack: The stack to keep; None: nothing is recorded.
+        target: The target in the request; a stack that is named by id has its own.
+        stack: The stack to change; None: nothing is recorded.
         desired: The request for the planner, without target and stack.
-        digest: Digest of the plan that the caller agreed to; empty: any.
-        allow_missing: Whether to go on although values are missing.
-        request: The request.
+        digest: Digest of the plan that the caller approved; empty: any plan.
+        allow_missing: Whether to run the plan although values are missing.
+        request: Id and digest of the request.
         secrets: Values of secrets to write.
-        author: Who asks for it.
+        author: The author of the request.
     """
 
     kind: plan_pb2.OperationKind.ValueType
@@ -48,15 +48,15 @@ class NewRequest:
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
     """
-    A stored plan that a caller wants to be run.
+    A request to run a stored plan.
 
     Attributes:
         plan: Its name.
-        digest: Digest of the plan that the caller agreed to; empty: any.
-        allow_missing: Whether to go on although values are missing.
-        request: The request.
+        digest: Digest of the plan that the caller approved; empty: any plan.
+        allow_missing: Whether to run the plan although values are missing.
+        request: Id and digest of the request.
         secrets: Values of the secrets that the plan writes.
-        author: Who asks for it.
+        author: The author of the request.
     """
 
     plan: str
@@ -68,7 +68,7 @@ class PlanRequest:
 
 
 def beginning(asked: NewRequest | PlanRequest, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
-    """The request for the lease of the stack that *asked* is about, for *operation*, on which *holder* works."""
+    """The request for the lease of the stack of *asked*, for *operation*, which *holder* runs."""
     request = journal_pb2.BeginOperationRequest(operation=operation, holder=holder, author=asked.author)
     if asked.request.id:
         request.request.CopyFrom(journal_pb2.RequestKey(id=asked.request.id, digest=asked.request.digest))
@@ -81,7 +81,7 @@ def beginning(asked: NewRequest | PlanRequest, operation: str, holder: str) -> j
         request.no_stack.SetInParent()
         return request
     request.stack.CopyFrom(asked.stack)
-    # An apply makes a stack that it names by a new name.
+    # An apply creates a stack if there is none of that name.
     is_apply = asked.kind == plan_pb2.OPERATION_KIND_APPLY
     request.create_missing = is_apply and asked.stack.WhichOneof("stack") == "name"
     return request

@@ -1,1 +1,1 @@
-"""Writes what is on a platform as a package (planner.proto, ExportPackage)."""
+"""Exports resources of a platform as a package (planner.proto, ExportPackage)."""

@@ -16,14 +16,14 @@ from services.rpc.parts import cut, pieces
 from services.writing import JsonWriter, Writer, YamlWriter
 
 _MODELINE = "yaml-language-server: $schema="
-"""What editors with the YAML language server look for in the comments of a document."""
+"""The comment by which editors with the YAML language server find the schema of a document."""
 
 
 async def make_export(
     request: planner_pb2.ExportPackageRequest, reader: ExportReader
 ) -> Iterator[planner_pb2.ExportPackageResponse]:
     """
-    Make the export that *request* asks for, and translate it.
+    Make the export of *request*, and translate it.
 
     Raises:
         PkgerError: There is no export; planner.proto lists the reasons.

@@ -1,4 +1,4 @@
-"""From a request to the objects of an export: few calls, whatever the number of resources."""
+"""From a request to the objects of an export, in few calls, whatever the number of resources."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from services.writing import Writer
 
 async def gather_export(request: planner_pb2.ExportPackageRequest, reader: ExportReader, writer: Writer) -> Exported:
     """
-    Make the objects of the export that *request* asks for, as *writer* writes them.
+    Make the objects of the export of *request*, as *writer* writes them.
 
     Raises:
         PkgerError: There is no export; planner.proto lists the reasons.
@@ -32,7 +32,7 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     known = [*wanted.by_id, *(key for key in own if key[0] in platform.kinds)]
     listed = await reader.live(target, kinds_to_list(wanted, stack, platform), known, platform)
     live = {(resource.kind, resource.id): resource for resource in listed}
-    # In threads: a large export takes moments, in which other calls are answered.
+    # In threads, so that other calls are answered while a large export is made.
     selection = await asyncio.to_thread(select, wanted, stack, live, platform)
     if selection.missing:
         raise ResourceNotFound(target.platform, target.org, selection.missing)
@@ -62,7 +62,7 @@ def export_selection(
         platform: The platform.
 
     Raises:
-        RequestInvalid: A new name cannot be had.
+        RequestInvalid: A new display name is invalid or taken.
     """
     names = names_of(nameable, own, recorded)
     exported = export_objects(selection.chosen.values(), names, platform, writer)
@@ -77,7 +77,7 @@ def export_selection(
 
 def _renamed(resource: Resource, own: str, name: str) -> Warned:
     text = (
-        f"{resource.kind} {resource.spec.display_name!r}: the stack calls it {own!r}, which no package can write"
-        f" (an environment value gave it once); it is exported as {name!r}"
+        f"{resource.kind} {resource.spec.display_name!r}: its name in the stack, {own!r}, is not valid in a package"
+        f" (it came from an environment value); it is exported as {name!r}"
     )
     return Warned(resource.kind, resource.spec.display_name, resource.id, text)

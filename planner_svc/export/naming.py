@@ -1,4 +1,4 @@
-"""Names of exported objects: those that stacks know, else words of the display name and a suffix (docs/export.md)."""
+"""Names of exported objects: recorded names, else words of the display name and a suffix (docs/export.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from services.kinds.registry import KINDS
 
 class Recorded(NamedTuple):
     """
-    A name that a stack of the target has for a resource; sorts by what comes first: owners, then the older record.
+    A name that a stack of the target has for a resource; sorts by precedence: owners first, then the older record.
 
     Attributes:
         is_user: Whether the stack uses the resource, and does not own it.
-        since: Since when, in nanoseconds.
+        since: The time of the record, in nanoseconds.
         stack_id: The stack.
         name: The name.
     """
@@ -32,14 +32,14 @@ def names_of(
     """
     The metadata.name of each resource, unique in its family.
 
-    A resource has the same name whatever else is exported: names follow from all resources of the families and from all
-    that stacks know of them, but for what *own* says.
+    A resource has the same name whatever else is exported: names depend on all resources of the families and their
+    recorded names, not on the selection. Only *own* depends on the request.
 
     Args:
         resources: All resources of the families, of kinds that packages have.
-        own: The names that the exported stack has; they come first.
-        recorded: The names that other stacks of the target have; one that several resources have belongs to the one
-            that comes first, and the others get another one.
+        own: The names that the exported stack has; they take precedence.
+        recorded: The names that other stacks of the target have. If several resources have one name, the first one gets
+            it, and the others get other names.
     """
     families: dict[str, list[Resource]] = {}
     for resource in resources:

@@ -1,4 +1,4 @@
-"""The objects of an export: chosen resources in the words of packages, each held against what it is written from."""
+"""The objects of an export: the chosen resources as package text, each compared with the resource it is made from."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ _SHOWN_PATHS = 3
 @dataclass(slots=True)
 class Exported:
     """
-    A package made of resources.
+    A package made from resources.
 
     Attributes:
         documents: The text of each object, in the order of kinds and then of names.
         kinds: The kind of each.
-        warnings: What is left out, or does not come back as it is.
-        secret_keys: Secrets that it refers to.
+        warnings: Warnings about resources that are left out, or that the package does not reproduce exactly.
+        secret_keys: Keys of the secrets that it refers to.
     """
 
     documents: list[str] = field(default_factory=list)
@@ -44,12 +44,12 @@ class _LeftOut(Exception):
 @dataclass(slots=True)
 class _Package:
     """
-    What is written so far.
+    The objects that are written so far.
 
     Attributes:
         names: The metadata.name of each resource.
         keys: The objects by family and metadata.name.
-        shown: Who has which display name, by family.
+        shown: The resource of each unique display name, by family and name.
         written: The resources that are written.
     """
 
@@ -68,16 +68,16 @@ def export_objects(
     Args:
         chosen: The resources, with all that they refer to and all their labels.
         names: The metadata.name of each.
-        platform: What the platform does not tell apart.
+        platform: The platform; specs that it treats as equal give no warning.
         writer: Writes each object.
 
     Raises:
-        RequestInvalid: A new name cannot be had.
+        RequestInvalid: A new display name is invalid or taken.
     """
     exported, package = Exported(), _Package(names)
     documents: list[tuple[int, str, str, str]] = []
-    # What others refer to comes first: what it lacks, they lack too.
-    for each in sorted(chosen, key=lambda item: _turn(item, names)):
+    # Resources that others refer to come first: if one is left out, so are those that refer to it.
+    for each in sorted(chosen, key=lambda item: _order(item, names)):
         resource = each.resource
         name = names[resource.kind, resource.id]
         try:
@@ -86,7 +86,7 @@ def export_objects(
             exported.warnings.append(_warned(resource, f"{reason}, so it is left out"))
             continue
         exported.secret_keys |= secret_keys
-        # Written at once: texts are kept at less cost than the values that they are made of.
+        # Written at once, as the text takes less memory than the value that it is made from.
         documents.append((EXPORT_ORDER[resource.kind], name, resource.kind, writer.document(document)))
     for _, _, kind, text in sorted(documents):
         exported.documents.append(text)
@@ -94,8 +94,13 @@ def export_objects(
     return exported
 
 
-def _turn(chosen: Chosen, names: Mapping[ResourceKey, str]) -> tuple[bool, bool, bool, str, str]:
-    """Labels, then what refers to nothing; of equal ones first what keeps its name, as it came by it first."""
+def _order(chosen: Chosen, names: Mapping[ResourceKey, str]) -> tuple[bool, bool, bool, str, str]:
+    """
+    A sort key: labels first, then kinds without references.
+
+    Within these, resources that keep their display name precede those that get a new one, so that a new name that is
+    taken is the one that is refused.
+    """
     resource = chosen.resource
     kind = KINDS[resource.kind]
     name = names[resource.kind, resource.id]
@@ -123,15 +128,15 @@ def _written(
     scope = Scope(name, spec.display_name, API_VERSIONS[0], objects=package.keys)
     reading = kind.read(Fields(written, "spec", ("spec",)), scope)
     _refuse_faults(chosen, reading)
-    _keep_display_name(chosen, spec.display_name, package)
+    _reserve_display_name(chosen, spec.display_name, package)
     package.keys.setdefault(kind.family, {})[name] = Key(resource.kind, name)
     package.written.add((resource.kind, resource.id))
     if canonical_text(reading.spec) != spec.text:
         sets = platform.kinds[resource.kind].set_paths
         paths = [change.path for change in differences(resource.kind, spec, resource.kind, spec_of(reading.spec), sets)]
         if paths:
-            told = ", ".join(paths[:_SHOWN_PATHS]) + (" ..." if paths[_SHOWN_PATHS:] else "")
-            text = f"packages cannot say {told} as it is, so a plan of the package will show a difference there"
+            shown = ", ".join(paths[:_SHOWN_PATHS]) + (" ..." if paths[_SHOWN_PATHS:] else "")
+            text = f"a package cannot express {shown} exactly, so a plan of the package will show a difference there"
             warnings.append(_warned(resource, text))
     labels = sorted(package.names[LABEL, id_] for id_ in chosen.label_ids if (LABEL, id_) in package.written)
     if labels and kind.labelled:
@@ -147,14 +152,14 @@ def _written(
 
 def _spec(chosen: Chosen, package: _Package) -> Spec:
     """
-    What a resource is to be by the package: as it is, with its new name and the package's words for what it refers to.
+    The spec of a resource in the package: its live spec, with its new display name and the names that it refers to.
 
     Raises:
-        _LeftOut: It cannot be read, or refers to nothing.
+        _LeftOut: The spec cannot be read, or a reference leads to no exported resource.
     """
     resource = chosen.resource
     try:
-        # Read apart from the resource, which would keep what was read until the end of the export.
+        # Read here, as the resource would cache the value until the end of the export.
         value = checked_spec(resource.spec.text).value
     except (ValueError, TypeError) as error:
         raise _LeftOut(f"it cannot be read: {error}") from None
@@ -163,9 +168,9 @@ def _spec(chosen: Chosen, package: _Package) -> Spec:
     for used in KINDS[resource.kind].uses:
         other = referred.get(f"/{used}")
         if other is None:
-            raise _LeftOut(f"its {used} leads to nothing")
+            raise _LeftOut(f"its {used} refers to no resource")
         if other not in package.written:
-            raise _LeftOut(f"what its {used} leads to is left out")
+            raise _LeftOut(f"the resource of its {used} is left out")
         changed[used] = package.names[other]
     if chosen.renaming:
         changed["name"] = chosen.renaming.new_name
@@ -178,11 +183,11 @@ def _spec(chosen: Chosen, package: _Package) -> Spec:
 
 def _refuse_faults(chosen: Chosen, reading: Reading) -> None:
     """
-    Refuse what breaks a rule of packages.
+    Refuse a resource that breaks a rule of packages.
 
     Raises:
-        _LeftOut: It does as it is.
-        RequestInvalid: It does with its new name.
+        _LeftOut: Its own content breaks the rule.
+        RequestInvalid: Its new display name breaks the rule.
     """
     for fault in reading.faults:
         if chosen.renaming and fault.path == "spec.name":
@@ -190,13 +195,13 @@ def _refuse_faults(chosen: Chosen, reading: Reading) -> None:
         raise _LeftOut(f"it breaks a rule of packages ({fault.path}: {fault.reason})")
 
 
-def _keep_display_name(chosen: Chosen, display_name: str, package: _Package) -> None:
+def _reserve_display_name(chosen: Chosen, display_name: str, package: _Package) -> None:
     """
-    Keep a display name that no other object of the package may have.
+    Reserve a display name for its object, if the kind demands unique ones.
 
     Raises:
-        _LeftOut: Another one has it.
-        RequestInvalid: It is a new name, and another one has it.
+        _LeftOut: Another object has it.
+        RequestInvalid: It is a new name, and another object has it.
     """
     kind = KINDS[chosen.resource.kind]
     if not kind.unique_display_name:
@@ -211,7 +216,7 @@ def _keep_display_name(chosen: Chosen, display_name: str, package: _Package) -> 
 
 
 def _field(named: Named) -> str:
-    return f"resources[{named.place}].new_name"
+    return f"resources[{named.position}].new_name"
 
 
 def _warned(resource: Resource, text: str) -> Warned:
@@ -220,5 +225,5 @@ def _warned(resource: Resource, text: str) -> Warned:
 
 
 def in_order(warnings: Sequence[Warned]) -> list[Warned]:
-    """Warnings as an answer has them."""
+    """The warnings in the order of the response."""
     return sorted(warnings, key=lambda each: (each.kind, each.display_name, each.id, each.text))

@@ -1,4 +1,4 @@
-"""What an export is made from: the record of a stack, live resources, and the names that stacks have for them."""
+"""Reads the facts of an export: the record of a stack, live resources, and the names that stacks have for them."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -24,14 +24,14 @@ class ExportReader:
         The record of a stack.
 
         Raises:
-            StackNotFound: There is none.
-            RequestInvalid: None is named, or *target* is not the one of the stack.
+            StackNotFound: There is no such stack.
+            RequestInvalid: The request names no stack, or *target* is not the one of the stack.
         """
         return await existing_record(self._stack, target, stack)
 
     async def traits(self, target: Target) -> PlatformTraits:
         """
-        What the platform of *target* can do.
+        The traits of the platform of *target*.
 
         Raises:
             PlatformUnknown: No such platform is configured.
@@ -44,13 +44,13 @@ class ExportReader:
         """
         All resources of *kinds*, and those of *known* that are of another kind with a costly listing.
 
-        One whose spec is none is among them: an export goes on without it.
+        A resource whose spec cannot be read is included: the export leaves it out with a warning.
         """
         driver = self._platforms.driver(target.platform)
         return await live_resources(driver, target.org, kinds, known, platform, is_lenient=True)
 
     async def names(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, list[Recorded]]:
-        """The names that stacks have recorded for *resources*; one call, and none when there is nothing to ask."""
+        """The names that stacks have recorded for *resources*; one call, and no call without resources."""
         owners, users = await find_holders(self._stack, target, resources)
         names: dict[ResourceKey, list[Recorded]] = {}
         for key, owner in owners.items():

@@ -1,4 +1,4 @@
-"""Which resources an export has: those that are wanted, and what they need to be a package (docs/export.md)."""
+"""Selects the resources of an export: the requested ones, and those that they refer to (docs/export.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Chosen:
     Attributes:
         resource: The resource.
         label_ids: Ids of the labels to associate with it.
-        renaming: What asks for another display name; None: nothing does.
+        renaming: The item of the request that gives it another display name; None: it keeps its own.
     """
 
     resource: Resource
@@ -27,13 +27,13 @@ class Chosen:
 @dataclass(frozen=True, slots=True)
 class Warned:
     """
-    What an export leaves out, or cannot write as it is; sorts by kind, name and id.
+    A warning about a resource that an export leaves out or cannot reproduce exactly.
 
     Attributes:
         kind: Kind of the resource.
-        display_name: Its name.
-        id: Its id; empty for a label that is not there.
-        text: One sentence about it.
+        display_name: Its display name.
+        id: Its id; empty for a label that does not exist.
+        text: The warning, one sentence.
     """
 
     kind: str
@@ -49,8 +49,8 @@ class Selection:
 
     Attributes:
         chosen: The resources, all of kinds that packages have.
-        warnings: What is wanted and cannot be exported.
-        missing: What the request names and is not there, each in words.
+        warnings: Warnings about requested resources that cannot be exported.
+        missing: The resources that the request names and that do not exist, each as text.
     """
 
     chosen: Mapping[ResourceKey, Chosen]
@@ -60,10 +60,10 @@ class Selection:
 
 def kinds_to_list(wanted: Wanted, stack: StackRecord | None, platform: PlatformTraits) -> list[str]:
     """
-    The kinds that an export has to know whole, sorted.
+    The kinds whose resources an export needs completely, sorted.
 
-    With each kind go labels, the kinds that it may refer to, and all of its family, which shares its names. A kind with
-    a costly listing is listed only where its resources are not known by their ids.
+    Each kind needs also labels, the kinds that it may refer to, and all kinds of its family, which share its names. A
+    kind with a costly listing is listed only if the ids of its resources are not known.
     """
     everything = wanted.everything
     filtered = (platform.kinds.keys() if everything.kinds is None else everything.kinds) if everything else ()
@@ -86,9 +86,9 @@ def select(
     Choose the resources of an export.
 
     Args:
-        wanted: What the request wants.
+        wanted: The resources that the request names.
         stack: The stack that it names; None: it names none.
-        live: All resources of the kinds of ``kinds_to_list``, and what is known by ids of those with a costly listing.
+        live: All resources of the kinds of ``kinds_to_list``, and those with a costly listing whose ids are known.
         platform: The platform.
     """
     selector = _Selector(live, platform)
@@ -103,7 +103,7 @@ def select(
 
 
 class _Selector:
-    """Chooses resources one way after the other; each of them once."""
+    """Collects the resources of an export, each of them once, however many parts of the request choose it."""
 
     def __init__(self, live: Mapping[ResourceKey, Resource], platform: PlatformTraits) -> None:
         self.chosen: dict[ResourceKey, Chosen] = {}
@@ -112,11 +112,11 @@ class _Selector:
         self._live = live
         self._platform = platform
         self._labels_named: frozenset[str] = frozenset()
-        # Those of which a filter names the labels; what is chosen in another way as well has all its labels.
+        # Resources with only the labels that a filter names. One that is also chosen otherwise gets all its labels.
         self._narrow: set[ResourceKey] = set()
 
     def take_fitting(self, wanted: Filter) -> None:
-        """Choose what passes a filter."""
+        """Choose the resources that a filter matches."""
         self._labels_named = self._find_labels(wanted.labels)
         for key, resource in self._live.items():
             if wanted.kinds is not None and resource.kind not in wanted.kinds:
@@ -131,7 +131,7 @@ class _Selector:
             self._take(key, bool(wanted.labels))
 
     def take_named(self, named: Named) -> None:
-        """Choose what a request names, or tell that it is not there."""
+        """Choose the resources that a request names; one that does not exist is added to ``missing``."""
         found = [(kind, named.id) for kind in named.kinds if (kind, named.id) in self._live] if named.id else []
         if not found and named.name:
             found = [key for key, each in self._live.items() if self._is_named(each, named)]
@@ -143,7 +143,7 @@ class _Selector:
                 self.chosen[key].renaming = named
 
     def take_entry(self, entry: InventoryEntry) -> None:
-        """Choose what a stack has for an object that is still in its package."""
+        """Choose the resource of an entry whose object is still in the package of the stack."""
         key = entry.key.kind, entry.resource_id
         if entry.is_pending_delete:
             return
@@ -154,7 +154,7 @@ class _Selector:
         self._take(key, False)
 
     def close(self) -> None:
-        """Choose what the chosen ones refer to, and their labels."""
+        """Choose the resources that chosen ones refer to, and the labels of all."""
         for key in list(self.chosen):
             uses = {f"/{field}" for field in KINDS[key[0]].uses}
             for each in self._live[key].references:
@@ -173,7 +173,7 @@ class _Selector:
         return "" if key in self._live else "its resource is gone"
 
     def _take(self, key: ResourceKey, is_narrow: bool) -> None:
-        """Choose a resource with its labels; *is_narrow*: only with those that the filter names."""
+        """Choose a resource with its labels; *is_narrow*: only with labels that the filter names."""
         if is_narrow and (key not in self.chosen or key in self._narrow):
             self._narrow.add(key)
         else:
@@ -183,7 +183,7 @@ class _Selector:
         chosen.label_ids = labels & self._labels_named if key in self._narrow else labels
 
     def _find_labels(self, names: Sequence[str]) -> frozenset[str]:
-        """Ids of the labels with *names*, as the platform compares them; those that are not there are told."""
+        """Ids of the labels with *names*, as the platform compares them; a missing label gives a warning."""
         traits = self._platform.kinds.get(LABEL)
         compared = traits.compared_name if traits else str
         ids: dict[str, set[str]] = {}
@@ -196,7 +196,7 @@ class _Selector:
         return frozenset(id_ for name in names for id_ in ids.get(compared(name), ()))
 
     def _is_named(self, resource: Resource, named: Named) -> bool:
-        """Whether *resource* has the name that is meant, as the platform compares it."""
+        """Whether *resource* has the name of *named*, as the platform compares names."""
         if resource.kind not in named.kinds:
             return False
         compared = self._platform.kinds[resource.kind].compared_name

@@ -1,4 +1,4 @@
-"""What a request wants exported, checked and in the kinds of the platform."""
+"""The resources that a request asks to export, checked and with the kinds of the platform."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from services.kinds.registry import ACCEPTED, kinds_meant
 @dataclass(frozen=True, slots=True)
 class Filter:
     """
-    What to take of a target.
+    A filter on the resources of a target.
 
     Attributes:
-        kinds: Kinds of the platform; None: all, also those that packages do not have.
-        labels: Names of labels of which a resource must carry one; empty: any resource will do.
+        kinds: Kinds of the platform; None: all, including kinds that packages do not have.
+        labels: Names of labels of which a resource must carry at least one; empty: labels do not matter.
     """
 
     kinds: frozenset[str] | None = None
@@ -32,15 +32,15 @@ class Named:
     Resources that a request names.
 
     Attributes:
-        place: Where it names them: the position in its list.
-        word: The kind, or the family, as it names it.
-        kinds: The kinds of the platform that are meant.
+        position: The position in the list of the request.
+        word: The kind, or the family, as the request has it.
+        kinds: The kinds of the platform that *word* stands for.
         id: Id of the resource; empty when only a name is given.
-        name: Display name; empty when only an id is given. With an id: it counts where nothing has the id.
+        name: Display name; empty when only an id is given. With an id: it counts only if no resource has the id.
         new_name: Display name to export it under; empty: its own.
     """
 
-    place: int
+    position: int
     word: str
     kinds: tuple[str, ...]
     id: str = ""
@@ -53,14 +53,14 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is exported beside the resources of a stack; *everything* is None when nothing is taken of the target."""
+    """The resources to export beside those of a stack; *everything* is None if no filter selects resources."""
 
     everything: Filter | None = None
     named: tuple[Named, ...] = ()
 
     @property
     def by_id(self) -> list[ResourceKey]:
-        """The resources that are named by nothing but their ids, each in all kinds that are meant."""
+        """The resources that are named only by their ids, each in all kinds of its word."""
         return [(kind, each.id) for each in self.named if each.id and not each.name for kind in each.kinds]
 
 
@@ -69,7 +69,7 @@ def wanted_from_pb(request: planner_pb2.ExportPackageRequest, platform: Platform
     Read and check a request.
 
     Raises:
-        RequestInvalid: It names nothing, or something that cannot be.
+        RequestInvalid: It names no resources, or a field is invalid.
         KindUnsupported: It names a kind that the platform does not have.
     """
     if not (request.HasField("stack") or request.HasField("everything") or request.resources):
@@ -77,25 +77,27 @@ def wanted_from_pb(request: planner_pb2.ExportPackageRequest, platform: Platform
     if not request.schema.isprintable():
         raise RequestInvalid("schema", "it has control characters; give the file or the address of a JSON Schema")
     everything = _filter(request.everything, platform) if request.HasField("everything") else None
-    return Wanted(everything, tuple(_named(place, each, platform) for place, each in enumerate(request.resources)))
+    return Wanted(
+        everything, tuple(_named(position, each, platform) for position, each in enumerate(request.resources))
+    )
 
 
 def _filter(message: planner_pb2.ExportFilter, platform: PlatformTraits) -> Filter:
-    for place, name in enumerate(message.labels):
+    for position, name in enumerate(message.labels):
         if not name:
-            raise RequestInvalid(f"everything.labels[{place}]", "is empty; give the name of a label")
+            raise RequestInvalid(f"everything.labels[{position}]", "is empty; give the name of a label")
     if not message.kinds:
         return Filter(None, tuple(message.labels))
     kinds = {
         kind
-        for place, word in enumerate(message.kinds)
-        for kind in _kinds(f"everything.kinds[{place}]", word, platform)
+        for position, word in enumerate(message.kinds)
+        for kind in _kinds(f"everything.kinds[{position}]", word, platform)
     }
     return Filter(frozenset(kinds), tuple(message.labels))
 
 
-def _named(place: int, message: planner_pb2.NamedResource, platform: PlatformTraits) -> Named:
-    field = f"resources[{place}]"
+def _named(position: int, message: planner_pb2.NamedResource, platform: PlatformTraits) -> Named:
+    field = f"resources[{position}]"
     kinds = _kinds(f"{field}.kind", message.kind, platform)
     which = message.WhichOneof("resource")
     value = getattr(message, which) if which else ""
@@ -106,11 +108,11 @@ def _named(place: int, message: planner_pb2.NamedResource, platform: PlatformTra
         "name": {"name": value},
         "id_or_name": {"id": value, "name": value},
     }
-    return Named(place, message.kind, kinds, new_name=message.new_name, **found[str(which)])
+    return Named(position, message.kind, kinds, new_name=message.new_name, **found[str(which)])
 
 
 def _kinds(field: str, word: str, platform: PlatformTraits) -> tuple[str, ...]:
-    """The kinds of the platform that *word* means: a kind, or all of a family."""
+    """The kinds of the platform that *word* stands for: a kind, or all kinds of a family."""
     if word not in ACCEPTED:
         raise RequestInvalid(field, _unknown(word, platform))
     kinds = tuple(kind for kind in kinds_meant(word) if kind in platform.kinds)

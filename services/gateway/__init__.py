@@ -1,1 +1,1 @@
-"""The HTTP gateway: what InfluxDB's clients say and hear of packages and stacks, by calls of the four services."""
+"""The HTTP gateway: pkger's own API, and packages and stacks for clients of InfluxDB, by calls of the four services."""

@@ -1,4 +1,4 @@
-"""What a handler answers, and the words that an error can be."""
+"""The answer of a handler, and the error codes of the HTTP API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ JSON_TYPE = "application/json; charset=utf-8"
 
 
 class Code(StrEnum):
-    """The fourteen words for an error; clients know no other."""
+    """The error codes of InfluxDB's HTTP API; its clients know no others."""
 
     INTERNAL_ERROR = "internal error"
     NOT_IMPLEMENTED = "not implemented"
@@ -31,7 +31,7 @@ class Code(StrEnum):
 
     @property
     def status(self) -> int:
-        """The HTTP status that goes with it."""
+        """The HTTP status of an answer with this code."""
         return _STATUSES[self]
 
 
@@ -56,13 +56,13 @@ _STATUSES = {
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    An answer that is made as a whole.
+    An answer that is complete before it is sent.
 
     Attributes:
         status: HTTP status.
-        body: The body, not compressed; empty: there is none.
-        headers: Headers beside those that every answer has.
-        media_type: What the body is.
+        body: The body, uncompressed; empty for an answer without a body.
+        headers: Headers in addition to the common ones.
+        media_type: Media type of the body.
     """
 
     status: int = 200

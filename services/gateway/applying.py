@@ -1,4 +1,4 @@
-"""``POST /api/v2/templates/apply``: a dry run is a plan, an apply is a plan that is run."""
+"""``POST /api/v2/templates/apply``: a dry run makes a plan, an apply makes a plan and runs it."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
-from services.gateway.progress import PAUSE_SECONDS, Run, to_its_end
+from services.gateway.progress import PAUSE_SECONDS, Run, run_to_end
 from services.gateway.requests.apply import Apply, read_apply
 from services.gateway.requests.literals import Replaced, objects_with_references, with_references
 from services.gateway.requests.templates import Encoding, Template
@@ -40,10 +40,10 @@ from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.plan_parts import JoinedPlan, joined
 
 ATTEMPTS = 3
-"""How often a plan is made that turns stale before it runs."""
+"""How many plans are made for one apply: a plan that is stale before it runs is made again."""
 
 DOCUMENT = (plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY)
-"""What of a plan an answer is made of."""
+"""The parts of a plan that an answer is made of."""
 
 _ENCODINGS = {
     Encoding.UNKNOWN: parser_pb2.ENCODING_UNSPECIFIED,
@@ -56,11 +56,11 @@ _ENCODINGS = {
 @dataclass(frozen=True, slots=True)
 class _Done:
     """
-    What came of an apply.
+    The result of an apply.
 
     Attributes:
-        plan: The plan, with the ids of what it created.
-        stack_id: The stack that it left; empty for none.
+        plan: The plan, with the ids of the resources that it created.
+        stack_id: The stack of the plan; empty if the apply left no stack.
     """
 
     plan: JoinedPlan
@@ -74,7 +74,7 @@ class ApplyRoutes:
         self._services, self._orgs, self._stacks, self._runner = services, orgs, stacks, runner
 
     async def apply(self, request: HttpRequest) -> Answer:
-        """Plan what the body says, and run the plan unless it is for a dry run."""
+        """Plan the package in the body, and run the plan unless the request is a dry run."""
         body = await request.body()
         wanted = await off_loop(len(body), read_apply, body, request.media_type)
         del body
@@ -90,7 +90,7 @@ class ApplyRoutes:
             if wanted.plan_digest not in ("", made.header.digest):
                 raise _other_plan(made.header.digest)
             stack_id, new_keys = wanted.stack_id, safe.secrets.keys() - wanted.secrets.keys()
-            # A large package is not kept while the answer to it is made.
+            # Frees the memory of a large package before the answer is made.
             del wanted, safe
             return await off_loop(_size(made), _answer, made, 200, stack_id, org, new_keys)
         done = await self._applied(wanted, org, request)
@@ -100,18 +100,18 @@ class ApplyRoutes:
 
     async def _applied(self, wanted: Apply, org: Organisation, request: HttpRequest) -> "_Done | list[Any]":
         """
-        Make a plan and run it; what turns stale in between is made again.
+        Make a plan and run it; a plan that is stale when it is to run is made again.
 
         Returns:
-            What came of it, or all violations of the package.
+            The result of the apply, or all violations of the package.
 
         Raises:
-            Problem: It was taken back.
-            PkgerError: Nothing was done.
+            Problem: The operation failed; the message says whether its changes were rolled back.
+            PkgerError: The plan did not run.
         """
         key = _idempotency_key(request)
         for attempt in range(1, ATTEMPTS + 1):
-            # The same key with the same content leads to the same plan and operation, each attempt to its own.
+            # A repeated request finds the plan and the operation of each attempt again, by its request id.
             request_id = f"{key}-{attempt}" if key else ""
             safe, made = await self._planned(wanted, org, request_id)
             if isinstance(made, list):
@@ -127,7 +127,7 @@ class ApplyRoutes:
                     await self._drop(made.header.name)
                 raise
             if run.is_contended and not wanted.stack_id and attempt < ATTEMPTS:
-                # Two applies without a stack at once: when the other one is over, its stack is found.
+                # Two applies without a stack ran at once. When the other one has ended, a new plan finds its stack.
                 await asyncio.sleep(PAUSE_SECONDS * attempt)
                 continue
             if not run.is_done:
@@ -141,10 +141,14 @@ class ApplyRoutes:
         self, wanted: Apply, org: Organisation, request_id: str = ""
     ) -> tuple[Apply, JoinedPlan | list[object_pb2.Violation]]:
         """
-        A plan, or all violations of the package; and what it is for, with secrets in place of credentials.
+        Make a plan.
+
+        Returns:
+            The request, with references to secrets in place of credentials where the plan needs that; and the plan, or
+            all violations of the package.
 
         Raises:
-            PkgerError: There is no plan.
+            PkgerError: The plan cannot be made.
         """
         request = _plan_request(wanted, org)
         request.request_id = request_id
@@ -153,11 +157,11 @@ class ApplyRoutes:
         except RequestInvalid as error:
             field = error.metadata.get("field")
             if field == "skip":
-                # Each action may be; together with this package they may not.
+                # Each action is valid by itself, but not with this package.
                 raise Problem(
                     Code.UNPROCESSABLE_ENTITY, f"actions: {error}", reason=error.reason, metadata=error.metadata
                 ) from error
-            # This is how a plan refuses credentials, among other things.
+            # The planner refuses credentials in a package with this error, among other things.
             if field != "package":
                 raise
             safe = await self._without_credentials(wanted, org, request)
@@ -170,7 +174,11 @@ class ApplyRoutes:
     async def _without_credentials(
         self, wanted: Apply, org: Organisation, request: planner_pb2.CreatePlanRequest
     ) -> Apply | None:
-        """The same with references to secrets in place of credentials; None: there are none that can be replaced."""
+        """
+        The request with references to secrets in place of credentials.
+
+        None: no credential can be replaced.
+        """
         package = request.package
         parsing = parser_pb2.ParsePackageRequest(sources=package.sources, env=package.env, allow_empty=True)
         parsed = await parse_package(self._services.parser, parsing)
@@ -179,13 +187,13 @@ class ApplyRoutes:
         made = await off_loop(size, with_references, wanted.templates, places, wanted.env, scope)
         if len(made.secrets) < len(set(places)):
             parsing.view.append(parser_pb2.PACKAGE_VIEW_OBJECTS)
-            made = await self._written_anew(await parse_package(self._services.parser, parsing), places, scope)
+            made = await self._rendered(await parse_package(self._services.parser, parsing), places, scope)
         if not made.secrets:
             return None
         return replace(wanted, templates=made.templates, secrets={**wanted.secrets, **made.secrets})
 
-    async def _written_anew(self, parsed: Parsed, places: Sequence[tuple[Key, str]], scope: str) -> Replaced:
-        """What was parsed, as lists of objects with references in place of credentials; none, if it is not valid."""
+    async def _rendered(self, parsed: Parsed, places: Sequence[tuple[Key, str]], scope: str) -> Replaced:
+        """The parsed objects as templates, with references in place of credentials; none if the package is invalid."""
         size = sum(len(item.spec_json) for item in parsed.objects)
         objects, secrets = await off_loop(size, objects_with_references, parsed.objects, places, scope)
         templates = []
@@ -207,16 +215,16 @@ class ApplyRoutes:
         request = applier_pb2.ApplyPlanRequest(
             plan=header.name,
             digest=wanted.plan_digest or header.digest,
-            # The services know one request by one id: a plan and its run are two.
+            # Planning and running are two requests to the services, so each needs a request id of its own.
             request_id=f"{request_id}-run" if request_id else self._runner.new_request_id(),
             secrets=wanted.secrets,
             allow_missing=True,
             author=author,
         )
-        return await to_its_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=None))
+        return await run_to_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=None))
 
     async def _drop(self, plan: str) -> None:
-        """Delete a plan that nobody is going to run; one that stays expires by itself."""
+        """Delete a plan that will not run; if the deletion fails, the plan expires."""
         stub = StackServiceStub(self._services.stack.channel)
         try:
             await self._services.stack.call(stub.DeletePlan, stack_pb2.DeletePlanRequest(plan=plan))
@@ -226,10 +234,10 @@ class ApplyRoutes:
 
 def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanRequest:
     """
-    The request for the plan.
+    The request to the planner.
 
     Raises:
-        Problem: A value cannot be sent.
+        Problem: An environment value cannot be sent.
     """
     request = planner_pb2.CreatePlanRequest(
         target=target_to_pb(org.target),
@@ -243,7 +251,7 @@ def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanReq
         request.stack.id = wanted.stack_id
     else:
         request.stack.nameless = True
-    # A package has at least one source; this one has no objects, so nobody hears of it.
+    # A package needs at least one source. This one has no objects, so no answer mentions it.
     sources = list(map(_source, wanted.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
     request.package.sources.extend(sources)
     try:
@@ -279,13 +287,13 @@ def _refusal(violations: "list[object_pb2.Violation]") -> Answer:
 
 
 def _other_plan(digest: str) -> Problem:
-    told = f"planDigest: the plan is another one now, with the digest {digest}; look at it, and agree to it again"
-    return Problem(Code.CONFLICT, told)
+    message = f"planDigest: the plan has changed and has the digest {digest} now; review the plan and send its digest"
+    return Problem(Code.CONFLICT, message)
 
 
 def _idempotency_key(request: HttpRequest) -> str:
-    """Under which id the services know the key that a client sent; empty: it sent none."""
+    """The request id for the Idempotency-Key of a request; empty if it has none."""
     given = request.headers.get("Idempotency-Key", "")
-    # Keys of others are none of a client's business.
+    # The principal is part of the id: two clients may use the same key.
     text = f"{request.principal}\n{given}".encode(errors="surrogateescape")
     return hashlib.sha256(text).hexdigest()[:32] if given else ""

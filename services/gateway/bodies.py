@@ -1,4 +1,4 @@
-"""Bodies of requests: counted while they arrive and while they are inflated, never held beyond their limit."""
+"""Reads bodies of requests. A body is counted as it arrives and as it is inflated, and refused at its limit."""
 
 import asyncio
 import zlib
@@ -12,17 +12,17 @@ from services.gateway.answers import Code
 from services.gateway.errors import Problem
 
 GZIP = 16 + zlib.MAX_WBITS
-"""Tells zlib that there is a header of gzip."""
+"""``wbits`` of zlib for data with a gzip header."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
     """
-    What a body may take.
+    Limits of a body.
 
     Attributes:
-        bytes: Its bytes, as they come and inflated.
-        seconds: The time between two pieces of it.
+        bytes: Most bytes, as received and as inflated.
+        seconds: Longest time between two pieces.
     """
 
     bytes: int
@@ -31,16 +31,16 @@ class BodyLimits:
 
 async def read_body(stream: StreamReader, length: int | None, encoding: str, limits: BodyLimits) -> bytes:
     """
-    The body of a request, inflated.
+    Read and inflate the body of a request.
 
     Args:
-        stream: Where it comes from.
-        length: Its length, if the client says one.
+        stream: The stream to read from.
+        length: Its Content-Length; None without one.
         encoding: Its Content-Encoding.
-        limits: What it may take.
+        limits: Its limits.
 
     Raises:
-        Problem: It is too large, too slow, cut off or not what its headers say.
+        Problem: The body is too large, too slow, truncated, or contradicts its headers.
     """
     if length is not None and length > limits.bytes:
         raise _too_large(limits)
@@ -61,26 +61,26 @@ async def _next_piece(stream: StreamReader, seconds: float) -> bytes:
         async with asyncio.timeout(seconds):
             return await stream.readany()
     except TimeoutError:
-        told = f"nothing of the body came for {seconds:g} seconds; send it without pauses"
-        raise Problem(Code.INVALID, told, status=408, headers={"Connection": "close"}) from None
+        message = f"no part of the body arrived for {seconds:g} seconds; send it without pauses"
+        raise Problem(Code.INVALID, message, status=408, headers={"Connection": "close"}) from None
     except (RequestPayloadError, HttpProcessingError) as error:
-        told = "the body ends before its end, or its chunks are not as long as they say"
-        raise Problem(Code.INVALID, told, headers={"Connection": "close"}) from error
+        message = "the body is truncated, or the length of a chunk is wrong; send the body again"
+        raise Problem(Code.INVALID, message, headers={"Connection": "close"}) from error
 
 
 class _Inflated:
-    """Inflates a body piece by piece, as far as its limit."""
+    """Inflates a body piece by piece, up to its limit."""
 
     def __init__(self, encoding: str, limits: BodyLimits) -> None:
         coding = encoding.strip().lower()
         if coding not in ("", "identity", "gzip", "x-gzip"):
-            told = f"Content-Encoding: {coding[:40]!r} is not read here; send the body as it is, or with gzip"
-            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told, headers={"Accept-Encoding": "gzip"})
+            message = f"Content-Encoding: {coding[:40]!r} is not supported; send the body uncompressed, or with gzip"
+            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, message, headers={"Accept-Encoding": "gzip"})
         self._zlib = zlib.decompressobj(GZIP) if coding.endswith("gzip") else None
         self._limits, self._left = limits, limits.bytes
 
     def add(self, piece: bytes) -> bytes:
-        """What *piece* comes to."""
+        """The inflated bytes of *piece*."""
         if self._zlib is None:
             return piece
         try:
@@ -91,15 +91,15 @@ class _Inflated:
         if self._left < 0:
             raise _too_large(self._limits)
         if self._zlib.unused_data:
-            raise Problem(Code.INVALID, "something follows the gzip of the body")
+            raise Problem(Code.INVALID, "the body has bytes after its gzip stream; send one gzip stream")
         return out
 
     def end(self) -> None:
-        """Refuse a body that is not over."""
+        """Refuse a truncated gzip stream."""
         if self._zlib is not None and not self._zlib.eof:
-            raise Problem(Code.INVALID, "the gzip of the body ends before its end")
+            raise Problem(Code.INVALID, "the gzip stream of the body is truncated; send the body again")
 
 
 def _too_large(limits: BodyLimits) -> Problem:
-    told = f"the body has more than {limits.bytes:,} bytes (PKGER_MAX_BYTES and a tenth); split the package"
-    return Problem(Code.REQUEST_TOO_LARGE, told, headers={"Connection": "close"})
+    message = f"the body has more than {limits.bytes:,} bytes (110 % of PKGER_MAX_BYTES); split the package"
+    return Problem(Code.REQUEST_TOO_LARGE, message, headers={"Connection": "close"})

@@ -1,4 +1,4 @@
-"""Who asks: tokens, by a file of their digests. Roles come here."""
+"""Authentication of clients by tokens, from a file with their digests. Roles belong here."""
 
 import hashlib
 import hmac
@@ -22,25 +22,25 @@ class TokensInvalid(Exception):
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """
-    Who may ask.
+    The tokens that clients may use.
 
     Attributes:
-        rows: Names, with the SHA-256 of their tokens; None: whoever reaches the server may.
+        rows: Names of clients, with the SHA-256 of their tokens; None: no token is needed.
     """
 
     rows: Sequence[tuple[str, bytes]] | None = None
 
     @property
     def are_needed(self) -> bool:
-        """Whether nobody may ask without one."""
+        """Whether each client needs a token."""
         return self.rows is not None
 
     def principal(self, authorization: str | None) -> str | Problem:
         """
-        The name of who sends that header.
+        The name of the client that sends an Authorization header.
 
         Returns:
-            The name, empty where nobody needs a token; or why the request is refused.
+            The name, empty if no token is needed; or the reason to refuse the request.
         """
         if self.rows is None:
             return ""
@@ -49,18 +49,18 @@ class Tokens:
             return _unauthorized("send the header Authorization: Token TOKEN")
         digest, found = hashlib.sha256(token.strip().encode(errors="surrogateescape")).digest(), ""
         for name, expected in self.rows:
-            # All of them, whatever the first ones are: the time tells nothing.
+            # Compares all rows, so that the time of the comparison does not depend on the token.
             if hmac.compare_digest(digest, expected):
                 found = name
-        return found or _unauthorized("the token is not known here")
+        return found or _unauthorized("the token is unknown")
 
 
 def read_tokens(path: Path) -> Tokens:
     """
-    Read a file with a line ``NAME SHA256`` for each token; lines that are empty or begin with ``#`` do not count.
+    Read a file with a line ``NAME SHA256`` for each token; empty lines and lines that begin with ``#`` are ignored.
 
     Raises:
-        TokensInvalid: It cannot be read, or has another line.
+        TokensInvalid: The file cannot be read, has an invalid line, or has no token.
     """
     try:
         text = path.read_text()
@@ -77,11 +77,11 @@ def read_tokens(path: Path) -> Tokens:
             raise TokensInvalid(f"{path}, line {number}: {row[1]} has a token already")
         rows.append((row[1], bytes.fromhex(row[2])))
     if not rows:
-        raise TokensInvalid(f"{path} has no token: nobody could ask anything")
+        raise TokensInvalid(f"{path} has no token, so every request would be refused; add a line NAME SHA256")
     return Tokens(rows)
 
 
-def _unauthorized(way_out: str) -> Problem:
+def _unauthorized(detail: str) -> Problem:
     return Problem(
-        Code.UNAUTHORIZED, f"unauthorized access: {way_out}", headers={"WWW-Authenticate": 'Token realm="pkger"'}
+        Code.UNAUTHORIZED, f"unauthorized access: {detail}", headers={"WWW-Authenticate": 'Token realm="pkger"'}
     )

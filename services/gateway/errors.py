@@ -1,4 +1,4 @@
-"""Errors of the services as errors of HTTP, by two small tables."""
+"""Maps errors of the services to errors of HTTP, by two tables."""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ BY_STATUS: dict[grpc.StatusCode, Code] = {
     grpc.StatusCode.UNAUTHENTICATED: Code.UNAUTHORIZED,
     grpc.StatusCode.PERMISSION_DENIED: Code.FORBIDDEN,
 }
-"""What a status of gRPC is over HTTP; any other is an internal error."""
+"""The code of each gRPC status; any other status is an internal error."""
 
 BY_REASON: dict[Reason, Code] = {
     Reason.SOURCE_UNDECODABLE: Code.UNPROCESSABLE_ENTITY,
@@ -37,27 +37,27 @@ BY_REASON: dict[Reason, Code] = {
     Reason.SOURCE_TOO_LARGE: Code.REQUEST_TOO_LARGE,
     Reason.LEASE_LOST: Code.UNAVAILABLE,
 }
-"""The reasons that are something else than their status says."""
+"""Reasons whose code differs from that of their status."""
 
 HINTS: dict[str, str] = {
     Reason.PACKAGE_EMPTY: '"allowEmpty": true',
-    Reason.REQUEST_ID_REUSED: "it stands for an Idempotency-Key; send a new one with other content",
+    Reason.REQUEST_ID_REUSED: "the request id comes from the Idempotency-Key; send a new key with other content",
 }
-"""What the text of an error, which names fields of our contracts, means in requests of InfluxDB's clients."""
+"""Hints for clients of InfluxDB: the text of an error names fields of pkger's contracts, which they do not have."""
 
 SECONDS_UNTIL_RETRY = 1
 
 
 class Problem(Exception):
     """
-    Why a request is not done; the text is for the person who gets it.
+    An error that a client gets; the text is for a person.
 
     Attributes:
-        code: What it is, in one of the fourteen words.
+        code: Error code of the HTTP API.
         message: What is wrong, where, and what to do.
         status: HTTP status.
-        headers: Headers that go with it.
-        reason: The word of ``reason.proto``; empty for what no service said.
+        headers: Headers of the answer.
+        reason: Reason (``reason.proto``); empty for an error of the gateway itself.
         metadata: Every value that the message names.
     """
 
@@ -82,12 +82,12 @@ class Problem(Exception):
 
 def problem_of(error: Exception, request_id: str, clock: Clock = machine_clock) -> Problem:
     """
-    What *error*, of a service or of this process, is over HTTP.
+    The problem that a client gets for *error*, of a service or of this process.
 
     Args:
-        error: What a handler raised.
-        request_id: Id of the request, for who looks into the logs.
-        clock: Tells when a retry makes sense.
+        error: The exception that a handler raised.
+        request_id: Id of the request, by which an operator finds it in the logs.
+        clock: The current time, to compute Retry-After.
     """
     if isinstance(error, Problem):
         return error
@@ -103,27 +103,27 @@ def problem_of(error: Exception, request_id: str, clock: Clock = machine_clock) 
         if code is not Code.INTERNAL_ERROR:
             headers = retry_after(SECONDS_UNTIL_RETRY) if code is Code.UNAVAILABLE else {}
             return Problem(code, error.details() or code, headers=headers)
-    told = f"a defect of pkger; its log has the details under the request id {request_id}"
-    return Problem(Code.INTERNAL_ERROR, told, reason=Reason.INTERNAL, metadata={"request_id": request_id})
+    message = f"a defect of pkger; its log has the details under the request id {request_id}"
+    return Problem(Code.INTERNAL_ERROR, message, reason=Reason.INTERNAL, metadata={"request_id": request_id})
 
 
 def code_of(reason: Reason) -> Code:
-    """What an error of a service with that *reason* is over HTTP."""
+    """The code of an error of a service with that *reason*."""
     return BY_REASON.get(reason) or BY_STATUS.get(CODES[reason], Code.INTERNAL_ERROR)
 
 
 def retry_after(seconds: float | None) -> dict[str, str]:
-    """The header that says when to try again; none when the same request cannot succeed."""
+    """The Retry-After header; none when *seconds* is None, as the same request cannot succeed."""
     return {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}
 
 
 def influx_form(problem: Problem, request_id: str) -> dict[str, Any]:
-    """The body of an error, as clients of InfluxDB read it."""
+    """The body of an error for clients of InfluxDB."""
     hint = HINTS.get(problem.reason, "")
     return {"code": problem.code, "message": f"{problem.message} ({hint})" if hint else problem.message}
 
 
 def error_answer(problem: Problem, body: Any) -> Answer:
-    """The answer that tells *problem*, with that *body*."""
+    """The answer for *problem*, with *body* as JSON."""
     headers = {"X-Platform-Error-Code": str(problem.code), **problem.headers}
     return json_answer(body, problem.status, headers)

@@ -114,4 +114,4 @@ EXAMPLES: dict[str, Any] = {
     "Stack": _STACK,
     "Stacks": {"stacks": [_STACK]},
 }
-"""By name of the schema; the others have theirs in themselves."""
+"""Examples by name of the schema; the other schemas contain their examples."""

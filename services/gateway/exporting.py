@@ -1,4 +1,4 @@
-"""``POST /api/v2/templates/export``: resources as a package, of any organisations that are served."""
+"""``POST /api/v2/templates/export``: writes resources of any organisations that are served as a package."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from services.gateway.media_types import YAML_TYPES, wants_yaml
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
-from services.gateway.resource_ids import true_ids
+from services.gateway.resource_ids import native_ids
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.warnings import warning_headers
@@ -41,7 +41,7 @@ YAML_TYPE = "application/x-yaml; charset=utf-8"
 
 @dataclass(slots=True)
 class _Part:
-    """What one call exports."""
+    """The resources that one call of the planner exports."""
 
     org: Organisation
     stack_id: str = ""
@@ -64,13 +64,13 @@ class _Part:
 
 @dataclass(slots=True)
 class _Exported:
-    """What came of a part: JSON text, and what it lacks."""
+    """The result of a part: JSON text, and warnings about resources that are left out."""
 
     pieces: list[str] = field(default_factory=list)
     warnings: list[planner_pb2.ExportWarning] = field(default_factory=list)
 
     def add(self, message: planner_pb2.ExportPackageResponse) -> None:
-        """Add a message of the answer."""
+        """Add a message of the response stream."""
         match message.WhichOneof("part"):
             case "warnings":
                 self.warnings += message.warnings.warnings
@@ -78,8 +78,8 @@ class _Exported:
                 self.pieces.append(message.text)
 
 
-class _Nowhere(Problem):
-    """No organisation has some of the resources."""
+class _NotInAnyOrg(Problem):
+    """Some of the resources are in no organisation that is served."""
 
 
 class ExportRoutes:
@@ -89,10 +89,10 @@ class ExportRoutes:
         self._planner, self._orgs, self._stacks = services.planner, orgs, stacks
 
     async def export(self, request: HttpRequest) -> Answer:
-        """Write what the body names as a package."""
+        """Write the resources that the body names as a package."""
         if request.media_type not in BODY_TYPES:
-            told = f"{request.media_type[:100]!r} is not read here; send application/json"
-            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told)
+            message = f"Content-Type: {request.media_type[:100]!r} is not supported; send application/json"
+            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, message)
         wanted = read_export(await request.body(), request.media_type)
         wanted, exported = await self._gathered(wanted)
         warnings = [warning for each in exported for warning in each.warnings]
@@ -107,32 +107,40 @@ class ExportRoutes:
 
     async def _gathered(self, wanted: Export) -> tuple[Export, list[_Exported]]:
         """
-        All parts of an export, and what they are of: single resources by their true ids.
+        Export all parts.
+
+        If a resource is not found, its id is looked up among the ids that answers show in another form
+        (``native_ids``), and the export is repeated.
+
+        Returns:
+            The request, with the ids of the platform, and the result of each part.
 
         Raises:
-            Problem: Something is not there, or cannot be an id.
+            Problem: A resource is not found, or its id is invalid.
         """
         try:
             return wanted, await self._exported_parts(wanted)
-        except (ResourceNotFound, _Nowhere):
+        except (ResourceNotFound, _NotInAnyOrg):
             ids = (
-                await true_ids(self._stacks, await self._orgs.all())
+                await native_ids(self._stacks, await self._orgs.all())
                 if any(each.id for each in wanted.resources)
                 else {}
             )
-            true = replace(wanted, resources=[replace(each, id=ids.get(each.id, each.id)) for each in wanted.resources])
-            if list(true.resources) == list(wanted.resources):
+            native = replace(
+                wanted, resources=[replace(each, id=ids.get(each.id, each.id)) for each in wanted.resources]
+            )
+            if list(native.resources) == list(wanted.resources):
                 for each in wanted.resources:
                     if each.id:
                         id_of(each.id, "resources[].id")
                 raise
-        return true, await self._exported_parts(true)
+        return native, await self._exported_parts(native)
 
     async def _exported_parts(self, wanted: Export) -> list[_Exported]:
         return await asyncio.gather(*map(self._exported, await self._parts(wanted)))
 
     async def _parts(self, wanted: Export) -> list[_Part]:
-        """The calls that an export takes: one for each organisation, and for each filter."""
+        """The calls that an export needs: one for each organisation, and for each filter."""
         parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in wanted.orgs]
         if wanted.stack_id:
             _, org = await self._stacks.stack(wanted.stack_id)
@@ -149,33 +157,33 @@ class ExportRoutes:
 
     async def _located(self, resources: Sequence[NamedResource]) -> list[tuple[Organisation, list[NamedResource]]]:
         """
-        In which organisations resources are; no request says it.
+        Find the organisation of each resource, which a request does not name.
 
         Raises:
-            Problem: Some are in none.
+            Problem: Some resources are in no organisation.
         """
         if not resources:
             return []
         orgs = await self._orgs.all()
         if len(orgs) == 1:
-            # What is not there is told by the export itself.
+            # The export itself reports a missing resource.
             return [(orgs[0], list(resources))]
-        found = await asyncio.gather(*(self._there(org, resources) for org in orgs))
+        found = await asyncio.gather(*(self._present_in(org, resources) for org in orgs))
         missing = [str(each) for each in resources if not any(each in there for there in found)]
         if missing:
-            raise _Nowhere(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
+            raise _NotInAnyOrg(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
         return [(org, there) for org, there in zip(orgs, found, strict=True) if there]
 
-    async def _there(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
-        """Those of *resources* that an organisation has."""
+    async def _present_in(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
+        """The resources out of *resources* that an organisation has."""
         try:
             await self._exported(_Part(org, named=list(resources)))
         except (ResourceNotFound, KindUnsupported) as error:
-            # Most organisations have nothing of what is asked for, and are asked once.
+            # Most organisations have none of the resources, so one call is enough for them.
             if len(resources) == 1 or error.metadata.get("count") == str(len(resources)):
                 return []
             half = len(resources) // 2
-            return [*await self._there(org, resources[:half]), *await self._there(org, resources[half:])]
+            return [*await self._present_in(org, resources[:half]), *await self._present_in(org, resources[half:])]
         return list(resources)
 
     async def _exported(self, part: _Part) -> _Exported:
@@ -203,10 +211,10 @@ def _written(
     is_yaml: bool,
 ) -> bytes:
     """
-    The package of all parts.
+    The text of the package of all parts.
 
     Raises:
-        Problem: It lacks something that was asked for, or has two objects of one name.
+        Problem: A resource that the request names was left out, or two objects have one name.
     """
     named = [each for each in warnings if _is_asked_for(each, asked)]
     documents = list(map(exported_object, _joined([orjson.loads("".join(part)) for part in parts])))
@@ -230,8 +238,8 @@ def _joined(parts: Iterable[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
         kind, name = document["kind"], document["metadata"]["name"]
         other = found.setdefault((family_of(kind), name), document)
         if other != document:
-            told = f"two organisations have a {kind} that would be {name}; export one organisation at a time"
-            raise Problem(Code.UNPROCESSABLE_ENTITY, told)
+            message = f"two organisations have a {kind} that is named {name}; export one organisation at a time"
+            raise Problem(Code.UNPROCESSABLE_ENTITY, message)
     return sorted(found.values(), key=lambda each: (EXPORT_ORDER.get(each["kind"], 99), each["metadata"]["name"]))
 
 

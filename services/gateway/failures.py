@@ -1,4 +1,4 @@
-"""What to say of an operation that did not do what was asked for: pure."""
+"""Makes the error message for an operation that failed: pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from services.core.listing import listed
 
 SHOWN_STEPS = 50
-"""So many steps are told; a package of thousands of objects that one limit refuses would fill a terminal."""
+"""Most steps in a message: a limit of the platform may reject thousands of objects, which would fill a terminal."""
 
 
 def failure_text(
@@ -17,12 +17,12 @@ def failure_text(
     steps: Iterable[plan_pb2.Step],
 ) -> str:
     """
-    What failed, and what became of the rest; then a line for each step that failed.
+    The cause, and whether the operation was rolled back; then a line for each step that failed.
 
     Args:
         finished: The last event of the operation.
         operation: Its name.
-        outcomes: How its steps ended, and the inverses of those that were taken back.
+        outcomes: The outcomes of its steps, and of their undos.
         steps: The steps of its plan.
     """
     keys = {step.number: named_step(step) for step in steps}
@@ -34,9 +34,11 @@ def failure_text(
 def _end(finished: operation_pb2.Finished, operation: str) -> str:
     match finished.state:
         case operation_pb2.OPERATION_STATE_ROLLED_BACK:
-            return "all that was done was taken back"
+            return "all changes were rolled back"
         case operation_pb2.OPERATION_STATE_BLOCKED:
-            return f"not all could be taken back: `pkger operations show {operation}` tells the ways out"
+            return (
+                f"the operation is blocked and needs a decision: `pkger operations show {operation}` lists the choices"
+            )
         case _:
             return "nothing was changed"
 
@@ -51,7 +53,7 @@ def _lines(outcomes: Iterable[operation_pb2.StepOutcome], keys: Mapping[int, str
 
 
 def named_step(step: plan_pb2.Step) -> str:
-    """What a step is about: kind and metadata.name."""
+    """The object of a step, as kind and metadata.name, or the key of its secret."""
     match step.WhichOneof("change"):
         case "create":
             return _named(step.create.key)

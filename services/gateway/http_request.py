@@ -1,4 +1,4 @@
-"""A request as handlers see it."""
+"""A request as handlers get it."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,15 +18,15 @@ class HttpRequest:
     One request.
 
     Attributes:
-        http: What the server knows of it; to stream an answer.
-        id: Its id, which the services get, too.
-        limits: What its body may take.
+        http: The request of aiohttp; handlers need it to stream an answer.
+        id: Its request id, which the gateway sends to the services, too.
+        limits: Limits of its body.
         own_headers: Headers that every answer to it has.
-        principal: Name of who asks; empty where nobody needs a token.
-        parameters: Those of its path.
-        follow: Takes a place among the streams that follow what happens, and lets another request begin.
-        gone: Set when the client has left, so that nobody waits for the answer.
-        stopping: Set when the server stops: a stream without an end has to end.
+        principal: Name of the client; empty if no token is needed.
+        parameters: Parameters of its path.
+        take_stream_place: Counts the request as a stream that watches events, and no longer as a request.
+        gone: Set when the client has disconnected, so that the answer is not needed.
+        stopping: Set when the server stops, so that a stream without an end has to end.
     """
 
     http: web.BaseRequest
@@ -35,13 +35,13 @@ class HttpRequest:
     own_headers: Mapping[str, str]
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    follow: Callable[[], None] = lambda: None
+    take_stream_place: Callable[[], None] = lambda: None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def query(self) -> MultiMapping[str]:
-        """The parameters behind the question mark."""
+        """The parameters of its query."""
         return self.http.rel_url.query
 
     @property
@@ -51,23 +51,23 @@ class HttpRequest:
 
     @property
     def media_type(self) -> str:
-        """The media type of its body in lower case, without parameters; empty when it says none."""
+        """The media type of its body in lower case, without parameters; empty without a Content-Type."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     @property
     def charset(self) -> str:
-        """The charset of its body in lower case; empty when it says none."""
+        """The charset of its body in lower case; empty without one."""
         return (self.http.charset or "").lower()
 
     async def body(self) -> bytes:
         """
-        Its body, inflated.
+        Read and inflate its body.
 
         Raises:
-            Problem: It cannot be read.
+            Problem: The body cannot be read.
         """
         if self.charset not in ("", "utf-8", "utf8", "us-ascii"):
-            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, f"charset {self.charset[:40]!r} is not read here; send UTF-8")
+            raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, f"charset {self.charset[:40]!r} is not supported; send UTF-8")
         if self.headers.get("Expect", "").lower() == "100-continue" and not self.http.content.at_eof():
             await self.http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self.http.writer.output_size = 0
@@ -78,11 +78,11 @@ class HttpRequest:
         """Headers of every answer, for a handler that prepares its response itself."""
         return dict(self.own_headers)
 
-    def is_following(self) -> None:
+    def count_as_stream(self) -> None:
         """
-        Go over to the streams, as the answer may take hours.
+        Count the request as a stream, as its answer may take hours.
 
         Raises:
-            Problem: There are too many of them.
+            Problem: Too many streams are open.
         """
-        self.follow()
+        self.take_stream_place()

@@ -1,4 +1,8 @@
-"""Ids in requests: 16 hex digits, not all of them zero; those of resources are what their platform makes them."""
+"""
+Ids in requests: 16 hex digits, not all of them zero.
+
+The id of a resource may have another form, which its platform defines.
+"""
 
 import re
 
@@ -10,24 +14,24 @@ _ID = re.compile("[0-9a-fA-F]{16}")
 _ZERO = "0" * 16
 
 _LONGEST = 1000
-"""Characters of the id of a resource."""
+"""Most characters of the id of a resource."""
 
 
 def is_id(text: str) -> bool:
-    """Whether *text* is an id, in letters of either case."""
+    """Whether *text* is an id, in upper or lower case."""
     return _ID.fullmatch(text) is not None and text != _ZERO
 
 
 def id_of(text: str, where: str) -> str:
     """
-    The id that *text* is, in lower case.
+    Check an id and return it in lower case.
 
     Args:
-        text: What somebody sent.
-        where: The member or parameter that it stands in.
+        text: The text that a client sent.
+        where: The member or parameter that has it.
 
     Raises:
-        Problem: It is none.
+        Problem: *text* is not an id.
     """
     if not is_id(text):
         raise Problem(Code.INVALID, f"{where}: {text[:60]!r} is no id; an id has 16 hex digits, not all of them zero")
@@ -36,11 +40,12 @@ def id_of(text: str, where: str) -> str:
 
 def resource_id_of(text: str, where: str) -> str:
     """
-    The id of a resource that *text* is, in lower case where it is 16 hex digits.
+    Check the id of a resource and return it, in lower case if it has 16 hex digits.
 
-    Whether any other text is an id, its platform knows: what it does not know is refused as none later (``id_of``).
+    Only the platform can check an id of another form. If the platform does not find it, the caller refuses it with
+    ``id_of``.
 
     Raises:
-        Problem: It is none for sure.
+        Problem: *text* is empty, too long, or all zeros.
     """
     return text if 0 < len(text) <= _LONGEST and not _ID.fullmatch(text) else id_of(text, where)

@@ -1,11 +1,11 @@
-"""Media types that clients send and ask for."""
+"""Media types that clients send and accept."""
 
 YAML_TYPES = ("text/yml", "text/yaml", "application/x-yaml", "application/yaml")
-"""What stands for YAML."""
+"""Media types of YAML."""
 
 
 def wants_yaml(accept: str) -> bool:
-    """Whether a client that sends that ``Accept`` prefers YAML; what it does not say, or says likewise, is JSON."""
+    """Whether a client that sends that ``Accept`` prefers YAML to JSON; without a preference, it gets JSON."""
     yaml = max((weight for kind, weight in _ranges(accept) if kind in YAML_TYPES), default=0.0)
     json = max((weight for kind, weight in _ranges(accept) if kind == "application/json"), default=0.0)
     return yaml > json

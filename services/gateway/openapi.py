@@ -1,4 +1,4 @@
-"""The OpenAPI document, from the same table as the routing."""
+"""The OpenAPI document, made from the table that the routing uses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,12 @@ from services.gateway.schemas import SCHEMAS, ref
 
 def document(routes: Routes, version: str, more_schemas: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """
-    The document.
+    The OpenAPI document.
 
     Args:
-        routes: The table.
+        routes: The table of routes.
         version: Version of pkger.
-        more_schemas: Schemas beside those of the routes for InfluxDB's clients.
+        more_schemas: Schemas in addition to those of the routes for InfluxDB's clients.
     """
     paths: dict[str, dict[str, Any]] = {}
     for row in routes.rows:
@@ -36,10 +36,10 @@ def document(routes: Routes, version: str, more_schemas: Mapping[str, Any] | Non
             "schemas": {**schemas(), **(more_schemas or {})},
             "responses": {
                 "Error": {
-                    "description": "It was not done; the body says why.",
+                    "description": "The request failed; the body says why.",
                     "headers": {
-                        "X-Platform-Error-Code": {"schema": {"type": "string"}, "description": "the word in code"},
-                        "X-Request-Id": {"schema": {"type": "string"}, "description": "for who looks into the logs"},
+                        "X-Platform-Error-Code": {"schema": {"type": "string"}, "description": "the value of code"},
+                        "X-Request-Id": {"schema": {"type": "string"}, "description": "id of the request in the logs"},
                     },
                     "content": {"application/json": {"schema": ref("Error")}},
                 }
@@ -70,7 +70,7 @@ def _operation(row: Route) -> dict[str, Any]:
 
 
 class OpenApi:
-    """The handler. The document is made once, when somebody asks for it."""
+    """The handler. The document is made once, at the first request."""
 
     def __init__(self, version: str, more_schemas: Mapping[str, Any] | None = None) -> None:
         self._version, self._more = version, more_schemas
@@ -78,11 +78,11 @@ class OpenApi:
         self._made: Answer | None = None
 
     def describe(self, routes: Routes) -> None:
-        """Tell the table, which this route is a row of."""
+        """Set the table to describe; it contains the route of this handler, too."""
         self._routes = routes
 
     async def read(self, request: HttpRequest) -> Answer:
-        """The document."""
+        """Answer with the document."""
         if self._made is None:
             self._made = json_answer(document(self._routes, self._version, self._more))
         return self._made

@@ -1,4 +1,4 @@
-"""What OpenAPI says of the routes for InfluxDB's clients."""
+"""OpenAPI operations of the routes for InfluxDB's clients."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ ORG_QUERY = {**ORG_ID, "in": "query", "required": False}
 
 
 def query(name: str, about: str, schema: dict[str, Any] | None = None, required: bool = False) -> dict[str, Any]:
-    """A parameter behind the question mark."""
+    """A parameter of the query."""
     return {
         "name": name,
         "in": "query",
@@ -45,17 +45,17 @@ def operation(
     **answers: dict[str, Any],
 ) -> Operation:
     """
-    What OpenAPI says of a route.
+    The OpenAPI operation of a route.
 
     Args:
         name: Its operationId.
-        summary: What it does.
-        status: Status when it does it.
-        answer: Schema of the answer then; empty: it has no body.
-        body: Schema of the request; empty: it has no body.
-        parameters: Those of path and query.
-        errors: Which errors it may answer with, besides those that each route may.
-        answers: Further answers, by ``_`` and their status.
+        summary: One sentence that says what it does.
+        status: Status of a successful answer.
+        answer: Name of the schema of a successful answer; empty for an answer without a body.
+        body: Name of the schema of the request; empty for a request without a body.
+        parameters: Parameters of path, query and headers.
+        errors: Errors of this route, in addition to those of every route.
+        answers: Further answers, each named by ``_`` and its status.
     """
     made: Operation = {"operationId": name, "summary": summary}
     if parameters:
@@ -73,7 +73,7 @@ def operation(
 
 
 def content(about: str, schema: str, *more_types: str) -> dict[str, Any]:
-    """An answer with a body."""
+    """An answer with a body: JSON of the named schema, or a text of one of *more_types*."""
     types = {"application/json": {"schema": ref(schema)}} | {
         each: {"schema": {"type": "string"}} for each in more_types
     }

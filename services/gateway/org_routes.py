@@ -1,4 +1,4 @@
-"""``/api/v2/orgs``: the organisations, as clients look them up before anything else."""
+"""``/api/v2/orgs``: the organisations. Clients look up the id of theirs here first."""
 
 import re
 from typing import Any
@@ -12,17 +12,17 @@ from services.gateway.organisations import Organisation, Organisations
 MOST_ON_A_PAGE = 100
 
 _SINCE = "1970-01-01T00:00:00Z"
-"""When an organisation was made, which nobody knows here."""
+"""Creation time of every organisation: the services do not store it, and clients expect one."""
 
 
 class OrgRoutes:
-    """Their handlers."""
+    """The handlers."""
 
     def __init__(self, orgs: Organisations) -> None:
         self._orgs = orgs
 
     async def listing(self, request: HttpRequest) -> Answer:
-        """All of them, or the one that the query names."""
+        """List all organisations, or the one that the query names."""
         query = request.query
         limit = _number(query.get("limit"), "limit", 1, MOST_ON_A_PAGE)
         offset = _number(query.get("offset"), "offset", 0, 10**9) or 0
@@ -36,7 +36,7 @@ class OrgRoutes:
         return json_answer({"links": {"self": "/api/v2/orgs"}, "orgs": list(map(_document, found))})
 
     async def read(self, request: HttpRequest) -> Answer:
-        """One of them."""
+        """Read one organisation."""
         found = await self._orgs.of_id(id_of(request.parameters["orgID"], "orgID"))
         return json_answer(_document(found))
 

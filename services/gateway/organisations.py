@@ -1,4 +1,4 @@
-"""Organisations: one for each target that is served, with an id that is the same on every gateway."""
+"""Organisations: one for each served target, with an id that is the same on every gateway."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Organisation:
 
     Attributes:
         id: 16 hex digits.
-        name: Name for people, which no other one has.
-        target: What it is for the services.
+        name: Unique name.
+        target: Its platform and organisation, as the services know it.
     """
 
     id: str
@@ -37,8 +37,8 @@ class Organisations:
     def __init__(self, planner: Peer, given: Mapping[str, Target] | None = None) -> None:
         """
         Args:
-            planner: Knows the platforms.
-            given: Those that are served, by name; None: all of all platforms.
+            planner: The planner, which lists the platforms.
+            given: Targets to serve, by name of the organisation; None: all organisations of all platforms.
         """
         self._planner = planner
         self._given = given
@@ -47,10 +47,10 @@ class Organisations:
 
     async def all(self) -> list[Organisation]:
         """
-        Those that there are now, by platform and id.
+        List the organisations that exist now, in the order of the platforms.
 
         Raises:
-            Problem: A platform does not answer, and none other is there.
+            Problem: A platform does not answer, and no other one has an organisation.
         """
         found, silent = await self._listed()
         if silent and not found:
@@ -59,7 +59,7 @@ class Organisations:
 
     async def of_id(self, text: str) -> Organisation:
         """
-        The one with an id.
+        The organisation with an id.
 
         Raises:
             Problem: There is none, or a platform that may have it does not answer.
@@ -68,13 +68,13 @@ class Organisations:
             _, silent = await self._listed()
             if text not in self._known:
                 raise silent or Problem(
-                    Code.NOT_FOUND, f"there is no organisation {text}; /api/v2/orgs lists those that are"
+                    Code.NOT_FOUND, f"there is no organisation {text}; /api/v2/orgs lists all organisations"
                 )
         return self._known[text]
 
     async def of_name(self, name: str) -> Organisation:
         """
-        The one with a name; blanks around it do not count.
+        The organisation with a name; blanks around the name are ignored.
 
         Raises:
             Problem: There is none, or a platform that may have it does not answer.
@@ -83,15 +83,15 @@ class Organisations:
         for each in found:
             if each.name == name.strip():
                 return each
-        told = f"there is no organisation {name.strip()[:200]!r}; /api/v2/orgs lists those that are"
-        raise silent or Problem(Code.NOT_FOUND, told)
+        message = f"there is no organisation {name.strip()[:200]!r}; /api/v2/orgs lists all organisations"
+        raise silent or Problem(Code.NOT_FOUND, message)
 
     async def of_target(self, target: Target) -> Organisation | None:
         """
-        The one that is *target*; None when it is not served.
+        The organisation of *target*; None when it is not served.
 
         Raises:
-            Problem: Its platform does not answer, so that its id is not known.
+            Problem: A platform does not answer, so the id of the organisation is unknown.
         """
         if target not in self._by_target:
             _, silent = await self._listed()
@@ -102,35 +102,35 @@ class Organisations:
         return self._by_target.get(target)
 
     async def _listed(self) -> tuple[list[Organisation], Problem | None]:
-        """Those of all platforms that answer, and what to say of one that does not."""
+        """The organisations of all platforms that answer, and the problem of the first platform that does not."""
         stub = PlannerServiceStub(self._planner.channel)
         answer = await self._planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest())
         if self._given is None:
             found = [each for platform in answer.platforms for each in _of_platform(platform)]
         else:
-            # Ids of those that hold nothing yet, or whose platform lists none, follow from their names.
+            # The id of an organisation that its platform does not list follows from its names.
             native = {
                 Target(platform.name, org.id): org.native_id for platform in answer.platforms for org in platform.orgs
             }
             found = [_organisation(name, target, native.get(target, "")) for name, target in self._given.items()]
-        self._learn(found)
+        self._cache(found)
         silent = next((each for each in answer.platforms if each.problem and self._is_served(each.name)), None)
         if silent is None:
             return found, None
-        told = f"the organisations of platform {silent.name} are not known: {silent.problem}"
-        return found, Problem(Code.UNAVAILABLE, told, headers={"Retry-After": "1"})
+        message = f"the organisations of platform {silent.name} cannot be listed: {silent.problem}"
+        return found, Problem(Code.UNAVAILABLE, message, headers={"Retry-After": "1"})
 
     def _is_served(self, platform: str) -> bool:
         return self._given is None or any(target.platform == platform for target in self._given.values())
 
-    def _learn(self, found: Iterable[Organisation]) -> None:
-        """Remember what ids stand for: that never changes, and whether it is still there is for the services to say."""
+    def _cache(self, found: Iterable[Organisation]) -> None:
+        """Cache organisations: their ids never change, and the services check whether an organisation still exists."""
         self._known.update((each.id, each) for each in found)
         self._by_target.update((each.target, each) for each in found)
 
 
 def _of_platform(platform: planner_pb2.PlatformListing) -> list[Organisation]:
-    """Those of a platform; where anybody may name one, the default one is there although it holds nothing yet."""
+    """The organisations of a platform. The default platform has a default organisation before it holds a resource."""
     orgs = {org.id: org for org in platform.orgs}
     has_own_ids = any(org.native_id for org in platform.orgs)
     if platform.name == DEFAULT_PLATFORM and not platform.problem and not has_own_ids:
@@ -141,11 +141,13 @@ def _of_platform(platform: planner_pb2.PlatformListing) -> list[Organisation]:
 
 def org_id(target: Target, native_id: str = "") -> str:
     """
-    The id of a target: the one that its platform has for it, where that is an id; else one that follows from its names.
+    The id of the organisation of a target.
+
+    It is the id that the platform uses, if that has the form of an id, or else is derived from the names of the target.
 
     Args:
-        target: The platform, and its organisation.
-        native_id: Id by which clients of the platform know it; empty: what the target names.
+        target: The platform and its organisation.
+        native_id: Id by which clients of the platform know it; empty: the organisation in the target.
     """
     for text in (native_id, target.org):
         if is_id(text):
@@ -154,7 +156,7 @@ def org_id(target: Target, native_id: str = "") -> str:
 
 
 def name_of(target: Target, name: str) -> str:
-    """The name of an organisation that its platform calls *name*."""
+    """The unique name of an organisation whose name on its platform is *name*."""
     return name if target.platform == DEFAULT_PLATFORM else f"{target.platform}/{name}"
 
 

@@ -1,4 +1,8 @@
-"""Which pages in a browser may ask: none of another origin that is not listed, as a form may post to anybody."""
+"""
+Which pages in a browser may send requests: pages of this server, and of the origins that are listed.
+
+A form of any page can post to any server with the rights of its user, so requests of all other pages are refused.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,12 +16,13 @@ from services.gateway.errors import Problem
 @dataclass(frozen=True, slots=True)
 class OriginRules:
     """
-    Where requests may come from.
+    The origins that requests may come from, and the names of this server.
 
     Attributes:
-        origins: Origins of other sites whose pages may ask, such as ``https://console.example.com``.
-        hosts: Names by which this server may be called, besides those of loopback.
-        checks_hosts: Whether other names are refused: a page may make a name of its own lead to this machine.
+        origins: Origins of other sites whose pages may send requests, such as ``https://console.example.com``.
+        hosts: Names of this server in addition to those of loopback.
+        checks_hosts: Whether other names are refused: the owner of a page may point a name at this machine
+            (DNS rebinding).
     """
 
     origins: Collection[str] = ()
@@ -25,21 +30,19 @@ class OriginRules:
     checks_hosts: bool = False
 
     def problem(self, method: str, headers: Mapping[str, str]) -> Problem | None:
-        """What is wrong with a request, before its body is read; None: nothing."""
+        """The reason to refuse a request, before its body is read; None: it is accepted."""
         host, origin = headers.get("Host", ""), headers.get("Origin")
         if self.checks_hosts and not self._is_known(host):
-            told = (
-                f"{host[:100]!r} is no name of this server; call it by localhost, or list the name in PKGER_HTTP_HOSTS"
-            )
-            return Problem(Code.INVALID, told, status=421)
+            message = f"{host[:100]!r} is no name of this server; use localhost, or list the name in PKGER_HTTP_HOSTS"
+            return Problem(Code.INVALID, message, status=421)
         if origin in self.origins:
             return None
         if origin is not None and _host_of(origin) != host.lower():
-            return _foreign(f"from {origin[:100]!r}")
-        # A link to this server is followed, whoever has it; it has no effect.
+            return _cross_site(f"from {origin[:100]!r}")
+        # A link on another site may lead here: to follow it has no effect.
         is_link = method in ("GET", "HEAD") and headers.get("Sec-Fetch-Mode") == "navigate"
         if headers.get("Sec-Fetch-Site", "").lower() in ("cross-site", "same-site") and not is_link:
-            return _foreign("of another site")
+            return _cross_site("of another site")
         return None
 
     def headers_for(self, origin: str | None) -> dict[str, str]:
@@ -72,7 +75,7 @@ class OriginRules:
 
 
 def _host_of(origin: str) -> str | None:
-    """The host of an origin, with its port, in lower case; None: it is no origin."""
+    """The host of an origin, with its port, in lower case; None: it is not an origin."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -80,7 +83,7 @@ def _host_of(origin: str) -> str | None:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host, by its name or number, is this machine for itself alone."""
+    """Whether a host name or address is a loopback one."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
@@ -89,6 +92,6 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-def _foreign(whence: str) -> Problem:
-    told = f"a request {whence} is refused, as a page may not ask in your name; PKGER_HTTP_ORIGINS lists those that may"
-    return Problem(Code.FORBIDDEN, told)
+def _cross_site(source: str) -> Problem:
+    message = f"a request {source} is refused, to protect users of a browser; list its origin in PKGER_HTTP_ORIGINS"
+    return Problem(Code.FORBIDDEN, message)

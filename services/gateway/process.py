@@ -1,4 +1,4 @@
-"""The gateway as a process: settings, connections, server, end."""
+"""Runs the gateway as a process: reads the settings, connects to the services, and serves until a signal."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ log = logging.getLogger("pkger.http")
 
 
 SWITCH_SECONDS = 0.001
-"""For how long one thread runs while another one waits."""
+"""The switch interval of Python: how long a thread runs while another one waits."""
 
 
 @asynccontextmanager
@@ -39,12 +39,12 @@ async def opened(
     The site of the gateway, with its connections.
 
     Args:
-        settings: What the environment says.
-        addresses: Where the services are, by name.
+        settings: The settings of the gateway.
+        addresses: Addresses of the services, by name.
         connect: Makes the channels to them.
 
     Raises:
-        CannotServe: It would let everybody in, or the file of tokens cannot be used.
+        CannotServe: Other machines could use the gateway without tokens, or the file of tokens cannot be used.
     """
     tokens, pkger = _tokens(settings), version("pkger")
     async with connected(addresses, connect) as services:
@@ -80,7 +80,7 @@ def _tokens(settings: GatewaySettings) -> Tokens:
 
 def run(environ: Mapping[str, str] = os.environ) -> None:
     """
-    Serve until told to stop; the body of ``__main__``.
+    Serve until SIGTERM, SIGINT or the end of the parent process; the body of ``__main__``.
 
     Raises:
         SystemExit: The gateway cannot start; the last line of the log says why.
@@ -88,7 +88,7 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
     leave_no_core()
     log_to_stderr()
     collect_seldom()
-    # Documents are made in a thread; the loop gets its turn soon, however large they are.
+    # A thread makes the documents; with a short interval, the event loop runs again soon, however large they are.
     sys.setswitchinterval(SWITCH_SECONDS)
     settings = load_gateway(environ)
     try:
@@ -109,8 +109,8 @@ async def _serve(settings: GatewaySettings, addresses: Mapping[str, str]) -> Non
         report_listening()
         log.info("serving", extra={"service": "http", "address": address})
         if not site.tokens.are_needed:
-            told = "no tokens are configured: whoever reaches this address may change everything (PKGER_HTTP_TOKENS)"
-            log.warning(told, extra={"address": address})
+            message = "no tokens are configured: any client of this address may change everything (PKGER_HTTP_TOKENS)"
+            log.warning(message, extra={"address": address})
         await stop.wait()
         log.info("stopping", extra={"service": "http"})
     log.info("stopped", extra={"service": "http"})

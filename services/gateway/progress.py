@@ -1,4 +1,4 @@
-"""Follows operations to their ends: an applier that dies leaves them to another one."""
+"""Watches operations to their ends: when an applier dies, another one resumes its operations."""
 
 import asyncio
 import math
@@ -16,10 +16,11 @@ from services.gateway.errors import Problem, retry_after
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 
-PATIENCE_SECONDS = 60.0
-"""How long an operation that began may be without an applier before the client is told to look for itself."""
+RESUME_SECONDS = 60.0
+"""How long to wait until an applier resumes an operation; after that, the client gets UNAVAILABLE."""
 
 PAUSE_SECONDS = 0.5
+"""The pause before the next attempt to watch or begin an operation."""
 
 
 class Answered(Protocol):
@@ -27,23 +28,23 @@ class Answered(Protocol):
 
     @property
     def event(self) -> operation_pb2.OperationEvent:
-        """What happened."""
+        """The event."""
 
 
 Begin = Callable[[], AsyncIterator[Answered]]
-"""Begins an operation. With its request id, it begins the same one when it is called again."""
+"""Begins an operation. Each call sends the same request id, so a repeated call finds the same operation."""
 
 
 @dataclass(slots=True)
 class Run:
     """
-    An operation that is over.
+    The events of an operation, folded.
 
     Attributes:
         operation: Its name; empty: there was nothing to do, and no operation.
         plan: Name of its plan.
         finished: Its last event.
-        outcomes: How its steps ended, and the inverses of those that were taken back.
+        outcomes: The outcomes of its steps, and of their undos.
     """
 
     operation: str = ""
@@ -53,12 +54,12 @@ class Run:
 
     @property
     def is_done(self) -> bool:
-        """Whether it did what it was to do; false for one that did not begin."""
+        """Whether the operation succeeded; false if it did not begin."""
         return self.finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
 
     @property
     def is_contended(self) -> bool:
-        """Whether it was taken back for nothing but what other operations had, or stacks that came in between."""
+        """Whether it was rolled back only because other operations or stacks have its resources."""
         failed = [outcome.failed for outcome in self.outcomes if outcome.HasField("failed")]
         return (
             self.finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
@@ -67,7 +68,7 @@ class Run:
         )
 
     def add(self, event: operation_pb2.OperationEvent) -> None:
-        """Add what happened."""
+        """Add an event."""
         self.operation = event.operation
         match event.WhichOneof("event"):
             case "accepted":
@@ -80,13 +81,13 @@ class Run:
                 self.finished = event.finished
 
 
-async def to_its_end(applier: Peer, begin: Begin) -> Run:
+async def run_to_end(applier: Peer, begin: Begin) -> Run:
     """
     Begin an operation and read its events to the last one.
 
     Raises:
         PkgerError: It did not begin.
-        Problem: It began, and no applier tells how it goes on.
+        Problem: It may have begun, and no applier sends its events for ``RESUME_SECONDS``.
     """
     run, answers, seq, until = Run(), begin(), 0, math.inf
     while True:
@@ -106,7 +107,7 @@ async def to_its_end(applier: Peer, begin: Begin) -> Run:
             if not run.operation and not _may_have_begun(error):
                 raise
             problem = str(error)
-        until = min(until, loop_time() + PATIENCE_SECONDS)
+        until = min(until, loop_time() + RESUME_SECONDS)
         if loop_time() >= until:
             raise _unfinished(run, problem)
         await asyncio.sleep(PAUSE_SECONDS)
@@ -119,12 +120,15 @@ def _watched(applier: Peer, operation: str, seq: int) -> AsyncIterator[applier_p
 
 
 def _may_have_begun(error: ServiceUnavailable) -> bool:
-    """Whether the applier may have got the request: nobody else refuses it before it begins."""
+    """Whether the applier may have received the request: an error of another service ends it before it begins."""
     return error.metadata.get("service") == "applier" and error.metadata.get("problem") != "no connection"
 
 
 def _unfinished(run: Run, problem: str) -> Problem:
     if not run.operation:
         return Problem(Code.UNAVAILABLE, problem, headers=retry_after(1))
-    told = f"{problem}; {run.operation} is not over: an applier will finish or undo it, `pkger operations show` tells"
-    return Problem(Code.UNAVAILABLE, told, headers=retry_after(5), metadata={"operation": run.operation})
+    message = (
+        f"{problem}; {run.operation} is unfinished: an applier will complete it or roll it back; "
+        f"see `pkger operations show {run.operation}`"
+    )
+    return Problem(Code.UNAVAILABLE, message, headers=retry_after(5), metadata={"operation": run.operation})

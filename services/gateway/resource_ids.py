@@ -1,4 +1,8 @@
-"""Ids of resources that are not 16 hex digits: clients may send them as they are, or as answers write them."""
+"""
+Ids of resources that are not 16 hex digits.
+
+Answers show such an id as 16 hex digits that are derived from it. Clients may send either form.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,14 +15,14 @@ from services.gateway.organisations import Organisation
 from services.gateway.stack_reading import StackReader
 
 READ_AT_ONCE = 16
-"""Stacks that one request reads at the same time."""
+"""Stacks that one request reads at a time."""
 
 
-async def true_ids(reader: StackReader, orgs: Iterable[Organisation]) -> dict[str, str]:
+async def native_ids(reader: StackReader, orgs: Iterable[Organisation]) -> dict[str, str]:
     """
-    The ids that answers write otherwise, by what they write: those of all resources that stacks of *orgs* have.
+    The ids that answers show in another form, by that form, of all resources of the stacks of *orgs*.
 
-    Answers tell ids of resources of stacks, so a client has no others, unless it kept those of a dry run.
+    Answers show ids of resources of stacks, so a client has no other ids, unless it got them from a dry run.
     """
     places, found = asyncio.Semaphore(READ_AT_ONCE), dict[str, str]()
 
@@ -27,10 +31,10 @@ async def true_ids(reader: StackReader, orgs: Iterable[Organisation]) -> dict[st
             try:
                 _, entries = await reader.record(stack)
             except StackNotFound:
-                # It went while the others were read.
+                # It was deleted while the others were read.
                 return
         found.update((hex_id(each.resource_id), each.resource_id) for each in entries)
 
     listed = await asyncio.gather(*(reader.listed(org.target) for org in orgs))
     await asyncio.gather(*(read(stack) for stacks in listed for stack in stacks))
-    return {written: true for written, true in found.items() if written != true}
+    return {shown: native for shown, native in found.items() if shown != native}

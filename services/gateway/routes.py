@@ -1,4 +1,4 @@
-"""The table that routing, 404, 405, ``Allow`` and OpenAPI come from: its rows, and how one is found."""
+"""The table of routes: routing, 404, 405, ``Allow`` and OpenAPI are made from it."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -18,13 +18,13 @@ Handler = Callable[[HttpRequest], Awaitable[Answer | web.StreamResponse]]
 """Answers one request: with a whole answer, or with a response that it has prepared and written itself."""
 
 ErrorForm = Callable[[Problem, str], Any]
-"""Makes the body of an error of a problem and the id of the request."""
+"""Makes the body of an error from a problem and the id of the request."""
 
 SERVED = (
     "this server has packages and stacks (/api/v2/templates, /api/v2/stacks), with /api/v2/orgs and /api/v2/me; "
     "/api/v2/swagger.json describes them. Buckets, tasks and all else are routes of the platform itself"
 )
-"""What to say to who asks for a route that there is not."""
+"""The message for an unknown route: the routes that exist."""
 
 _PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}")
 
@@ -45,7 +45,7 @@ class Route:
         method: Method of HTTP.
         path: Path, with ``{name}`` for a segment and ``{name...}`` for one or more.
         handle: Answers the requests.
-        operation: What OpenAPI says of it.
+        operation: Its OpenAPI operation; empty: the document leaves the route out.
         access: Who may use it.
         form: Makes the bodies of its errors.
     """
@@ -60,7 +60,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A row, and the parameters of the path."""
+    """The row for a request, and the parameters of its path."""
 
     route: Route
     parameters: Mapping[str, str]
@@ -74,35 +74,35 @@ class Routes:
     The table.
 
     Attributes:
-        rows: Its rows, as they were given.
+        rows: Its rows, in the order of the constructor.
     """
 
     def __init__(self, rows: Iterable[Route], forms: Mapping[str, ErrorForm] = NO_FORMS) -> None:
         """
         Args:
             rows: The rows.
-            forms: Forms of errors that come before a row is found, by the beginning of the path; else ``influx_form``.
+            forms: Forms of errors before a row is found, by prefix of the path; other paths have ``influx_form``.
         """
         self.rows = tuple(rows)
         self._forms = forms
         patterns: dict[str, dict[str, Route]] = {}
         for row in self.rows:
             patterns.setdefault(row.path, {})[row.method] = row
-        # What has more text of its own is meant: "{name}:cancel" before "{name}".
+        # A path with more literal text is tried first: "{name}:cancel" before "{name}".
         by_text = sorted(patterns, key=lambda path: -len(_PARAMETER.sub("", path)))
         self._patterns = [(_pattern(path), patterns[path]) for path in by_text]
 
     def form_of(self, path: str) -> ErrorForm:
-        """The form of an error at a path, whether there is a row for it or not."""
+        """The form of errors at a path, which need not have a row."""
         return next((form for beginning, form in self._forms.items() if path.startswith(beginning)), influx_form)
 
     def find(self, method: str, path: str) -> Found | Problem:
         """
-        The row for a request; or what is wrong with it, for who may know.
+        The row for a request; or the problem, which only a client with a token may see.
 
         Args:
             method: Its method.
-            path: Its path, percent-encoded as it came; a slash at its end does not count.
+            path: Its path, percent-encoded as received; a slash at its end is ignored.
         """
         path = path.removesuffix("/") or path
         allowed: list[str] = []
@@ -115,14 +115,14 @@ class Routes:
             listed = ", ".join(sorted(set(allowed)))
             return Problem(
                 Code.METHOD_NOT_ALLOWED,
-                f"{method[:20]} is no method of this route: {listed}",
+                f"{method[:20]} is not a method of this route; use {listed}",
                 headers={"Allow": listed},
             )
         return Problem(Code.NOT_FOUND, f"there is no such route: {SERVED}")
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """The expression that finds the paths of a row."""
+    """The regular expression of the paths of a row."""
     pieces, end = [], 0
     for parameter in _PARAMETER.finditer(path):
         pieces.append(re.escape(path[end : parameter.start()]))

@@ -1,4 +1,4 @@
-"""What all operations of the gateway have in common: names for their requests, and what to say when they fail."""
+"""Shared by the handlers that run operations: request ids, stored plans, and the error of a failed operation."""
 
 from pkger.model.v1 import plan_pb2
 from pkger.stack.v1 import stack_pb2
@@ -15,21 +15,21 @@ from services.rpc.plan_parts import JoinedPlan, View, joined
 
 
 class Runner:
-    """Reads plans that ran."""
+    """Makes request ids, and reads the plans of operations."""
 
     def __init__(self, stacks: Peer, ids: Ids = MachineIds()) -> None:
         self._stacks, self._ids = stacks, ids
 
     def new_request_id(self) -> str:
-        """Under this, a request that got no answer is sent again without a second effect."""
+        """A new request id, under which a request without a response can be sent again without a second effect."""
         return self._ids.token(16)
 
     async def plan(self, name: str, *view: View) -> JoinedPlan:
         """
-        A stored plan.
+        Read a stored plan.
 
         Raises:
-            PkgerError: It cannot be read.
+            PkgerError: The plan cannot be read.
         """
         stub = StackServiceStub(self._stacks.channel)
         request = stack_pb2.GetPlanRequest(plan=name, view=view)
@@ -40,14 +40,14 @@ class Runner:
         return made
 
     async def failure(self, run: Run) -> Problem:
-        """What to say of an operation that did not do what it was to do."""
+        """The error of an operation that failed."""
         try:
             steps = list((await self.plan(run.plan, plan_pb2.PLAN_VIEW_STEPS)).steps) if run.plan else []
         except PkgerError:
-            # What failed is told with the numbers of the steps then.
+            # Without the plan, the message has the numbers of the steps and not their names.
             steps = []
-        told = failure_text(run.finished, run.operation, run.outcomes, steps)
+        message = failure_text(run.finished, run.operation, run.outcomes, steps)
         metadata = {"operation": run.operation}
         if run.is_contended:
-            return Problem(Code.CONFLICT, told, headers=retry_after(1), metadata=metadata)
-        return Problem(Code.INTERNAL_ERROR, told, metadata=metadata)
+            return Problem(Code.CONFLICT, message, headers=retry_after(1), metadata=metadata)
+        return Problem(Code.INTERNAL_ERROR, message, metadata=metadata)

@@ -1,4 +1,4 @@
-"""Schemas of what travels over the routes for InfluxDB's clients, for OpenAPI."""
+"""JSON Schemas of requests and answers of the routes for InfluxDB's clients, for OpenAPI."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ OBJECT_EXAMPLE = {
 
 
 def ref(name: str) -> Schema:
-    """The schema of that name."""
+    """A reference to the schema of that name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -33,7 +33,7 @@ def _list(items: Schema, about: str = "") -> Schema:
 
 
 def _object(about: str, needed: Mapping[str, Schema], more: Mapping[str, Schema] | None = None, **other: Any) -> Schema:
-    """An object with members that are always there, and others; unknown ones are ignored in requests."""
+    """An object with required members (*needed*) and optional ones (*more*); requests may have unknown members."""
     found = {"type": "object", "description": about, "properties": {**needed, **(more or {})}, **other}
     return {**found, "required": list(needed)} if needed else found
 
@@ -48,24 +48,24 @@ _NUMBER_ID = {
     "type": "integer",
     "format": "uint64",
     "minimum": 0,
-    "description": "an id as a number; 0 when it is not known yet. Read it as an integer of 64 bits",
+    "description": "an id as a number; 0 when it is not known yet. Read it as a 64-bit integer",
 }
 _TIME = _text("RFC 3339", format="date-time", examples=["2026-01-02T03:04:05.678901Z"])
 _WHOLE = {"type": "integer"}
 _FLAG = {"type": "boolean"}
 _KIND = _text("kind of the object", enum=sorted(KINDS))
-_KIND_WORD = _text("a kind, or the word for all kinds of checks or endpoints", enum=sorted(ACCEPTED))
+_KIND_WORD = _text("a kind, or the name of all kinds of checks or endpoints", enum=sorted(ACCEPTED))
 _DURATION = _text('a duration such as "1h0m0s"; empty for none')
 _STATUS = _text("whether it works", enum=["active", "inactive"])
-_STATE = _text("what happens to it: created, kept or changed, removed", enum=["new", "exists", "remove"])
+_STATE = _text("new: it is created; exists: it is kept or updated; remove", enum=["new", "exists", "remove"])
 _LINKS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 _ENV_REFERENCE = _object(
-    "A place whose value comes from an environment value.",
+    "A field whose value comes from an environment value.",
     {
         "resourceField": _text("the field, such as spec.name"),
         "envRefKey": _text("key of the value"),
-        "value": {"description": "the value that was given; null for none"},
+        "value": {"description": "the value in the request; null for none"},
         "defaultValue": {"description": "the default; null for none"},
     },
     {"valueType": _text("type of a parameter of a query")},
@@ -74,7 +74,7 @@ _ENV_REFERENCE = _object(
 _CHART = _object(
     "A chart.",
     {
-        "properties": {"type": "object", "description": "what it shows"},
+        "properties": {"type": "object", "description": "its content and its look"},
         "xPos": _WHOLE,
         "yPos": _WHOLE,
         "height": _WHOLE,
@@ -83,15 +83,15 @@ _CHART = _object(
 )
 
 _RULE_STATUSES = _list(
-    _object("Levels that the rule is for.", {"currentLevel": _text(), "previousLevel": _text()}), "sorted"
+    _object("Levels that the rule applies to.", {"currentLevel": _text(), "previousLevel": _text()}), "sorted"
 )
-_RULE_TAGS = _list(_object("A tag that the rule is for.", {"key": _text(), "value": _text(), "operator": _text()}))
+_RULE_TAGS = _list(_object("A tag that the rule applies to.", {"key": _text(), "value": _text(), "operator": _text()}))
 
 _TASK = {"name": _text(), "description": _text(), "query": _text("Flux script"), "status": _STATUS}
-_TASK_TIMES = {"cron": _text("when it runs, as cron says it"), "every": _DURATION, "offset": _DURATION}
+_TASK_TIMES = {"cron": _text("when it runs, as a cron expression"), "every": _DURATION, "offset": _DURATION}
 
 _CHECK = _object(
-    "A check, as the platform has it.",
+    "A check, in the form of the platform.",
     {
         "name": _text(),
         "type": _text(enum=["threshold", "deadman"]),
@@ -118,7 +118,7 @@ _CHECK = _object(
 )
 
 _ENDPOINT = _object(
-    "A notification endpoint, as the platform has it. No credential: the keys of secrets, or nothing.",
+    "A notification endpoint, in the form of the platform. Instead of credentials, it has keys of secrets, or nothing.",
     {"name": _text(), "type": _text(enum=["http", "pagerduty", "slack"]), "status": _STATUS},
     {
         "id": _HEX,
@@ -204,25 +204,25 @@ _RULE = {
 SCHEMAS: dict[str, Schema] = {
     "Error": _object(
         "An error.",
-        {"code": _text("what it is", enum=list(map(str, Code))), "message": _text("what is wrong, and what to do")},
+        {"code": _text("error code", enum=list(map(str, Code))), "message": _text("what is wrong, and what to do")},
         examples=[{"code": "not found", "message": f"there is no organisation {ID_EXAMPLE}"}],
     ),
     "Violation": _object(
-        "A rule of packages that an object breaks.",
+        "One rule of packages that an object breaks.",
         {
             "kind": _text("kind of the object, or Package"),
-            "fields": _list(_text(), "steps to the field"),
-            "idxs": _list(_or_null(_WHOLE), "positions in lists, one for each step; null for none"),
-            "indexes": _list(_or_null(_WHOLE), "the same, as the command line reads it"),
+            "fields": _list(_text(), "steps of the path to the field"),
+            "idxs": _list(_or_null(_WHOLE), "for each step, its position in a list; null for none"),
+            "indexes": _list(_or_null(_WHOLE), "the same as idxs, for the influx command line"),
             "reason": _text("what is wrong, and what to write instead"),
         },
-        {"source": _text("name of the source"), "line": _WHOLE, "column": _WHOLE, "code": _text("which rule")},
+        {"source": _text("name of the source"), "line": _WHOLE, "column": _WHOLE, "code": _text("code of the rule")},
     ),
     "Health": _object(
-        "How the gateway and the services behind it are.",
+        "Health of the gateway and of the services behind it.",
         {
             "name": _text(),
-            "message": _text("what is wrong, if anything is"),
+            "message": _text("which services do not serve, and why"),
             "status": _text(enum=["pass", "fail"]),
             "checks": _list(
                 _object("One service.", {"name": _text(), "message": _text(), "status": _text(enum=["pass", "fail"])})
@@ -232,13 +232,12 @@ SCHEMAS: dict[str, Schema] = {
         },
         {"code": _text(enum=[str(Code.UNAVAILABLE)])},
     ),
-    "Ready": _object(
-        "Since when the gateway is there.", {"status": _text(enum=["ready"]), "started": _TIME, "up": _text()}
-    ),
-    "Links": {"type": "object", "description": "What there is, by name."},
-    "Setup": _object("Whether there is anything to set up.", {"allowed": _FLAG}),
+    "Ready": _object("When the gateway started.", {"status": _text(enum=["ready"]), "started": _TIME, "up": _text()}),
+    "Links": {"type": "object", "description": "Paths of the routes, by name."},
+    "Setup": _object("Whether a setup is needed.", {"allowed": _FLAG}),
     "Me": _object(
-        "Who asks.", {"links": _LINKS, "id": _HEX, "name": _text("name of the token"), "status": _text(enum=["active"])}
+        "The client.",
+        {"links": _LINKS, "id": _HEX, "name": _text("name of the token"), "status": _text(enum=["active"])},
     ),
     "Organization": _object(
         "An organisation of a platform.",
@@ -259,23 +258,21 @@ SCHEMAS: dict[str, Schema] = {
             "kind": _text(examples=[LABEL]),
             "metadata": _object("Its name.", {"name": {"description": "a text, or an environment reference"}}),
         },
-        {"spec": _or_null({"type": "object", "description": "what it is to be"})},
+        {"spec": _or_null({"type": "object", "description": "its desired state"})},
     ),
     "Package": {
         "type": "array",
         "items": ref("PackageObject"),
         "examples": [[OBJECT_EXAMPLE]],
     },
-    "OpenApi": _object(
-        "A description of all routes, as OpenAPI 3.1 has it.", {"openapi": _text(), "info": {}, "paths": {}}
-    ),
+    "OpenApi": _object("A description of all routes (OpenAPI 3.1).", {"openapi": _text(), "info": {}, "paths": {}}),
     "Template": _object(
         "A source of a package.",
         {},
         {
             "contents": _or_null({"anyOf": [ref("Package"), ref("PackageObject"), _text("YAML, JSON or Jsonnet")]}),
-            "contentType": _or_null(_text("json, yaml, yml or jsonnet; without it, the name or the text tells")),
-            "sources": _or_null(_list(_text(), "names, for messages and for the record")),
+            "contentType": _or_null(_text("json, yaml, yml or jsonnet; default: detected by the name or the text")),
+            "sources": _or_null(_list(_text(), "names of the source, for messages and for the record of the stack")),
         },
     ),
     "ApplyRequest": _object(
@@ -296,7 +293,7 @@ SCHEMAS: dict[str, Schema] = {
             "actions": _or_null(
                 _list(
                     _object(
-                        "What to leave out.",
+                        "Objects to leave out.",
                         {
                             "action": _text(enum=["skipKind", "skipResource"]),
                             "properties": _object(
@@ -309,7 +306,7 @@ SCHEMAS: dict[str, Schema] = {
                 )
             ),
             "allowEmpty": _or_null(_FLAG),
-            "planDigest": _or_null(_text("planDigest of the dry run; any other plan is refused")),
+            "planDigest": _or_null(_text("planDigest of a dry run; if the plan has another digest, it is refused")),
         },
         examples=[
             {
@@ -328,11 +325,11 @@ SCHEMAS: dict[str, Schema] = {
             "id": _NUMBER_ID,
             "orgID": _NUMBER_ID,
             "name": _text(),
-            "properties": _object("How it looks.", {"color": _text(), "description": _text()}),
+            "properties": _object("Its look.", {"color": _text(), "description": _text()}),
         },
     ),
     "Summary": _object(
-        "What the package comes to.",
+        "The objects and associations of the package.",
         {
             "buckets": _list(
                 _entry(
@@ -356,7 +353,7 @@ SCHEMAS: dict[str, Schema] = {
             ),
             "checks": _list(
                 _entry(
-                    "A check; the members of check stand at the entry, too.",
+                    "A check; the entry repeats the members of check.",
                     {"check": _CHECK, "status": _STATUS, "id": _NUMBER_ID, "name": _text()},
                 )
             ),
@@ -376,7 +373,7 @@ SCHEMAS: dict[str, Schema] = {
             "labelMappings": _list(_object("A label on a resource.", {"status": _STATE, **_MAPPING})),
             "notificationEndpoints": _list(
                 _entry(
-                    "An endpoint; the members of notificationEndpoint stand at the entry, too.",
+                    "An endpoint; the entry repeats the members of notificationEndpoint.",
                     {"notificationEndpoint": _ENDPOINT, "id": _NUMBER_ID, "name": _text(), "type": _text()},
                 )
             ),
@@ -387,7 +384,7 @@ SCHEMAS: dict[str, Schema] = {
                 )
             ),
             "summaryTask": _list(_entry("A task.", {**_SUMMARY_TASK, **_TASK_TIMES})),
-            "tasks": _list(_entry("A task, without what it has not.", _SUMMARY_TASK, _TASK_TIMES)),
+            "tasks": _list(_entry("A task, without empty times.", _SUMMARY_TASK, _TASK_TIMES)),
             "telegrafConfigs": _list(_entry("A configuration of Telegraf.", {"telegrafConfig": _TELEGRAF})),
             "variables": _list(
                 _entry(
@@ -401,23 +398,23 @@ SCHEMAS: dict[str, Schema] = {
                     {"id": _NUMBER_ID, "orgID": _NUMBER_ID},
                 )
             ),
-            "missingEnvRefs": _list(_text(), "keys of environment values that nobody gave"),
-            "missingSecrets": _list(_text(), "keys of secrets that the platform has not and nobody gave"),
+            "missingEnvRefs": _list(_text(), "keys of environment values that the request does not have"),
+            "missingSecrets": _list(_text(), "keys of secrets that neither the platform nor the request has"),
         },
     ),
     "Diff": _object(
-        "What happens to each object.",
+        "The change of each object.",
         {
             "buckets": _list(
                 _change(
                     "A bucket.",
                     _object(
-                        "What it is.",
+                        "Its content.",
                         {
                             "name": _text(),
                             "description": _text(),
                             "retentionRules": _or_null(
-                                _list(_object("How long data stays.", {"type": _text(), "everySeconds": _WHOLE}))
+                                _list(_object("How long data is kept.", {"type": _text(), "everySeconds": _WHOLE}))
                             ),
                         },
                         {"schemaType": _text(), "measurementSchemas": _list({"type": "object"})},
@@ -429,7 +426,7 @@ SCHEMAS: dict[str, Schema] = {
                 _change(
                     "A dashboard.",
                     _object(
-                        "What it is.",
+                        "Its content.",
                         {"name": _text(), "description": _text(), "charts": _or_null(_list(_CHART))},
                     ),
                 )
@@ -437,36 +434,36 @@ SCHEMAS: dict[str, Schema] = {
             "labels": _list(
                 _change(
                     "A label.",
-                    _object("What it is.", {"name": _text(), "color": _text(), "description": _text()}),
+                    _object("Its content.", {"name": _text(), "color": _text(), "description": _text()}),
                 )
             ),
             "labelMappings": _list(_object("A label on a resource.", {"stateStatus": _STATE, **_MAPPING})),
             "notificationEndpoints": _list(_change("An endpoint.", _ENDPOINT)),
             "notificationRules": _list(
-                _change("A notification rule.", _object("What it is.", {**_RULE, "endpointName": _text()}))
+                _change("A notification rule.", _object("Its content.", {**_RULE, "endpointName": _text()}))
             ),
-            "tasks": _list(_change("A task.", _object("What it is.", _TASK, _TASK_TIMES))),
+            "tasks": _list(_change("A task.", _object("Its content.", _TASK, _TASK_TIMES))),
             "telegrafConfigs": _list(_change("A configuration of Telegraf.", _TELEGRAF)),
             "variables": _list(
                 _change(
                     "A variable.",
-                    _object("What it is.", {"name": _text(), "description": _text(), "args": _ARGUMENTS}),
+                    _object("Its content.", {"name": _text(), "description": _text(), "args": _ARGUMENTS}),
                 )
             ),
         },
     ),
     "ApplyAnswer": _object(
-        "What a plan would do, or has done.",
+        "The changes that a plan would make, or has made.",
         {
             "sources": _list(_text(), "names of the sources of the package"),
             "stackID": _text("the stack; empty for a dry run without one"),
             "diff": ref("Diff"),
             "summary": ref("Summary"),
         },
-        {"planDigest": _text("digest of the plan; an apply that has it runs this plan and no other")},
+        {"planDigest": _text("digest of the plan; an apply with this planDigest runs no other plan")},
     ),
     "Refusal": _object(
-        "A package that breaks rules; nothing was planned or done.",
+        "The answer to a package that breaks rules: nothing is planned or changed.",
         {
             "code": _text(enum=[str(Code.UNPROCESSABLE_ENTITY)]),
             "message": _text(),
@@ -478,22 +475,24 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "ExportRequest": _object(
-        "What to export: at least one of the three.",
+        "The resources to export; at least one of the three members is needed.",
         {},
         {
-            "stackID": _or_null(_text("a stack, with all that it has; empty for none")),
+            "stackID": _or_null(_text("a stack, with all its resources; empty for none")),
             "orgIDs": _or_null(
                 _list(
                     _object(
-                        "All of an organisation that passes.",
+                        "The resources of an organisation; with filters, only resources that pass.",
                         {"orgID": _ID},
                         {
                             "resourceFilters": _or_null(
                                 _object(
-                                    "What passes.",
+                                    "Filters; a resource passes if it passes both.",
                                     {},
                                     {
-                                        "byLabel": _or_null(_list(_text(), "names of labels, of which it has one")),
+                                        "byLabel": _or_null(
+                                            _list(_text(), "names of labels; a resource has one of them")
+                                        ),
                                         "byResourceKind": _or_null(_list(_KIND_WORD)),
                                     },
                                 )
@@ -507,7 +506,10 @@ SCHEMAS: dict[str, Schema] = {
                     _object(
                         "A resource: the one with an id, or all with a name.",
                         {"kind": _KIND_WORD},
-                        {"id": _or_null(_text("its id")), "name": _or_null(_text("its name; beside an id, a new one"))},
+                        {
+                            "id": _or_null(_text("its id")),
+                            "name": _or_null(_text("its name; beside an id, the name to export it under")),
+                        },
                     )
                 )
             ),
@@ -521,12 +523,12 @@ SCHEMAS: dict[str, Schema] = {
             "kind": _KIND_WORD,
             "resourceID": _text("its id", examples=[ID_EXAMPLE]),
             "templateMetaName": _text("metadata.name of its object"),
-            "associations": _list(_object("What it refers to.", {"kind": _text(), "metaName": _text()})),
+            "associations": _list(_object("An object that it refers to.", {"kind": _text(), "metaName": _text()})),
             "links": _LINKS,
         },
     ),
     "StackEvent": _object(
-        "The record of a stack at a time.",
+        "The record of a stack at one time.",
         {
             "eventType": _text(enum=["create", "update", "uninstall"]),
             "name": _text(),
@@ -538,12 +540,12 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "Stack": _object(
-        "A stack. The members of its last event stand here, too.",
+        "A stack. It repeats the members of its last event.",
         {
             "id": _HEX,
             "orgID": _HEX,
             "createdAt": _TIME,
-            "events": _list(ref("StackEvent"), "what happened to it, the oldest first"),
+            "events": _list(ref("StackEvent"), "its history, the oldest event first"),
             "eventType": _text(enum=["create", "update", "uninstall"]),
             "name": _text(),
             "description": _text(),
@@ -555,27 +557,27 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Stacks": _object("Stacks.", {"stacks": _list(ref("Stack"))}),
     "StackCreation": _object(
-        "A stack to make.",
+        "A stack to create.",
         {"orgID": _ID},
         {
-            "name": _or_null(_text("empty: it has none")),
+            "name": _or_null(_text("empty for a nameless stack")),
             "description": _or_null(_text()),
             "urls": _or_null(_list(_text(), "addresses of packages, which are part of every apply")),
         },
         examples=[{"orgID": ID_EXAMPLE, "name": "fleet", "urls": []}],
     ),
     "StackUpdate": _object(
-        "What changes of a stack; what is absent or null stays.",
+        "Changes of a stack; a member that is absent or null changes nothing.",
         {},
         {
             "name": _or_null(_text()),
             "description": _or_null(_text()),
-            "templateURLs": _or_null(_list(_text(), "the new addresses; none: it has none any more")),
-            "urls": _or_null(_list(_text(), "more addresses")),
+            "templateURLs": _or_null(_list(_text(), "addresses that replace all others")),
+            "urls": _or_null(_list(_text(), "addresses to add")),
             "additionalResources": _or_null(
                 _list(
                     _object(
-                        "A resource to take in.",
+                        "A resource to import.",
                         {"kind": _KIND_WORD, "resourceID": _text("its id", examples=[ID_EXAMPLE])},
                         {"templateMetaName": _or_null(_text("metadata.name of its object"))},
                     )
@@ -585,4 +587,4 @@ SCHEMAS: dict[str, Schema] = {
         examples=[{"description": "everything for the fleet"}],
     ),
 }
-"""By name."""
+"""The schemas, by name."""

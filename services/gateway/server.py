@@ -1,4 +1,4 @@
-"""The server: every request from its first byte to its line in the log."""
+"""The HTTP server: handles every request from its first byte to its log line."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from services.gateway.bodies import GZIP, BodyLimits
 from services.gateway.credentials import Tokens
 from services.gateway.errors import Problem, error_answer, influx_form, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
-from services.gateway.off_loop import MUCH
+from services.gateway.off_loop import OFF_LOOP_FROM
 from services.gateway.origins import OriginRules
 from services.gateway.routes import Access, ErrorForm, Found, Routes
 from services.machine import Ids, MachineIds
@@ -28,30 +28,34 @@ from services.rpc.listening import can_listen
 log = logging.getLogger("pkger.http")
 
 COMPRESSED_FROM = 1024
-"""Bytes from which on an answer is compressed for clients that read that."""
+"""Bytes from which on an answer is compressed for clients that accept gzip."""
 
 COMPRESSION = 1
-"""Level of zlib: documents become a fourteenth; a better level makes them a quarter smaller in three times the time."""
+"""
+Level of zlib: it makes documents 14 times smaller.
+
+The best level makes them another quarter smaller, in three times the time.
+"""
 
 KEEP_ALIVE_SECONDS = 75.0
-"""How long a connection without requests stays open: longer than reverse proxies keep theirs."""
+"""How long an idle connection stays open: longer than reverse proxies keep theirs."""
 
 _REQUEST_ID = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
 
 _TRACES = ("Zap-Trace-Span", "influx-debug-id")
-"""Headers with which a client asks for the id under which its request is found in logs."""
+"""Headers with which a client asks for the id of its request in the logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """
-    What clients may take.
+    Limits of the requests of clients.
 
     Attributes:
-        body: What a body may take.
-        header_seconds: The time for the headers of a request.
-        requests: Requests at a time.
-        streams: Streams at a time that follow what happens, beside those requests.
+        body: Limits of a body.
+        header_seconds: Longest time for the headers of a request.
+        requests: Most requests at a time.
+        streams: Most streams at a time that watch events; they do not count as requests.
     """
 
     body: BodyLimits
@@ -63,14 +67,14 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Site:
     """
-    What a server serves, and to whom.
+    The routes of a server, and the clients that may use them.
 
     Attributes:
-        routes: What there is.
-        tokens: Who may ask.
-        origins: From where.
-        limits: How much at a time.
-        base_path: Path in front of all others, as a proxy may leave it there; empty for none.
+        routes: The table of routes.
+        tokens: Tokens of the clients.
+        origins: Origins that requests may come from.
+        limits: Limits of requests.
+        base_path: Prefix of all paths, for a proxy that does not strip it; empty for none.
         version: Version of pkger.
     """
 
@@ -88,9 +92,9 @@ async def serving_http(site: Site, listen: str, grace: float = 30.0, ids: Ids = 
     Serve until the block is left, then let requests in flight end.
 
     Args:
-        site: What to serve.
+        site: The routes, and who may use them.
         listen: ``host:port`` (port 0: the kernel picks one) or ``unix:/path``.
-        grace: Seconds that requests in flight get when the block is left.
+        grace: Seconds that requests in flight have to end when the block is left.
         ids: Draws request ids.
 
     Yields:
@@ -121,7 +125,7 @@ async def serving_http(site: Site, listen: str, grace: float = 30.0, ids: Ids = 
 
 
 class _Connection(RequestHandler):
-    """One connection. Beside what aiohttp does, it bounds the time for headers, and its errors have our form."""
+    """One connection of aiohttp, with a timeout for headers, and with errors in the form of pkger."""
 
     def __init__(self, server: "_Server", header_seconds: float, **arguments: Any) -> None:
         super().__init__(server, **arguments)
@@ -131,42 +135,42 @@ class _Connection(RequestHandler):
         self._is_busy = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for the first headers."""
+        """Start the timeout for the first headers."""
         super().connection_made(transport)
         self._wait_for_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; those that begin a request begin the time for its headers."""
+        """Receive bytes; the first bytes of a request start the timeout for its headers."""
         if not self._is_busy:
             self._wait_for_headers()
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Wait no longer."""
+        """End the timeout, and the work for the client."""
         self.gone.set()
-        self.headers_are_there()
+        self.headers_received()
         super().connection_lost(exc)
 
-    def headers_are_there(self) -> None:
-        """A request begins."""
+    def headers_received(self) -> None:
+        """End the timeout: the headers of a request are complete."""
         self._is_busy = True
         if self._late:
             self._late.cancel()
             self._late = None
 
-    def request_is_over(self) -> None:
-        """The next bytes are those of another request."""
+    def request_ended(self) -> None:
+        """Let the next bytes start another request."""
         self._is_busy = False
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer what is no request of HTTP; what it says stays out of the log, as it may hold a token."""
+        """Answer bytes that are not a request of HTTP; the log leaves them out, as they may contain a token."""
         if request.writer.output_size > 0 or isinstance(exc, ConnectionError):
-            raise ConnectionError("the answer has begun, or nobody waits for it")
-        self.headers_are_there()
-        told = "this is no request of HTTP, or its headers are too large (8 KiB each)"
-        problem = Problem(Code.INVALID, told) if status < 500 else Problem(Code.INTERNAL_ERROR, "a defect of pkger")
+            raise ConnectionError("the answer is partly sent, or the client is gone")
+        self.headers_received()
+        message = "this is not a request of HTTP, or one of its headers is larger than 8 KiB"
+        problem = Problem(Code.INVALID, message) if status < 500 else Problem(Code.INTERNAL_ERROR, "a defect of pkger")
         log.info("malformed request", extra={"status": problem.status, "cause": type(exc).__name__})
         response = _response(error_answer(problem, influx_form(problem, "")), {})
         response.force_close()
@@ -203,45 +207,45 @@ class _Server(web.Server):
 
 
 class _Places:
-    """Places for so many at a time."""
+    """A limited number of places for requests or streams."""
 
-    def __init__(self, most: int, seconds: int, told: str) -> None:
+    def __init__(self, most: int, seconds: int, users: str) -> None:
         """
         Args:
-            most: How many there are.
-            seconds: After which somebody who got none should ask again.
-            told: What has them, behind their number.
+            most: Number of places.
+            seconds: Retry-After of a request that gets no place.
+            users: The users of the places, for the message; it follows their number.
         """
-        self._most, self._seconds, self._told = most, seconds, told
+        self._most, self._seconds, self._users = most, seconds, users
         self._taken = 0
 
     def take(self) -> None:
         """
-        Take one.
+        Take a place.
 
         Raises:
-            Problem: There is none.
+            Problem: No place is free.
         """
         if self._taken >= self._most:
-            told = f"{self._taken} {self._told}"
-            raise Problem(Code.UNAVAILABLE, told, headers=retry_after(self._seconds))
+            message = f"{self._taken} {self._users}"
+            raise Problem(Code.UNAVAILABLE, message, headers=retry_after(self._seconds))
         self._taken += 1
 
-    def give_back(self) -> None:
-        """Give one back that was taken."""
+    def release(self) -> None:
+        """Release a place that was taken."""
         self._taken -= 1
 
 
 class _Chain:
-    """What happens to a request before its handler, and to the answer behind it."""
+    """Handles a request: checks it, calls its handler, sends the answer, and writes the log line."""
 
     def __init__(self, site: Site, ids: Ids) -> None:
         self._site, self._ids = site, ids
         self._requests = _Places(
-            site.limits.requests, 1, "requests are being answered, and no more at a time (PKGER_HTTP_MAX_REQUESTS)"
+            site.limits.requests, 1, "requests are in flight, which is the limit (PKGER_HTTP_MAX_REQUESTS); retry later"
         )
         self._streams = _Places(
-            site.limits.streams, 10, "streams follow what happens, and no more at a time (PKGER_HTTP_MAX_STREAMS)"
+            site.limits.streams, 10, "streams are open, which is the limit (PKGER_HTTP_MAX_STREAMS); retry later"
         )
         self.stopping = asyncio.Event()
 
@@ -249,7 +253,7 @@ class _Chain:
         """Answer one request."""
         connection = http.protocol
         if isinstance(connection, _Connection):
-            connection.headers_are_there()
+            connection.headers_received()
         began, current = loop_time(), self._request_id(http)
         request_id.set(current)
         request = HttpRequest(http, current, self._site.limits.body, self._own_headers(http, current))
@@ -265,7 +269,7 @@ class _Chain:
             await response.write_eof()
         finally:
             if isinstance(connection, _Connection):
-                connection.request_is_over()
+                connection.request_ended()
             log.info(
                 "request",
                 extra={
@@ -285,7 +289,7 @@ class _Chain:
         method, path = request.http.method, self._path(request.http)
         form = self._site.routes.form_of(path)
         if problem := self._site.origins.problem(method, request.headers):
-            return None, _told(problem, request, form)
+            return None, _problem_answer(problem, request, form)
         if method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
             return None, self._preflight(request)
         found = self._site.routes.find(method, path)
@@ -294,28 +298,28 @@ class _Chain:
         if isinstance(found, Problem) or found.route.access is not Access.OPEN:
             principal = self._site.tokens.principal(request.headers.get(hdrs.AUTHORIZATION))
             if isinstance(principal, Problem):
-                return None, _told(principal, request, form)
+                return None, _problem_answer(principal, request, form)
             request.principal = principal
         if isinstance(found, Problem):
-            return None, _told(found, request, form)
+            return None, _problem_answer(found, request, form)
         request.parameters = found.parameters
         return found, await self._handled(found, request)
 
     async def _handled(self, found: Found, request: HttpRequest) -> Answer | web.StreamResponse:
-        """The answer of a handler, in one of the places for requests at a time, or for streams."""
+        """The answer of a handler, which has a place among the requests or the streams."""
         with ExitStack() as held:
 
-            def follow() -> None:
+            def take_stream_place() -> None:
                 self._streams.take()
-                # The place among the requests.
+                # Releases the place among the requests.
                 held.close()
-                held.callback(self._streams.give_back)
+                held.callback(self._streams.release)
 
-            request.follow = follow
+            request.take_stream_place = take_stream_place
             try:
                 if found.route.access is not Access.OPEN:
                     self._requests.take()
-                    held.callback(self._requests.give_back)
+                    held.callback(self._requests.release)
                 return await found.route.handle(request)
             except ConnectionError:
                 # The client is gone.
@@ -324,15 +328,15 @@ class _Chain:
                 problem = problem_of(error, request.id)
                 if problem.code is Code.INTERNAL_ERROR and not isinstance(error, Problem | PkgerError):
                     log.exception("request failed", extra={"route": found.route.path})
-                return _told(problem, request, found.route.form)
+                return _problem_answer(problem, request, found.route.form)
 
     def _preflight(self, request: HttpRequest) -> Answer:
         headers = self._site.origins.preflight_headers(
             request.headers.get(hdrs.ORIGIN), request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "")[:1000]
         )
         if headers is None:
-            told = "pages of this origin may not ask here; PKGER_HTTP_ORIGINS lists those that may"
-            return _told(Problem(Code.FORBIDDEN, told), request)
+            message = "pages of this origin may not send requests; list the origin in PKGER_HTTP_ORIGINS"
+            return _problem_answer(Problem(Code.FORBIDDEN, message), request)
         return Answer(204, headers=headers)
 
     def _path(self, http: web.BaseRequest) -> str:
@@ -358,8 +362,8 @@ class _Chain:
         }
 
 
-def _told(problem: Problem, request: HttpRequest, form: ErrorForm = influx_form) -> Answer:
-    """The answer that tells a problem, in a form."""
+def _problem_answer(problem: Problem, request: HttpRequest, form: ErrorForm = influx_form) -> Answer:
+    """The answer for a problem, in a form."""
     return error_answer(problem, form(problem, request.id))
 
 
@@ -372,8 +376,8 @@ async def _answered(answer: Answer, request: HttpRequest) -> web.Response:
 
 
 async def _compressed(body: bytes) -> bytes:
-    """*body* as gzip; zlib works beside Python, so that a thread of its own makes nobody wait."""
-    if len(body) < MUCH:
+    """*body* as gzip; zlib releases the lock of Python, so a thread does not delay the event loop."""
+    if len(body) < OFF_LOOP_FROM:
         return zlib.compress(body, COMPRESSION, GZIP)
     return await asyncio.to_thread(zlib.compress, body, COMPRESSION, GZIP)
 
@@ -389,7 +393,7 @@ def _response(answer: Answer, own_headers: Mapping[str, str]) -> web.Response:
 
 
 def _reads_gzip(accepted: str) -> bool:
-    """Whether an Accept-Encoding names gzip, and does not refuse it."""
+    """Whether an Accept-Encoding accepts gzip."""
     for each in accepted.lower().split(","):
         coding, _, weight = each.partition(";")
         if coding.strip() in ("gzip", "x-gzip"):

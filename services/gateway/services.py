@@ -18,7 +18,7 @@ class Services:
         parser: Reads packages.
         planner: Makes plans and exports.
         applier: Runs plans.
-        stack: Keeps stacks.
+        stack: Stores stacks.
     """
 
     parser: Peer
@@ -28,7 +28,7 @@ class Services:
 
     @property
     def all(self) -> tuple[Peer, ...]:
-        """All of them, in the order in which one is called for another."""
+        """All services, in the order in which an apply uses them."""
         return self.parser, self.planner, self.applier, self.stack
 
 
@@ -37,10 +37,10 @@ async def connected(
     addresses: Mapping[str, str], connect: Connect = grpc_channel, ids: Ids = MachineIds()
 ) -> AsyncIterator[Services]:
     """
-    Connections to the services, until the block is left.
+    Connect to the services, until the block is left.
 
     Args:
-        addresses: Where they are, by name.
+        addresses: Their addresses, by name.
         connect: Makes the channels.
         ids: Draws request ids for calls that belong to no request.
     """

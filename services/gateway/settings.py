@@ -1,4 +1,4 @@
-"""What the environment says about the gateway, besides what all services read."""
+"""Settings of the gateway from the environment, in addition to those of all services."""
 
 import os
 import re
@@ -16,21 +16,21 @@ _ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
     """
-    What the environment says.
+    The settings of the gateway.
 
     Attributes:
-        listen: Where the server binds.
-        is_open: Whether somebody said where to listen, and so that others may reach the server without tokens.
-        tokens: The file of tokens; None: whoever reaches the server may do everything.
-        orgs: The organisations that are served, by name; None: all that there are.
-        hosts: Names of the server besides those of loopback, in lower case.
-        origins: Origins of other sites whose pages may ask.
-        base_path: Path in front of all others; empty for none.
-        body_bytes: What a body may take.
-        body_seconds: The time between two pieces of a body.
-        header_seconds: The time for the headers of a request.
-        requests: Requests at a time.
-        streams: Streams at a time that follow what happens.
+        listen: Address that the server binds to.
+        is_open: Whether PKGER_LISTEN sets the address, and so allows other machines without tokens.
+        tokens: The file of tokens; None: no token is needed.
+        orgs: Targets to serve, by name of the organisation; None: all organisations.
+        hosts: Names of the server in addition to those of loopback, in lower case.
+        origins: Origins of other sites whose pages may send requests.
+        base_path: Prefix of all paths; empty for none.
+        body_bytes: Most bytes of a body.
+        body_seconds: Longest time between two pieces of a body.
+        header_seconds: Longest time for the headers of a request.
+        requests: Most requests at a time.
+        streams: Most streams at a time that watch events.
     """
 
     listen: str
@@ -56,14 +56,14 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     """
     Read the settings.
 
-    ``PKGER_LISTEN``, or else ``PKGER_HTTP_ADDRESS``, is where the server binds; ``PKGER_HTTP_TOKENS`` a file of tokens;
-    ``PKGER_HTTP_ORGS`` the organisations (``NAME=PLATFORM/ORG,...``); ``PKGER_HTTP_HOSTS`` and ``PKGER_HTTP_ORIGINS``
-    lists; ``PKGER_HTTP_BASE_PATH`` a path; ``PKGER_MAX_BYTES`` and a tenth is the limit of bodies;
-    ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_MAX_STREAMS``, ``PKGER_HTTP_HEADER_SECONDS`` and
+    The server binds to ``PKGER_LISTEN``, or else to ``PKGER_HTTP_ADDRESS``. ``PKGER_HTTP_TOKENS`` is a file of tokens.
+    ``PKGER_HTTP_ORGS`` lists the organisations (``NAME=PLATFORM/ORG,...``). ``PKGER_HTTP_HOSTS`` and
+    ``PKGER_HTTP_ORIGINS`` are lists. ``PKGER_HTTP_BASE_PATH`` is a path. The limit of bodies is 110 % of
+    ``PKGER_MAX_BYTES``. ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_MAX_STREAMS``, ``PKGER_HTTP_HEADER_SECONDS`` and
     ``PKGER_HTTP_BODY_SECONDS`` are whole numbers.
 
     Raises:
-        SettingInvalid: One of them cannot be.
+        SettingInvalid: A value is invalid.
     """
     tokens, listen = environ.get("PKGER_HTTP_TOKENS"), environ.get("PKGER_LISTEN", "")
     return GatewaySettings(
@@ -96,7 +96,7 @@ def _orgs(text: str) -> Mapping[str, Target] | None:
             raise SettingInvalid("PKGER_HTTP_ORGS", text, "write NAME=PLATFORM/ORG, with commas between several")
         name, platform, org = (each.strip() for each in found.groups())
         if name in orgs:
-            raise SettingInvalid("PKGER_HTTP_ORGS", text, f"{name} is there twice")
+            raise SettingInvalid("PKGER_HTTP_ORGS", text, f"{name} is listed twice; remove one entry")
         orgs[name] = Target(platform, org)
     return orgs
 

@@ -1,4 +1,4 @@
-"""Stacks as clients see them: the record, its resources and its revisions, read together."""
+"""Reads stacks from the stack service: the record, its resources and its revisions."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ from services.rpc.paging import pages
 from services.rpc.resources import read_stack
 
 HISTORIES_AT_ONCE = 1000
-"""Stacks whose revisions one call may ask for (stack.proto)."""
+"""Stacks whose revisions one call may list (stack.proto)."""
 
 
 class StackReader:
-    """Asks the stack service."""
+    """Calls the stack service."""
 
     def __init__(self, stacks: Peer, orgs: Organisations) -> None:
         self._peer, self._orgs = stacks, orgs
@@ -32,7 +32,7 @@ class StackReader:
 
         Raises:
             StackNotFound: There is none, or its organisation is not served.
-            Problem: Its platform does not tell the id of the organisation.
+            Problem: A platform does not answer, so the id of the organisation is unknown.
         """
         request = stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack_id))
         stack = (await self._peer.call(self._stub.GetStack, request)).stack
@@ -42,22 +42,25 @@ class StackReader:
         return stack, org
 
     async def listed(self, target: Target, ids: Sequence[str] = (), names: Sequence[str] = ()) -> list[stack_pb2.Stack]:
-        """All stacks of a target, or those with one of the ids or names."""
+        """All stacks of a target, or the stacks with one of the ids or names."""
         request = stack_pb2.ListStacksRequest(target=target_to_pb(target), page_size=1000, stack_ids=ids, names=names)
         return [stack async for page in pages(self._peer, self._stub.ListStacks, request) for stack in page.stacks]
 
     async def record(self, stack: stack_pb2.Stack) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
         """
-        A stack as it was read a moment ago, and what it has; anew where it has changed meanwhile.
+        A stack and its inventory, of one generation: a stack that changes while its inventory is read is read again.
+
+        Args:
+            stack: The stack, as it was read before.
 
         Raises:
             StackMoved: It changes faster than it can be read.
-            StackNotFound: It is gone.
+            StackNotFound: It was deleted.
         """
         return await read_stack(self._peer, Target(), object_pb2.StackRef(id=stack.id), stack)
 
     async def revisions(self, stack_ids: Sequence[str]) -> dict[str, list[stack_pb2.Revision]]:
-        """The histories of stacks, each the oldest first; those of a thousand stacks in one call."""
+        """The revisions of stacks by id of the stack, each the oldest first; one call lists those of many stacks."""
         found: dict[str, list[stack_pb2.Revision]] = {stack_id: [] for stack_id in stack_ids}
         for start in range(0, len(stack_ids), HISTORIES_AT_ONCE):
             asked = stack_ids[start : start + HISTORIES_AT_ONCE]
@@ -68,7 +71,7 @@ class StackReader:
         return {stack_id: history[::-1] for stack_id, history in found.items()}
 
     async def referring(self, stack: stack_pb2.Stack) -> list[object_pb2.Object]:
-        """The objects of the current package of a stack that refer to others by name; none where it has no package."""
+        """The objects of the current package of a stack that refer to others by name; empty if it has no package."""
         request = stack_pb2.GetRevisionRequest(stack=object_pb2.StackRef(id=stack.id), number=stack.revision)
         try:
             return [

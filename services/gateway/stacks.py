@@ -1,4 +1,4 @@
-"""``/api/v2/stacks``: stacks, what they own, and their ends."""
+"""``/api/v2/stacks``: creates, reads, updates, uninstalls and deletes stacks."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.ids import id_of
 from services.gateway.organisations import Organisation, Organisations
-from services.gateway.progress import to_its_end
+from services.gateway.progress import run_to_end
 from services.gateway.requests.stacks import Addition, Update, read_creation, read_listing, read_org, read_update
-from services.gateway.resource_ids import READ_AT_ONCE, true_ids
+from services.gateway.resource_ids import READ_AT_ONCE, native_ids
 from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
@@ -30,14 +30,14 @@ from services.rpc.convert.objects import target_to_pb
 
 
 class StackRoutes:
-    """Their handlers."""
+    """The handlers."""
 
     def __init__(self, services: Services, orgs: Organisations, reader: StackReader, runner: Runner) -> None:
         self._services, self._orgs, self._reader, self._runner = services, orgs, reader, runner
         self._stub = StackServiceStub(services.stack.channel)
 
     async def listing(self, request: HttpRequest) -> Answer:
-        """Those of an organisation, by id; those that are named by ids, in the order in which they are named."""
+        """List stacks of an organisation, sorted by id; if the query names only ids, in its order."""
         wanted = read_listing(request.query)
         org = await self._orgs.of_id(wanted.org_id)
         found = await self._reader.listed(org.target, wanted.ids, wanted.names)
@@ -46,7 +46,7 @@ class StackRoutes:
         return json_answer({"stacks": await self._documents(found, org)})
 
     async def create(self, request: HttpRequest) -> Answer:
-        """Make a stack."""
+        """Create a stack."""
         wanted = read_creation(await request.body())
         org = await self._orgs.of_id(wanted.org_id)
         creation = stack_pb2.CreateStackRequest(
@@ -56,12 +56,12 @@ class StackRoutes:
         return json_answer(await self._document(stack, org), 201)
 
     async def read(self, request: HttpRequest) -> Answer:
-        """One of them."""
+        """Read one stack."""
         stack, org = await self._reader.stack(id_of(request.parameters["stackID"], "stackID"))
         return json_answer(await self._document(stack, org))
 
     async def update(self, request: HttpRequest) -> Answer:
-        """Change what people say of a stack, and take resources into it: all of that, or nothing."""
+        """Change name, description and URLs of a stack, and import resources; on an error, nothing is changed."""
         stack_id = id_of(request.parameters["stackID"], "stackID")
         wanted = read_update(await request.body())
         stack, org = await self._reader.stack(stack_id)
@@ -79,7 +79,7 @@ class StackRoutes:
         return json_answer(await self._document(updated.stack, org))
 
     async def delete(self, request: HttpRequest) -> Answer:
-        """Remove all that a stack created, and the stack; one that is not there is gone already."""
+        """Delete all resources that a stack created, and the stack; succeeds if there is no such stack."""
         stack_id, org_id = id_of(request.parameters["stackID"], "stackID"), read_org(request.query)
         try:
             await self._of_org(stack_id, org_id)
@@ -89,7 +89,7 @@ class StackRoutes:
         return Answer(204)
 
     async def uninstall(self, request: HttpRequest) -> Answer:
-        """Remove all that a stack created, and keep its record."""
+        """Delete all resources that a stack created, and keep its record."""
         stack_id, org_id = id_of(request.parameters["stackID"], "stackID"), read_org(request.query)
         await self._of_org(stack_id, org_id)
         await self._uninstall(stack_id, plan_pb2.AFTER_UNINSTALL_KEEP, request.principal)
@@ -98,10 +98,10 @@ class StackRoutes:
 
     async def _of_org(self, stack_id: str, org_id: str) -> None:
         """
-        Look whether a stack is there, and of an organisation, if one is named.
+        Check that a stack exists, and that it is of an organisation, if *org_id* is not empty.
 
         Raises:
-            StackNotFound: It is not there.
+            StackNotFound: There is no such stack.
             Problem: It is of another organisation.
         """
         _, org = await self._reader.stack(stack_id)
@@ -114,12 +114,12 @@ class StackRoutes:
         request = applier_pb2.UninstallStackRequest(
             stack=object_pb2.StackRef(id=stack_id), then=then, author=author, request_id=self._runner.new_request_id()
         )
-        run = await to_its_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=None))
+        run = await run_to_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=None))
         if run.operation and not run.is_done:
             raise await self._runner.failure(run)
 
     async def _new_additions(self, stack: stack_pb2.Stack, additions: Sequence[Addition]) -> list[Addition]:
-        """Those that the stack has not yet, under names that it has not yet."""
+        """The additions that are not in the stack yet; a name that the stack uses already is left out."""
         if not additions:
             return []
         _, entries = await self._reader.record(stack)
@@ -133,10 +133,14 @@ class StackRoutes:
 
     async def _import(self, ref: object_pb2.StackRef, addition: Addition, org: Organisation) -> object_pb2.ObjectKey:
         """
-        Take a resource into a stack; the key of its object.
+        Import a resource into a stack.
+
+        Returns:
+            The key of its object.
 
         Raises:
-            Problem: It cannot be, and another id or name could.
+            Problem: There is no such resource, or the request is invalid; another id or name may work.
+            PkgerError: The resource cannot be imported for another reason.
         """
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
@@ -147,9 +151,9 @@ class StackRoutes:
             return (await applier.call(stub.ImportResource, request)).entry.key
         except (ResourceNotFound, RequestInvalid) as error:
             if isinstance(error, ResourceNotFound):
-                # What it is in answers is none any more here, so this ends.
-                if true := (await true_ids(self._reader, [org])).get(addition.resource_id):
-                    return await self._import(ref, replace(addition, resource_id=true), org)
+                # The id of the platform is no key of the map, so that this recursion ends.
+                if native_id := (await native_ids(self._reader, [org])).get(addition.resource_id):
+                    return await self._import(ref, replace(addition, resource_id=native_id), org)
                 id_of(addition.resource_id, "additionalResources[].resourceID")
             raise Problem(
                 Code.UNPROCESSABLE_ENTITY, f"additionalResources: {error}", reason=error.reason, metadata=error.metadata
@@ -164,7 +168,7 @@ class StackRoutes:
                 try:
                     return await self._document_of(stack, histories[stack.id], org)
                 except StackNotFound:
-                    # It went while the others were read.
+                    # It was deleted while the others were read.
                     return None
 
         return [each for each in await asyncio.gather(*map(document, stacks)) if each is not None]
@@ -177,14 +181,14 @@ class StackRoutes:
         self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organisation
     ) -> dict[str, Any]:
         stack, resources = await self._reader.record(stack)
-        # The record of a stack does not say what its rules refer to; its package does.
+        # The record of a stack has no references between objects; its package has.
         objects = await self._reader.referring(stack) if any(KINDS[entry.key.kind].uses for entry in resources) else []
         return stack_document(stack, resources, revisions, objects, org.id)
 
 
 def other_org(stack_id: str, org: Organisation) -> Problem:
-    """What to say of a stack that is of another organisation than the request."""
-    return Problem(Code.CONFLICT, f"stack {stack_id} is of organisation {org.name} ({org.id})")
+    """The error for a stack that is of another organisation than the request names."""
+    return Problem(Code.CONFLICT, f"stack {stack_id} is of organisation {org.name} ({org.id}); send that id as orgID")
 
 
 def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, wanted: Update) -> stack_pb2.UpdateStackRequest:

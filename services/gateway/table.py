@@ -1,4 +1,4 @@
-"""All routes."""
+"""The table of all routes."""
 
 from services.gateway.answers import Code
 from services.gateway.applying import ApplyRoutes
@@ -19,7 +19,7 @@ from services.gateway.transcoding.table import API_PATH, api_components, api_rou
 _LIST = {"type": "array", "items": {"type": "string"}}
 
 _CHANGE = (Code.NOT_FOUND, Code.UNPROCESSABLE_ENTITY, Code.REQUEST_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
-"""What a route with a body may answer besides."""
+"""Further errors of a route with a body."""
 
 
 def routes(services: Services, organisations: Organisations, version: str) -> Routes:
@@ -27,8 +27,8 @@ def routes(services: Services, organisations: Organisations, version: str) -> Ro
     The table.
 
     Args:
-        services: What is asked.
-        organisations: Those that are served.
+        services: Connections to the services.
+        organisations: The organisations that are served.
         version: Version of pkger.
     """
     described = OpenApi(version, api_components())
@@ -43,9 +43,9 @@ def routes(services: Services, organisations: Organisations, version: str) -> Ro
 
 
 def _own_rows(services: Services, version: str, described: OpenApi) -> list[Route]:
-    """What there is to know without an organisation."""
+    """Routes that need no organisation."""
     probes = Probes(services, version)
-    no_body = operation("GetPing", "Look whether the gateway is there.", status=204)
+    no_body = operation("GetPing", "Check that the gateway runs.", status=204)
     return [
         Route(
             "GET",
@@ -53,23 +53,27 @@ def _own_rows(services: Services, version: str, described: OpenApi) -> list[Rout
             probes.health,
             operation(
                 "GetHealth",
-                "Look how the services are.",
+                "Read the health of the services.",
                 answer="Health",
                 _503=content("A service does not serve.", "Health"),
             ),
             Access.OPEN,
         ),
         Route(
-            "GET", "/ready", probes.ready, operation("GetReady", "Look since when it is.", answer="Ready"), Access.OPEN
+            "GET",
+            "/ready",
+            probes.ready,
+            operation("GetReady", "Read when the gateway started.", answer="Ready"),
+            Access.OPEN,
         ),
         Route("GET", "/ping", probes.ping, no_body, Access.OPEN),
         Route("HEAD", "/ping", probes.ping, {**no_body, "operationId": "HeadPing"}, Access.OPEN),
-        Route("GET", "/api/v2", probes.links, operation("GetRoutes", "List what is.", answer="Links"), Access.OPEN),
+        Route("GET", "/api/v2", probes.links, operation("GetRoutes", "List the routes.", answer="Links"), Access.OPEN),
         Route(
             "GET",
             "/api/v2/setup",
             probes.setup,
-            operation("GetSetup", "Learn that nothing is to be set up.", answer="Setup"),
+            operation("GetSetup", "Read that no setup is needed.", answer="Setup"),
             Access.OPEN,
         ),
         Route("POST", "/api/v2/signin", probes.sign_in, access=Access.OPEN),
@@ -80,12 +84,12 @@ def _own_rows(services: Services, version: str, described: OpenApi) -> list[Rout
             operation("GetOpenApi", "Read this document.", answer="OpenApi"),
             Access.OPEN,
         ),
-        Route("GET", "/api/v2/me", probes.me, operation("GetMe", "Learn who asks.", answer="Me")),
+        Route("GET", "/api/v2/me", probes.me, operation("GetMe", "Read the name of the client.", answer="Me")),
     ]
 
 
 def _influx_rows(services: Services, organisations: Organisations) -> list[Route]:
-    """Organisations, packages and stacks, as clients of InfluxDB know them."""
+    """Routes for organisations, packages and stacks, as InfluxDB has them."""
     reader, runner = StackReader(services.stack, organisations), Runner(services.stack)
     orgs = OrgRoutes(organisations)
     applies = ApplyRoutes(services, organisations, reader, runner)
@@ -102,10 +106,10 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
                 "List organisations.",
                 answer="Organizations",
                 parameters=[
-                    query("org", "only the one with this name"),
-                    query("orgID", "only the one with this id"),
-                    query("limit", "at most so many, from 1 to 100; all without it", number),
-                    query("offset", "leave out so many", number),
+                    query("org", "name of the one organisation to list"),
+                    query("orgID", "id of the one organisation to list"),
+                    query("limit", "most organisations to list, from 1 to 100; without it, all", number),
+                    query("offset", "number of organisations to leave out at the beginning", number),
                 ],
                 errors=[Code.NOT_FOUND],
             ),
@@ -114,7 +118,13 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             "GET",
             "/api/v2/orgs/{orgID}",
             orgs.read,
-            operation("GetOrgsID", "Read one.", answer="Organization", parameters=[ORG_ID], errors=[Code.NOT_FOUND]),
+            operation(
+                "GetOrgsID",
+                "Read an organisation.",
+                answer="Organization",
+                parameters=[ORG_ID],
+                errors=[Code.NOT_FOUND],
+            ),
         ),
         Route(
             "POST",
@@ -136,7 +146,7 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
                     }
                 ],
                 errors=_CHANGE,
-                _200=content("What an apply would do.", "ApplyAnswer"),
+                _200=content("The changes that an apply would make (dryRun).", "ApplyAnswer"),
                 _422={
                     "description": "The package breaks rules, or cannot be applied.",
                     "content": {
@@ -161,7 +171,7 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
                 "Write resources as a package.",
                 body="ExportRequest",
                 errors=_CHANGE,
-                _200=content("The package; as YAML where Accept prefers that.", "Package", YAML_TYPE.partition(";")[0]),
+                _200=content("The package, as YAML if Accept prefers it.", "Package", YAML_TYPE.partition(";")[0]),
             ),
         ),
         Route(
@@ -184,13 +194,15 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             "POST",
             "/api/v2/stacks",
             stacks.create,
-            operation("CreateStack", "Make a stack.", status=201, answer="Stack", body="StackCreation", errors=_CHANGE),
+            operation(
+                "CreateStack", "Create a stack.", status=201, answer="Stack", body="StackCreation", errors=_CHANGE
+            ),
         ),
         Route(
             "GET",
             "/api/v2/stacks/{stackID}",
             stacks.read,
-            operation("ReadStack", "Read one.", answer="Stack", parameters=[STACK_ID], errors=[Code.NOT_FOUND]),
+            operation("ReadStack", "Read a stack.", answer="Stack", parameters=[STACK_ID], errors=[Code.NOT_FOUND]),
         ),
         Route(
             "PATCH",
@@ -198,7 +210,7 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             stacks.update,
             operation(
                 "UpdateStack",
-                "Change what people say of a stack, and take resources in.",
+                "Change name, description and URLs of a stack, and import resources.",
                 answer="Stack",
                 body="StackUpdate",
                 parameters=[STACK_ID],
@@ -211,7 +223,7 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             stacks.delete,
             operation(
                 "DeleteStack",
-                "Remove all that a stack created, and the stack.",
+                "Delete all resources that a stack created, and the stack.",
                 status=204,
                 parameters=[STACK_ID, ORG_QUERY],
                 errors=[Code.CONFLICT],
@@ -223,7 +235,7 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             stacks.uninstall,
             operation(
                 "UninstallStack",
-                "Remove all that a stack created, and keep its record.",
+                "Delete all resources that a stack created, and keep its record.",
                 answer="Stack",
                 parameters=[STACK_ID, ORG_QUERY],
                 errors=[Code.NOT_FOUND, Code.CONFLICT],

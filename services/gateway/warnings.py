@@ -1,19 +1,19 @@
-"""Remarks that stop nothing, in a header: the bodies of answers are those of InfluxDB."""
+"""Writes warnings into a header, as the bodies of InfluxDB's answers have no place for them."""
 
 from collections.abc import Sequence
 
 from services.core.listing import and_more
 
 SHOWN = 10
-"""So many warnings stand in the header."""
+"""Most warnings in the header."""
 
 MOST_CHARACTERS = 4000
 
 
 def warning_headers(warnings: Sequence[str]) -> dict[str, str]:
-    """The header with the first warnings, in printable ASCII; none when there are no warnings."""
+    """The header with the first warnings, in printable ASCII; empty without warnings."""
     if not warnings:
         return {}
     more = and_more(len(warnings) - SHOWN, "; ")
-    told = "".join(each if " " <= each <= "~" else "?" for each in "; ".join(warnings[:SHOWN]))
-    return {"X-Pkger-Warnings": told[: MOST_CHARACTERS - len(more)] + more}
+    text = "".join(each if " " <= each <= "~" else "?" for each in "; ".join(warnings[:SHOWN]))
+    return {"X-Pkger-Warnings": text[: MOST_CHARACTERS - len(more)] + more}

@@ -1,4 +1,4 @@
-"""Services around a driver that goes wrong by script."""
+"""Services around a driver with scripted faults."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

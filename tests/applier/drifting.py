@@ -18,7 +18,7 @@ Key = tuple[str, str]
 """Kind and metadata.name."""
 
 Field = tuple[str, str, Any, Any, Any]
-"""Path, class, and the three sides as JSON values: package, applied, live; None where nothing is."""
+"""Path, class, and the three sides as JSON values: package, applied, live; ``ABSENT`` where nothing is."""
 
 ABSENT = "(absent)"
 
@@ -26,7 +26,7 @@ ABSENT = "(absent)"
 @dataclass(frozen=True)
 class Drift:
     """
-    What one look found.
+    The result of one drift detection.
 
     Attributes:
         summary: Its first message.
@@ -37,8 +37,8 @@ class Drift:
     reports: Sequence[planner_pb2.DriftReport]
 
     @property
-    def told(self) -> dict[Key, Any]:
-        """What is not in sync: its status and the fields that are different, by key, worst first."""
+    def differences(self) -> dict[Key, Any]:
+        """Status and different fields of each resource that is not in sync, by key, worst first."""
         return {
             _key(each): (_word(drift_pb2.DriftStatus, each.status), *map(_field, each.fields))
             for each in self.reports
@@ -47,8 +47,8 @@ class Drift:
 
     @property
     def statuses(self) -> dict[Key, str]:
-        """The status of what is not in sync, by key, worst first."""
-        return {key: told[0] for key, told in self.told.items() if told[0] != "in_sync"}
+        """The status of each resource that is not in sync, by key, worst first."""
+        return {key: differences[0] for key, differences in self.differences.items() if differences[0] != "in_sync"}
 
     def of(self, kind: str, name: str) -> planner_pb2.DriftReport:
         """The report on one resource."""
@@ -57,12 +57,12 @@ class Drift:
 
 
 async def drift(case: Case, *keys: Key, services: Cluster | None = None) -> Drift:
-    """Look at the stack of *case*, or at the resources that *keys* name."""
+    """Detect the drift of the stack of *case*, or of the resources that *keys* name."""
     return await drift_of(services or case.services, case.stack, case.org, *keys)
 
 
 async def drift_of(services: Cluster, stack: str, org: str = "", *keys: Key) -> Drift:
-    """Look at a stack, or at the resources of it that *keys* name."""
+    """Detect the drift of a stack, or of its resources that *keys* name."""
     peer = services.peers["planner"]
     request = planner_pb2.DetectDriftRequest(
         target=object_pb2.Target(org=org),
@@ -79,8 +79,8 @@ async def drift_of(services: Cluster, stack: str, org: str = "", *keys: Key) -> 
     return Drift(first.summary, reports)
 
 
-async def last_look(case: Case) -> drift_pb2.DriftLook | None:
-    """The last look that the stack service has of the stack."""
+async def last_detection(case: Case) -> drift_pb2.DriftLook | None:
+    """The last drift detection that is stored for the stack."""
     peer = case.services.peers["stack"]
     request = stack_pb2.GetStackRequest(
         target=object_pb2.Target(org=case.org), stack=object_pb2.StackRef(name=case.stack)
@@ -96,12 +96,12 @@ def counts(look: drift_pb2.DriftLook | planner_pb2.DriftSummary | None) -> Mappi
 
 
 def changed(path: str, before: Any, now: Any) -> Field:
-    """A field that somebody changed on the platform."""
+    """A field that was changed on the platform."""
     return path, "drifted", before, before, now
 
 
 def detached(label: str) -> Field:
-    """A label that somebody detached."""
+    """A label that was detached on the platform."""
     return changed(f"/associations/{label}", True, ABSENT)
 
 

@@ -1,4 +1,4 @@
-"""A driver that stands before the embedded platform and goes wrong by script, behind a proxy that can be cut."""
+"""A driver with scripted faults in front of the embedded platform, behind a proxy that can reset connections."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,33 +28,33 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class ItemFault(Enum):
-    """What happens to one mutation."""
+    """A fault of one mutation."""
 
-    REJECT = "the platform refuses it; if it took effect before, for a reason that has nothing to do with it"
+    REJECT = "the platform rejects it; if it took effect before, for a reason that is unrelated to it"
     LOSE_REQUEST = "it never gets there"
     LOSE_RESPONSE = "it takes effect and the answer is lost"
-    BUSY = "the platform refuses it for now, and asks for patience"
-    OVERLOADED = "it takes effect, and the answer is that the platform is overloaded and asks for patience"
+    BUSY = "the platform throttles it"
+    OVERLOADED = "it takes effect, and the answer is that the platform is overloaded and throttles"
     DELAY = "the answer is lost, and it takes effect when the test says so"
 
 
 class CallFault(Enum):
-    """What happens to one call of Mutate."""
+    """A fault of one call of Mutate."""
 
-    AWAY = "nobody answers"
-    AWAY_AFTERWARDS = "it takes effect and then nobody answers"
+    AWAY = "the driver does not answer"
+    AWAY_AFTERWARDS = "it takes effect and then the driver does not answer"
     RESET = "it takes effect and the connection is cut"
     DEFECT = "it takes effect and the driver fails"
-    BARE = "it takes effect and something answers that knows nothing of our errors"
+    BARE = "it takes effect and a proxy answers with a bare status"
     SHORT = "it takes effect and a result is missing"
     STALE = "the driver knows of a newer token"
-    CUT_OFF = "it takes effect and then the applier is told that somebody else is at work: it stops as if it had died"
+    CUT_OFF = "it takes effect and then the driver reports a newer token: the applier stops as if it had died"
 
 
 class Memory(Enum):
-    """What the platform is described as, and is: how it lets the engine find out what became of what was sent."""
+    """The traits of the platform by which the engine finds outcomes of requests without a response."""
 
-    KEYS = "it remembers idempotency keys, and fences"
+    KEYS = "it keeps idempotency keys, and fences"
     NAMES = "it forgets keys: what was created is looked up by name, or searched for; it fences"
     NOTHING = "it forgets keys and tokens"
     SEARCHED = "as NOTHING, and unique names are not looked up: all that was created is searched for"
@@ -74,19 +74,19 @@ class Gate:
 
 class FaultyDriver(DriverServiceServicer):
     """
-    Forwards everything, but for the faults it is told of.
+    Forwards all calls, except for scripted faults.
 
     Attributes:
-        memory: What the platform remembers; outlasts ``heal``.
-        echoes: Whether whatever goes wrong is told with the values of all secrets that arrived.
-        sent: The mutations that arrived, in order, those that were lost included.
-        calls: How many calls of Mutate arrived, those that only show a token left out.
+        memory: The traits of the platform; ``heal`` keeps them.
+        echoes: Whether the messages of faults include the values of all secrets that arrived.
+        sent: The mutations that arrived, in order, including lost ones.
+        calls: Number of calls of Mutate, without those that only show a token.
         batch_size: Most mutations in a batch, as described; None: as many as the platform takes.
-        in_flight: How many calls of Mutate were being answered when each one arrived, itself included.
-        looks: How many listings and readings were answered.
-        raised: Set when a token was shown after something was sent.
-        unshown: How many more calls that only show a token get no answer.
-        descriptions: What is answered, one after another, to the next calls of Describe in its place.
+        in_flight: Number of concurrent calls of Mutate at the arrival of each one, itself included.
+        looks: Number of answered listings and reads.
+        raised: Set when a token was shown after a mutation was sent.
+        unshown: How many of the next calls that only show a token get no response.
+        descriptions: Responses to the next calls of Describe, one after another.
     """
 
     def __init__(self, behind: Peer, proxy: "Proxy") -> None:
@@ -99,7 +99,7 @@ class FaultyDriver(DriverServiceServicer):
         self.heal()
 
     def heal(self) -> None:
-        """Forget all faults and start counting anew."""
+        """Remove all faults and count from 0 again."""
         self.sent: list[driver_pb2.Mutation] = []
         self.calls = self.looks = 0
         self._late: list[driver_pb2.MutateRequest] = []
@@ -131,12 +131,12 @@ class FaultyDriver(DriverServiceServicer):
         later: CallFault | None = None,
     ) -> None:
         """
-        From now on, meet faults, and no others than these.
+        Script the faults from now on; they replace all others.
 
         Args:
             items: The fault of each mutation, counted from 0 over all calls.
             calls: The fault of each call of Mutate, counted from 0.
-            lasting: A mutation meets its fault again whenever it is sent again.
+            lasting: Whether a mutation has its fault each time it is sent.
             later: The fault of all calls after the last one in *calls*.
         """
         self.heal()
@@ -144,7 +144,7 @@ class FaultyDriver(DriverServiceServicer):
         self._lasting, self._all_later = lasting, later
 
     def arrive_before_look(self, look: float) -> None:
-        """Let what is delayed arrive right before that listing or reading, counted from 0."""
+        """Let delayed calls arrive right before that listing or read, counted from 0."""
         self._arrival = look
 
     def mistake(self, ids: Mapping[int, str]) -> None:
@@ -152,11 +152,11 @@ class FaultyDriver(DriverServiceServicer):
         self._said_ids = ids
 
     def allow(self, calls: int) -> None:
-        """From now on, ask for patience whenever more *calls* of Mutate are being answered."""
+        """Throttle each call of Mutate that arrives while *calls* others are being answered."""
         self._allowed = calls
 
     def hide(self, look: int = 0) -> None:
-        """Answer no listing and no reading from that one on, counted from 0."""
+        """Answer no listing and no read from number *look* on, counted from 0."""
         self._blind_from = look
 
     def hide_kinds(self, *kinds: str) -> None:
@@ -164,20 +164,20 @@ class FaultyDriver(DriverServiceServicer):
         self._hidden_kinds = kinds
 
     def lack(self, *looks: int) -> None:
-        """List nothing at all when it is asked for the time so and so, of listings and readings, counted from 0."""
+        """Return empty listings at these numbers of listings and reads, counted from 0."""
         self._lacking = looks
 
     def list_old(self, old: Mapping[int, Sequence[object_pb2.Resource]]) -> None:
-        """List what was there before, when it is asked for the time so and so, counted as by ``lack``."""
+        """Return these stale listings, by number as of ``lack``."""
         self._old = old
 
     def gate(self, call: int) -> Gate:
-        """Make call number *call* of Mutate wait; may be added to other faults."""
+        """Make call number *call* of Mutate wait; can be combined with other faults."""
         self._gates[call] = Gate()
         return self._gates[call]
 
     async def change(self, org: str, *mutations: driver_pb2.Mutation) -> driver_pb2.MutateResponse:
-        """Change the platform behind the back of everybody."""
+        """Change the platform as a writer outside pkger does."""
         return await self._behind.call(self._stub.Mutate, driver_pb2.MutateRequest(org=org, mutations=mutations))
 
     async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
@@ -220,7 +220,7 @@ class FaultyDriver(DriverServiceServicer):
     async def PrepareSpecs(
         self, request: driver_pb2.PrepareSpecsRequest, context: Context
     ) -> driver_pb2.PrepareSpecsResponse:
-        """Foresees no refusal: what the platform behind refuses, it refuses when it is written."""
+        """Accepts every spec, so that the platform rejects invalid ones only when they are written."""
         held = [driver_pb2.HeldSpec(kind=spec.kind) for spec in request.specs]
         prepared = [driver_pb2.PreparedSpec(held=each, position=position) for position, each in enumerate(held)]
         return driver_pb2.PrepareSpecsResponse(specs=prepared)
@@ -245,7 +245,7 @@ class FaultyDriver(DriverServiceServicer):
         self.looks += 1
 
     async def arrive(self) -> int:
-        """Let what is delayed arrive; how much of it the platform refuses, as it has seen a newer token."""
+        """Let delayed calls arrive; returns how many the platform refuses because it has seen a newer token."""
         refused = 0
         for late in self._late:
             try:
@@ -256,7 +256,7 @@ class FaultyDriver(DriverServiceServicer):
         return refused
 
     def _forgetting(self, request: driver_pb2.MutateRequest) -> driver_pb2.MutateRequest:
-        """The request without what the platform does not remember."""
+        """The request without the keys or tokens that the platform does not keep."""
         kept = driver_pb2.MutateRequest()
         kept.CopyFrom(request)
         if self.memory is not Memory.KEYS:
@@ -323,7 +323,7 @@ class FaultyDriver(DriverServiceServicer):
         return _in_order(response)
 
     def _words(self, text: str) -> str:
-        """What is said of a fault."""
+        """The message of a fault."""
         return f"{text} ({', '.join(mutation.put_secret.value for mutation in self.sent)})" if self.echoes else text
 
     def _fault_of(self, mutation: driver_pb2.Mutation) -> ItemFault | None:
@@ -374,7 +374,7 @@ class FaultyDriver(DriverServiceServicer):
 
 
 def _in_order(response: driver_pb2.MutateResponse) -> driver_pb2.MutateResponse:
-    """*response* whose results say which mutation they are about."""
+    """*response* with the position of its mutation in each result."""
     for position, result in enumerate(response.results):
         result.position = position
     return response
@@ -385,7 +385,7 @@ def _content(mutation: driver_pb2.Mutation) -> bytes:
 
 
 class PlatformBroken(Exception):
-    """A defect of a driver, as far as its callers can tell."""
+    """A defect of a driver, as its callers see it."""
 
 
 class Proxy:
@@ -425,7 +425,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def faulty_platform(data: Path) -> AsyncIterator[tuple[FaultyDriver, str]]:
-    """The driver before an embedded platform in the folder *data*, and the address of the proxy before it."""
+    """The driver in front of an embedded platform in the folder *data*, and the address of its proxy."""
     async with (
         opened_driver(Platform("embedded", "embedded", ""), data) as embedded,
         serving([register(embedded)], SERVICES, "127.0.0.1:0", grace=0) as inner,

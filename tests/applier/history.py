@@ -42,7 +42,7 @@ async def package_of(case: Case, number: int) -> stack_pb2.RevisionObjects:
 
 
 async def difference(case: Case, old: int, new: int) -> plan_pb2.PlanDiffs:
-    """What is different between two revisions."""
+    """The differences between two revisions."""
     peer, found = case.services.peers["stack"], plan_pb2.PlanDiffs()
     request = stack_pb2.DiffRevisionsRequest(old=old, new=new, **_named(case))
     async for answer in peer.stream(StackServiceStub(peer.channel).DiffRevisions, request):
@@ -71,9 +71,9 @@ async def baselines(case: Case) -> dict[tuple[str, str], journal_pb2.Baseline]:
 
 async def check_history(case: Case, protected: Collection[tuple[str, str]] = ()) -> None:
     """
-    Each entry has a baseline that is what the platform holds, and the record names its newest revision.
+    Check that the baseline of each entry equals its live resource, and that the record names the newest revision.
 
-    What is *protected* has left the package, by kind and name: the revision says what the package says.
+    Objects in *protected*, by kind and name, have left the package, so the revision does not have them.
     """
     snapshot = await case.look()
     assert snapshot.record

@@ -1,4 +1,4 @@
-"""Packages that together make every sort of step."""
+"""Packages that together make every type of step."""
 
 from tests.apply.packages import a_check, a_rule, an_endpoint, an_object, text
 
@@ -27,7 +27,7 @@ MIXED = text(
     an_object("Dashboard", "disk", "board", ["red"]),
     an_object("Variable", "region", "region", type="constant", values=["eu"]),
 )
-"""After FRESH: creates, an update, attaches, detaches, deletions that can be undone and, in the end, a bucket's."""
+"""After FRESH: creations, an update, attaches, detaches, reversible deletions and at last that of a bucket."""
 
 REVERSIBLE = text(
     an_object("Label", "red", "crimson"),
@@ -36,7 +36,7 @@ REVERSIBLE = text(
     an_object("Dashboard", "cpu", "board", ["blue"]),
     an_object("Dashboard", "disk", "board", ["red"]),
 )
-"""After FRESH: as MIXED, without anything that cannot be undone."""
+"""After FRESH: as MIXED, without irreversible steps."""
 
 EXPLICIT = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw", ["red"], schemaType="explicit"))
 IMPLICIT = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "raw", ["red"], schemaType="implicit"))
@@ -91,7 +91,7 @@ MOVED = text(
     an_endpoint("HTTP", "pager", "new pager", ["red"]),
     a_rule("paging", "pager"),
 )
-"""After HELD: all that can be replaced is, under another display name, so that both can be there."""
+"""After HELD: all replaceable objects are replaced under another display name, so that both can exist."""
 
 CHANGES = {
     "fresh": ("", FRESH),
@@ -103,4 +103,4 @@ CHANGES = {
     "turned": (WATCHED, TURNED),
     "moved": (HELD, MOVED),
 }
-"""Pairs of packages: what a stack has, and what it is to get."""
+"""Pairs of packages: the current one of a stack, and the next one."""

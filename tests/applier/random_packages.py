@@ -1,4 +1,4 @@
-"""Packages that have much in common, for laws about what becomes of two of them."""
+"""Similar random packages, for laws about applying one after the other."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ descriptions = st.sampled_from(["", "one", "two"])
 
 @st.composite
 def packages(draw: st.DrawFn) -> str:
-    """Few objects under few keys, so that two packages have much in common."""
+    """Few objects under few keys, so that two packages are similar."""
     labels = draw(st.sets(st.sampled_from(["red", "green", "blue"])))
     objects: list[dict[str, Any]] = [
         an_object("Label", label, draw(st.sampled_from([label, f"{label} too"]))) for label in sorted(labels)

@@ -1,4 +1,4 @@
-"""Stack services that go wrong, or tell what they are asked."""
+"""Stack services with scripted faults."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,13 +21,13 @@ from stack_svc.store.store import Store
 
 class FaultyJournal(JournalServicer):
     """
-    The real thing, but for answers that get lost.
+    The real journal service, with scripted losses of responses.
 
     Attributes:
-        losses: How many more records and removals are written without an answer.
-        unread: How many more times a stack cannot be read.
-        lost_raises: How many more raises of a token are written without an answer.
-        slow_renewals: Seconds that a renewal is on its way, and its answer as long.
+        losses: How many of the next records and removals are written without a response.
+        unread: How many of the next reads of a stack fail.
+        lost_raises: How many of the next raises of a token are written without a response.
+        slow_renewals: Seconds that a renewal takes to arrive, and its response takes to return.
         renewed: Set when a lease was renewed.
     """
 
@@ -62,7 +62,7 @@ class FaultyJournal(JournalServicer):
 
 
 class FaultyStacks(StackServicer):
-    """The real thing, but for stacks that cannot be read for a while, as *journal* says."""
+    """The real stack service, with failing reads as *journal* scripts them."""
 
     def __init__(self, store: Store, journal: FaultyJournal) -> None:
         super().__init__(store, MachineIds())

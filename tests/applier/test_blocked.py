@@ -1,5 +1,5 @@
 """
-Operations that somebody has to decide about: what they say, and what comes of each decision (docs/reference/engine.md,
+Blocked operations: what they report, and the effect of each decision (docs/reference/engine.md,
 "States").
 """
 
@@ -28,12 +28,12 @@ def task(description: str, name: str = "roll") -> str:
 
 
 def descriptions(content: Content) -> list[str]:
-    """What is said of each task."""
+    """The description of each task."""
     return [json.loads(spec)["description"] for _, spec, *_ in content]
 
 
 async def change_task(case: Case) -> None:
-    """Somebody else changes the only task."""
+    """Change the only task, as another writer does."""
     [resource] = [each for each in (await case.look()).resources if each.kind == "Task"]
     spec = canonical_text(json.loads(resource.spec_json) | {"description": "theirs"})
     theirs = driver_pb2.UpdateResource(kind="Task", id=resource.id, spec_json=spec)
@@ -41,7 +41,7 @@ async def change_task(case: Case) -> None:
 
 
 async def in_conflict(faulty: World) -> tuple[Case, str]:
-    """A blocked operation whose one update got lost while somebody else changed the task; and its name."""
+    """A blocked operation whose one update got lost while another writer changed the task; and its name."""
     case = await faulty.case_with(task("old"))
     case.driver.fail({0: ItemFault.LOSE_REQUEST}, lasting=True)
     gate = case.driver.gate(0)
@@ -61,7 +61,7 @@ def ended(events: Events) -> operation_pb2.Finished:
     return events[-1].finished
 
 
-async def test_what_somebody_else_changed_is_not_overwritten_but_told(faulty: World) -> None:
+async def test_a_change_by_another_writer_is_reported_and_not_overwritten(faulty: World) -> None:
     case, name = await in_conflict(faulty)
     before = await case.look()
     assert descriptions(before.content) == ["theirs"]
@@ -71,13 +71,13 @@ async def test_what_somebody_else_changed_is_not_overwritten_but_told(faulty: Wo
     assert (step.step.number, step.step.update.key.name, step.reason) == (0, "roll", CONFLICT)
     assert [("Task", step.found_resource_id)] == list(before.ids)
     assert step.message == 'another writer changed it: /description is "theirs", expected "old"'
-    # Looking again finds the same.
+    # Another lookup has the same finding.
     assert ended(await case.recover(name)).state == BLOCKED
     assert await case.look() == before
 
 
 @pytest.mark.parametrize(("way", "left"), [("force", "new"), ("keep", "theirs"), ("skip", "theirs")])
-async def test_a_conflict_ends_as_it_was_decided(faulty: World, way: str, left: str) -> None:
+async def test_a_conflict_ends_as_decided(faulty: World, way: str, left: str) -> None:
     case, name = await in_conflict(faulty)
     assert ended(await case.recover(name, _0=way)).state == SUCCEEDED
     now = await case.look()
@@ -85,15 +85,15 @@ async def test_a_conflict_ends_as_it_was_decided(faulty: World, way: str, left: 
     assert set(now.recorded.values()) == now.ids
     operation = await case.operation(name)
     assert (operation.blocked_reason, list(operation.blocked_steps)) == (0, [])
-    # Nothing is decided for the applies to come.
+    # The decision does not count for later applies.
     assert end(await case.apply(task("new"))).no_change == (left == "new")
     assert descriptions((await case.look()).content) == ["new"]
 
 
-async def test_what_is_forced_in_a_cancelled_operation_is_not_sent_before_it_is_rolled_back(faulty: World) -> None:
+async def test_a_forced_step_of_a_cancelled_operation_is_not_sent_before_the_rollback(faulty: World) -> None:
     case = await faulty.case_with(task("old"))
     before = await case.look()
-    # The label, and the task, which somebody changes meanwhile.
+    # The label, and the task, which another writer changes meanwhile.
     case.driver.fail({1: ItemFault.LOSE_REQUEST}, lasting=True)
     gate = case.driver.gate(1)
     apply = asyncio.create_task(case.apply(text(an_object("Label", "red", "red"), *json.loads(task("new")))))
@@ -112,7 +112,7 @@ async def test_what_is_forced_in_a_cancelled_operation_is_not_sent_before_it_is_
     assert (now.ids, descriptions(now.content)) == (before.ids, ["theirs"])
 
 
-async def test_a_decision_outlasts_the_applier_that_it_was_told(faulty: World) -> None:
+async def test_a_decision_outlasts_the_applier_that_received_it(faulty: World) -> None:
     case, name = await in_conflict(faulty)
     case.driver.fail(calls={0: CallFault.CUT_OFF})
     with pytest.raises(TokenStale):
@@ -122,7 +122,7 @@ async def test_a_decision_outlasts_the_applier_that_it_was_told(faulty: World) -
 
 
 async def unfindable(faulty: World) -> tuple[Case, str]:
-    """A blocked operation whose one creation took effect, on a platform that told nobody; and its name."""
+    """A blocked operation whose one creation took effect on a platform that did not answer; and its name."""
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
@@ -140,7 +140,7 @@ async def unfindable(faulty: World) -> tuple[Case, str]:
 
 
 async def test_a_resource_of_another_stack_is_not_offered_for_a_creation_whose_name_it_has(faulty: World) -> None:
-    """The platform takes the two names for one, so whoever owns the other resource has to be asked for."""
+    """The platform treats the two names as equal, so the lookup has to check the owner of the other resource."""
     faulty.driver.memory = Memory.NAMES
     case = faulty.case()
     theirs = Case(case.services, case.driver, case.org, "theirs")
@@ -169,7 +169,7 @@ async def test_a_creation_that_is_found_again_is_recorded(faulty: World, way: st
     assert end(await case.apply(task("old"))).no_change
 
 
-async def test_a_creation_that_is_given_up_is_nobodys(faulty: World) -> None:
+async def test_the_resource_of_a_creation_that_is_given_up_has_no_owner(faulty: World) -> None:
     case, name = await unfindable(faulty)
     finished = ended(await case.recover(name, _0="skip"))
     assert finished.state == SUCCEEDED
@@ -178,7 +178,7 @@ async def test_a_creation_that_is_given_up_is_nobodys(faulty: World) -> None:
     assert (len(now.ids), now.recorded) == (1, {})
 
 
-async def test_what_cannot_be_adopted_is_refused_and_nothing_happens(faulty: World) -> None:
+async def test_a_resource_that_cannot_be_adopted_is_refused_and_nothing_changes(faulty: World) -> None:
     case, name = await unfindable(faulty)
     other = Case(faulty.services, faulty.driver, case.org, "other")
     assert end(await other.apply(task("other", "theirs"))).state == SUCCEEDED
@@ -198,9 +198,9 @@ TWO = text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_s
 
 
 async def stuck(faulty: World) -> tuple[Case, str]:
-    """A blocked operation that made a label, failed, and could not take the label away again; and its name."""
+    """A blocked operation that created a label, failed, and could not delete the label; and its name."""
     case = faulty.case()
-    # Label, bucket (which the platform refuses), and the label's deletion.
+    # Label, bucket (which the platform rejects), and the deletion of the label.
     case.driver.fail({2: ItemFault.REJECT}, lasting=True)
     events = await case.apply(TWO)
     assert end(events).state == BLOCKED

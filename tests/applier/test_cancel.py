@@ -1,4 +1,4 @@
-"""Operations that are cancelled, left alone by their callers, or waited for at the end of the service."""
+"""Operations that are cancelled, whose callers disconnect, or that a draining service waits for."""
 
 import asyncio
 import logging
@@ -20,13 +20,13 @@ from services.rpc.client import Platforms
 from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
 from tests.applier.test_events import MADE, SMALL
-from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, told
+from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, lines
 
 CANCELLED = "the operation was cancelled"
 
 
 async def in_the_middle_of(case: Case, call: int, package: str) -> tuple[Events, "asyncio.Task[Events]", asyncio.Event]:
-    """An apply that waits in call number *call* of Mutate: its events so far, all of them later, and the way on."""
+    """An apply that waits in call number *call* of Mutate: its events so far, a task of all events, and the gate."""
     gate = case.driver.gate(call)
     events = Events()
 
@@ -57,17 +57,18 @@ async def test_cancelling_ends_the_batches_in_flight_and_undoes_everything(
     await faulty.services.cancel(events[0].operation)
     await faulty.services.cancel(events[0].operation)
     opened.set()
-    words = told(await operation)
+    words = lines(await operation)
     assert f"undo of {undone}: {CANCELLED}" in words
     assert words[-1] == [f"ROLLED_BACK {CANCELLED}", ""]
     after = await case.look()
     assert (after.content, after.record) == ([], None)
 
 
-async def test_cancelling_tells_what_was_not_sent(faulty: World) -> None:
+async def test_cancelling_reports_the_steps_that_were_not_sent(faulty: World) -> None:
     """With more batches than the driver takes at once, those that wait are skipped."""
     case = faulty.case()
-    names = range(2001)
+    case.driver.batch_size = 5
+    names = range(21)
     package = "\n---\n".join(
         f"apiVersion: influxdata.com/v2alpha1\nkind: Dashboard\nmetadata: {{name: d{n}}}\nspec: {{name: d{n}}}"
         for n in names
@@ -83,17 +84,17 @@ async def test_cancelling_tells_what_was_not_sent(faulty: World) -> None:
             for gate in gates:
                 gate.opened.set()
     ended = [outcome.WhichOneof("outcome") for event in events for outcome in event.steps_ended.outcomes]
-    assert (ended.count("done"), ended.count("skipped")) == (2000, 1)
+    assert (ended.count("done"), ended.count("skipped")) == (20, 1)
     assert end(events).state == ROLLED_BACK
     assert (await case.look()).content == []
 
 
-async def test_past_the_seal_an_operation_goes_on_to_its_end(faulty: World) -> None:
+async def test_past_the_seal_an_operation_continues_to_its_end(faulty: World) -> None:
     case = await faulty.case_with(IMPLICIT)
     events, operation, opened = await in_the_middle_of(case, 1, EXPLICIT)
     await faulty.services.cancel(events[0].operation)
     opened.set()
-    assert told(await operation) == [
+    assert lines(await operation) == [
         "accepted 4 steps",
         "stage 0 associations: 1",
         ["done: detach Bucket raw red"],
@@ -126,7 +127,7 @@ def operation_ended() -> Iterator[asyncio.Event]:
     log.setLevel(level)
 
 
-async def test_a_caller_that_goes_away_changes_nothing(faulty: World, operation_ended: asyncio.Event) -> None:
+async def test_a_caller_that_disconnects_changes_nothing(faulty: World, operation_ended: asyncio.Event) -> None:
     case = faulty.case()
     gate = case.driver.gate(0)
     peer = faulty.services.peers["applier"]
@@ -141,7 +142,7 @@ async def test_a_caller_that_goes_away_changes_nothing(faulty: World, operation_
     assert set(after.recorded.values()) == after.ids
 
 
-async def test_a_caller_with_little_time_gives_the_operation_all_it_needs(
+async def test_the_deadline_of_the_caller_does_not_limit_the_operation(
     faulty: World, operation_ended: asyncio.Event
 ) -> None:
     case = faulty.case()
@@ -165,7 +166,7 @@ async def operations(faulty: World, clock: Clock = machine_clock) -> AsyncIterat
         yield Registry(Peers(peers["planner"], peers["stack"], platforms, QUICK), "tests", clock)
 
 
-def wish(case: Case, package: str) -> NewRequest:
+def request_for(case: Case, package: str) -> NewRequest:
     request = case.request(package)
     return NewRequest(
         kind=plan_pb2.OPERATION_KIND_APPLY,
@@ -184,9 +185,9 @@ async def followed(case: Case, feed: Feed) -> Events:
 async def test_an_operation_cancelled_before_it_began_writes_nothing(faulty: World) -> None:
     case = faulty.case()
     async with operations(faulty) as applier:
-        feed = applier.start(wish(case, SMALL))
+        feed = applier.start(request_for(case, SMALL))
         await applier.cancel(feed.operation)
-        assert told(await followed(case, feed)) == [
+        assert lines(await followed(case, feed)) == [
             "accepted 4 steps",
             f"undo of 0: {CANCELLED}",
             [f"ROLLED_BACK {CANCELLED}", ""],
@@ -195,40 +196,40 @@ async def test_an_operation_cancelled_before_it_began_writes_nothing(faulty: Wor
     assert (await case.look()).record is None
 
 
-async def test_all_who_follow_an_operation_see_the_same(faulty: World) -> None:
+async def test_all_followers_of_an_operation_see_the_same(faulty: World) -> None:
     async with operations(faulty) as applier:
         case = faulty.case()
-        feed = applier.start(wish(case, SMALL))
+        feed = applier.start(request_for(case, SMALL))
         first, second = await asyncio.gather(followed(case, feed), followed(case, feed))
         assert first == second == await followed(case, feed)
         assert end(first).state == SUCCEEDED
 
 
-async def test_a_service_that_ends_lets_its_operations_end_and_starts_no_more(faulty: World) -> None:
+async def test_a_service_that_drains_waits_for_its_operations_and_starts_no_more(faulty: World) -> None:
     case = faulty.case()
     gate = case.driver.gate(0)
     async with operations(faulty) as applier:
-        feed = applier.start(wish(case, SMALL))
+        feed = applier.start(request_for(case, SMALL))
         await gate.reached.wait()
         drained = asyncio.create_task(applier.drain(30.0))
         await asyncio.sleep(0)
         with pytest.raises(ServiceUnavailable, match="shutting down"):
-            applier.start(wish(case, SMALL))
+            applier.start(request_for(case, SMALL))
         assert not drained.done()
         gate.opened.set()
         await drained
-        assert told(await followed(case, feed))[-1] == ["SUCCEEDED", MADE]
+        assert lines(await followed(case, feed))[-1] == ["SUCCEEDED", MADE]
         await applier.drain(30.0)
 
 
-async def test_a_service_that_has_to_end_turns_its_operations_back(faulty: World) -> None:
+async def test_a_service_that_has_to_end_rolls_its_operations_back(faulty: World) -> None:
     case = faulty.case()
     gate = case.driver.gate(1)
     async with operations(faulty) as applier:
-        feed = applier.start(wish(case, SMALL))
+        feed = applier.start(request_for(case, SMALL))
         await gate.reached.wait()
         drained = asyncio.create_task(applier.drain(0.0))
-        # A few turns of the loop, after which the service has no patience left.
+        # A few rounds of the event loop, after which the grace period of the service is over.
         for _ in range(20):
             await asyncio.sleep(0)
         gate.opened.set()
@@ -237,8 +238,8 @@ async def test_a_service_that_has_to_end_turns_its_operations_back(faulty: World
     assert (await case.look()).content == []
 
 
-async def test_a_cancel_outlasts_the_applier_that_was_asked(faulty: World) -> None:
-    """It is cut off with a batch in flight, before it turned back; the one that carries on learns of it."""
+async def test_a_cancellation_outlasts_the_applier_that_received_it(faulty: World) -> None:
+    """It is interrupted with a batch in flight, before the rollback; the applier that resumes reads the request."""
     case = await faulty.case_with(FRESH)
     before = await case.look()
     case.driver.fail(calls={0: CallFault.CUT_OFF})
@@ -259,7 +260,7 @@ class ClockBroken(Exception):
     """Stands for any defect in the applier."""
 
 
-async def test_an_operation_with_a_defect_is_cut_off_and_carried_on(faulty: World) -> None:
+async def test_an_operation_that_a_defect_interrupts_is_resumed(faulty: World) -> None:
     """The applier's clock breaks at the third event; the other applier's does not."""
     left = [0, 0]
 
@@ -270,7 +271,7 @@ async def test_an_operation_with_a_defect_is_cut_off_and_carried_on(faulty: Worl
 
     case = await faulty.case_with(FRESH)
     async with operations(faulty, clock) as applier:
-        feed = applier.start(wish(case, UPDATED))
+        feed = applier.start(request_for(case, UPDATED))
         with pytest.raises(Internal):
             await followed(case, feed)
     assert (await case.settled()).state == SUCCEEDED
@@ -283,6 +284,6 @@ async def test_an_operation_with_a_defect_before_its_first_event_fails(faulty: W
         raise ClockBroken
 
     async with operations(faulty, clock) as applier:
-        feed = applier.start(wish(case := faulty.case(), SMALL))
+        feed = applier.start(request_for(case := faulty.case(), SMALL))
         with pytest.raises(Internal):
             await followed(case, feed)

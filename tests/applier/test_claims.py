@@ -1,5 +1,5 @@
 """
-Two stacks that want the same thing, one of which is not over (docs/reference/engine.md, "Cases", cases 1 to 3 and 6).
+Two stacks that claim the same resource or name (docs/reference/engine.md, "Cases", cases 1 to 3 and 6).
 """
 
 import asyncio
@@ -38,8 +38,8 @@ def reasons(events: list[operation_pb2.OperationEvent]) -> list[int]:
 
 
 @pytest.mark.parametrize("ending", ["goes on", "is cancelled", "fails"])
-async def test_what_an_unfinished_operation_made_no_other_gets(faulty: World, ending: str) -> None:
-    """Case 1: A has made the label, and is about to make the bucket."""
+async def test_no_other_operation_gets_what_an_unfinished_one_made(faulty: World, ending: str) -> None:
+    """Case 1: A has created the label, and is about to create the bucket."""
     case = faulty.case()
     theirs = another(case)
     if ending == "fails":
@@ -55,12 +55,12 @@ async def test_what_an_unfinished_operation_made_no_other_gets(faulty: World, en
     await mine
     assert end(events).state == (SUCCEEDED if ending == "goes on" else ROLLED_BACK)
     assert end(await theirs.apply(text(an_object("Label", "mine", "sensors")))).state == SUCCEEDED
-    # Of what goes on, the label is shared, and the bucket is there.
+    # Once A is done, the label is shared, and the bucket exists.
     assert len((await theirs.look()).ids) == (2 if ending == "goes on" else 1)
 
 
-async def test_a_name_that_is_being_taken_no_other_takes(faulty: World) -> None:
-    """Case 1: A is about to make the label, so that its id is not known yet."""
+async def test_no_other_operation_takes_a_claimed_name(faulty: World) -> None:
+    """Case 1: A is about to create the label, so its id is not known yet."""
     case = faulty.case()
     events, mine, opened = await in_the_middle_of(case, 0, SHARED)
 
@@ -74,8 +74,8 @@ async def test_a_name_that_is_being_taken_no_other_takes(faulty: World) -> None:
     assert (await another(case).look()).record is None
 
 
-async def test_what_is_refused_keeps_nothing_else_from_being_undone(faulty: World) -> None:
-    """The steps beside a refused one run, and are taken back."""
+async def test_a_refused_step_keeps_no_other_from_being_undone(faulty: World) -> None:
+    """The other steps run, and are undone."""
     case = faulty.case()
     _, mine, opened = await in_the_middle_of(case, 0, text(LABEL))
     both = text(an_object("Label", "mine", "sensors"), an_object("Label", "other", "other"))
@@ -89,10 +89,10 @@ async def test_what_is_refused_keeps_nothing_else_from_being_undone(faulty: Worl
     assert [json.loads(spec)["name"] for _, spec, *_ in (await case.look()).content] == ["sensors"]
 
 
-async def test_what_a_blocked_operation_made_no_other_gets(faulty: World) -> None:
+async def test_no_other_operation_gets_what_a_blocked_one_made(faulty: World) -> None:
     case = faulty.case()
     theirs = another(case)
-    # The label, the bucket, which the platform refuses, and the deletion of the label.
+    # The label, the bucket, which the platform rejects, and the deletion of the label.
     case.driver.fail({1: ItemFault.REJECT, 2: ItemFault.REJECT}, lasting=True)
     events = await case.apply(SHARED)
     assert end(events).state == BLOCKED
@@ -132,7 +132,7 @@ async def test_of_two_that_adopt_at_once_one_succeeds_and_the_other_writes_nothi
 
 
 async def test_two_creations_of_one_display_name_do_not_run_at_once(faulty: World) -> None:
-    """Case 3: the platform forgets, so each of the two has to be told from the other."""
+    """Case 3: the platform keeps no idempotency keys, so a lookup has to distinguish the two resources."""
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     theirs = another(case)
@@ -166,7 +166,7 @@ async def test_two_creations_of_one_display_name_do_not_run_at_once(faulty: Worl
 async def test_a_creation_that_is_answered_with_a_resource_of_another_stack_is_unknown(
     faulty: World, is_lasting: bool
 ) -> None:
-    """The platform is asked again, and whatever it says: what the other stack owns is not deleted."""
+    """Whatever the platform answers later, the resource of the other stack is not deleted."""
     case = await faulty.case_with(text(BOARD))
     theirs = another(case)
     [(_, board)] = (await case.look()).ids
@@ -177,7 +177,7 @@ async def test_a_creation_that_is_answered_with_a_resource_of_another_stack_is_u
     events = await theirs.apply(text(an_object("Dashboard", "mine", "mine")))
 
     [unknown, *_] = [each for event in events for each in event.steps_ended.outcomes]
-    assert f"made what another one has: resource {board} is owned by stack 's'" in unknown.unknown.message
+    assert f"reports a new resource, but resource {board} is owned by stack 's'" in unknown.unknown.message
     if not is_lasting:
         assert end(events).state == ROLLED_BACK
         assert await case.look() == before
@@ -201,7 +201,7 @@ async def impatient(tmp_path: Path) -> AsyncIterator[World]:
         yield running
 
 
-async def test_whoever_waits_longer_than_a_lease_fails(impatient: World) -> None:
+async def test_a_step_that_waits_longer_than_a_lease_fails(impatient: World) -> None:
     case = impatient.case()
     assert end(await case.apply(text(LABEL))).state == SUCCEEDED
     # A secret that stays claimed, as its operation is blocked.

@@ -18,12 +18,12 @@ from tests.applier.world import QUICK, SUCCEEDED, end, world
 from tests.stack.service import Clock, stack_service
 
 ALONE = replace(QUICK, recovery=3600.0)
-"""Looks for nothing that others left behind."""
+"""Timeouts of an applier that does not look for abandoned operations."""
 
 
 @pytest.mark.parametrize("call", [0, 1], ids=["with a creation in flight", "in its second stage"])
 @pytest.mark.parametrize("jump", [-3600, 3600])
-async def test_an_operation_is_taken_over_after_the_clock_of_the_store_jumped_and_runs_once(
+async def test_an_operation_claimed_after_the_clock_of_the_store_jumped_runs_once(
     tmp_path: Path, jump: int, call: int
 ) -> None:
     """The first applier waits for the platform, which answers once the second applier is done."""
@@ -43,7 +43,7 @@ async def test_an_operation_is_taken_over_after_the_clock_of_the_store_jumped_an
         assert (operation.state, operation.holder) == (SUCCEEDED, "second")
         before = await case.look()
         gate.opened.set()
-        # Of the store, or of the platform.
+        # The clock of the store, or that of the platform.
         with pytest.raises((LeaseLost, TokenStale)):
             await first
         assert await case.look() == before
@@ -51,7 +51,7 @@ async def test_an_operation_is_taken_over_after_the_clock_of_the_store_jumped_an
         assert len(before.ids) == 3
 
 
-async def test_who_renews_its_lease_after_the_clock_of_the_store_was_set_back_keeps_it(tmp_path: Path) -> None:
+async def test_a_lease_renewed_after_the_clock_of_the_store_was_set_back_is_kept(tmp_path: Path) -> None:
     clock = Clock()
     async with stack_service(tmp_path / "stack.db", clock) as store:
         begun = await store.begin("prod", seconds=30)

@@ -1,5 +1,5 @@
 """
-An operation that a defect keeps from being resumed is BLOCKED until the defect is mended (docs/reference/engine.md,
+An operation that a defect keeps from being resumed is BLOCKED until the defect is fixed (docs/reference/engine.md,
 "Driver answers").
 """
 
@@ -22,7 +22,7 @@ DEFECT = operation_pb2.BLOCKED_REASON_DEFECT
 
 
 class Defect:
-    """A place of the applier at which whoever resumes an operation fails with a text; None: nowhere."""
+    """A place in the applier at which resuming an operation fails with a text; None: nowhere."""
 
     def __init__(self) -> None:
         self.place: str | None = None
@@ -44,7 +44,7 @@ def defect() -> Iterator[Defect]:
 
 
 async def left_behind(faulty: World, defect: Defect, place: str, **more: Any) -> tuple[Case, str]:
-    """An operation that was cut off in its second stage; whoever resumes it meets a defect at *place*."""
+    """An operation that was interrupted in its second stage; resuming it meets a defect at *place*."""
     case = faulty.case()
     case.driver.fail(calls={1: CallFault.CUT_OFF})
     defect.place = place
@@ -70,9 +70,9 @@ async def test_three_attempts_to_resume_that_a_defect_ends_block_an_operation(
     last = [event async for event in case.watch(name)][-1].finished
     assert (last.state, last.cause) == (BLOCKED, operation.cause)
 
-    # The defect is not mended yet.
+    # The defect is not fixed yet.
     if open_steps:
-        # The intents were written once more, so the operation was no longer BLOCKED.
+        # The intents were written again, so the operation was no longer BLOCKED.
         with pytest.raises(Internal):
             await case.recover(name)
         assert ((await case.settled()).blocked_reason, defect.attempts) == (DEFECT, 6)
@@ -89,7 +89,7 @@ async def test_three_attempts_to_resume_that_a_defect_ends_block_an_operation(
     assert set(now.recorded.values()) == now.ids
 
 
-async def test_the_text_of_a_defect_tells_no_secret(faulty: World, defect: Defect) -> None:
+async def test_the_text_of_a_defect_has_no_secret(faulty: World, defect: Defect) -> None:
     defect.text = "the platform said hunter2"
     case, name = await left_behind(faulty, defect, "after_send", secrets={"key": "hunter2"})
     assert (await case.settled()).blocked_reason == DEFECT
@@ -98,7 +98,7 @@ async def test_the_text_of_a_defect_tells_no_secret(faulty: World, defect: Defec
 
 
 async def test_a_plan_that_cannot_be_read_blocks_its_operation(tmp_path: Path) -> None:
-    """There are no steps to decide about then; the cause says what is wrong, and the way out is there all the same."""
+    """Then there are no blocked steps; the cause says what is wrong, and the remedy is shown."""
     async with answering(tmp_path) as (journal, faulty):
         case = faulty.case()
         case.driver.fail(calls={1: CallFault.CUT_OFF})
@@ -112,7 +112,7 @@ async def test_a_plan_that_cannot_be_read_blocks_its_operation(tmp_path: Path) -
         name, env = operation.name.removeprefix("operations/"), environment(tmp_path, faulty.services.addresses)
         shown = (await pkger("operations", "show", name, env=env)).out
         assert "DecodeError" in shown
-        assert f"`pkger operations recover {name}` tries again, once the defect is mended" in shown
+        assert f"`pkger operations recover {name}` retries; run it once the defect is fixed" in shown
         refused = await pkger("operations", "recover", name, "--step", "0=skip", env=env)
         assert "step 0 is not blocked; blocked are: none" in refused.err
         journal.body = None

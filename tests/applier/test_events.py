@@ -1,4 +1,4 @@
-"""What the stream of an operation says, from its first event to its last."""
+"""The event stream of an operation, from its first event to its last."""
 
 import pytest
 from pkger.driver.v1 import driver_pb2
@@ -7,7 +7,7 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from services.core.errors import PlanStale, SourceUndecodable, StackNotFound
 from tests.applier.faulty import ItemFault
 from tests.applier.packages import FRESH, MIXED
-from tests.applier.world import SUCCEEDED, Case, World, end, told
+from tests.applier.world import SUCCEEDED, Case, World, end, lines
 from tests.apply.packages import an_object, text
 from tests.cluster import Calls, InvalidPackage
 
@@ -19,8 +19,8 @@ SMALL = text(
 MADE = "3 creates, 1 attaches"
 
 
-async def test_an_apply_tells_its_stages_and_steps(faulty: World) -> None:
-    assert told(await faulty.case().apply(SMALL)) == [
+async def test_an_apply_reports_its_stages_and_steps(faulty: World) -> None:
+    assert lines(await faulty.case().apply(SMALL)) == [
         "accepted 4 steps",
         "stage 0 labels: 1",
         ["done: create Label red"],
@@ -32,7 +32,7 @@ async def test_an_apply_tells_its_stages_and_steps(faulty: World) -> None:
     ]
 
 
-async def test_events_are_the_same_whoever_tells_them(faulty: World) -> None:
+async def test_events_are_the_same_from_every_applier(faulty: World) -> None:
     case = faulty.case()
     for package in (SMALL, SMALL):
         events = await case.apply(package)
@@ -46,7 +46,7 @@ async def test_an_apply_with_nothing_to_do_keeps_the_header_of_its_plan_only(fau
     assert (plan.steps, plan.resource_diffs, plan.label_mapping_diffs, plan.summary) == ([], [], [], None)
 
 
-async def test_steps_are_told_before_they_are_sent(faulty: World) -> None:
+async def test_steps_are_reported_before_they_are_sent(faulty: World) -> None:
     events = await faulty.case().apply(SMALL)
     sent = [(position, step) for position, event in enumerate(events) for step in event.steps_sent.steps]
     ended = [(position, each.step) for position, event in enumerate(events) for each in event.steps_ended.outcomes]
@@ -58,16 +58,16 @@ async def test_an_apply_with_nothing_to_do_says_so_at_once(faulty: World, calls:
     case = await faulty.case_with(SMALL)
     before = await case.look()
     calls.methods.clear()
-    assert told(await case.apply(SMALL)) == ["accepted 0 steps", ["SUCCEEDED no change", ""]]
+    assert lines(await case.apply(SMALL)) == ["accepted 0 steps", ["SUCCEEDED no change", ""]]
     assert calls.count("Mutate") == 0
     assert await case.look() == before
 
 
-async def test_a_refusal_is_told_with_the_undo_that_follows(faulty: World) -> None:
+async def test_a_rejection_is_reported_with_the_undo_that_follows(faulty: World) -> None:
     case = faulty.case()
     case.driver.fail({2: ItemFault.REJECT})
     cause = "create Dashboard 'cpu': scripted refusal"
-    assert told(await case.apply(SMALL)) == [
+    assert lines(await case.apply(SMALL)) == [
         "accepted 4 steps",
         "stage 0 labels: 1",
         ["done: create Label red"],
@@ -80,11 +80,11 @@ async def test_a_refusal_is_told_with_the_undo_that_follows(faulty: World) -> No
     ]
 
 
-async def test_an_undo_that_is_refused_is_told(faulty: World) -> None:
+async def test_a_rejected_undo_is_reported(faulty: World) -> None:
     case = faulty.case()
     case.driver.fail({2: ItemFault.REJECT, 4: ItemFault.REJECT})
     cause = "create Dashboard 'cpu': scripted refusal"
-    assert told(await case.apply(SMALL))[5:] == [
+    assert lines(await case.apply(SMALL))[5:] == [
         f"undo of 2: {cause}",
         ["undo", "done: create Bucket raw"],
         ["undo", "failed: create Label red"],
@@ -92,10 +92,10 @@ async def test_an_undo_that_is_refused_is_told(faulty: World) -> None:
     ]
 
 
-async def test_what_cannot_be_undone_comes_last_and_its_failures_are_left_over(faulty: World) -> None:
+async def test_irreversible_steps_run_last_and_their_failures_are_leftovers(faulty: World) -> None:
     case = await faulty.case_with(FRESH)
     case.driver.fail({13: ItemFault.REJECT})
-    assert told(await case.apply(MIXED)) == [
+    assert lines(await case.apply(MIXED)) == [
         "accepted 14 steps",
         "stage 0 labels: 2",
         ["done: create Label blue", "done: update Label red"],
@@ -128,14 +128,14 @@ async def test_what_cannot_be_undone_comes_last_and_its_failures_are_left_over(f
 
 
 async def pending(case: Case) -> list[str]:
-    """Names of what is recorded and could not be deleted yet."""
+    """Names of the recorded resources that could not be deleted yet."""
     record = (await case.look()).record
     return [entry.key.name for entry in (record.resources if record else ()) if entry.is_pending_delete]
 
 
-async def test_an_uninstall_tells_what_it_removes(faulty: World) -> None:
+async def test_an_uninstall_reports_the_steps_that_remove_resources(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
-    assert told(await case.uninstall()) == [
+    assert lines(await case.uninstall()) == [
         "accepted 4 steps",
         "stage 0 associations: 1",
         ["done: detach Bucket raw red"],
@@ -156,7 +156,7 @@ async def test_an_uninstall_of_no_stack_writes_nothing(faulty: World) -> None:
         await faulty.case().uninstall(then=plan_pb2.AFTER_UNINSTALL_KEEP)
 
 
-async def test_a_package_that_breaks_rules_is_the_only_answer_and_gives_the_stack_back(
+async def test_a_package_that_breaks_rules_is_answered_with_violations_and_releases_the_stack(
     faulty: World, calls: Calls
 ) -> None:
     case = faulty.case()
@@ -174,16 +174,14 @@ async def test_a_package_that_breaks_rules_is_the_only_answer_and_gives_the_stac
     assert end(await case.apply(SMALL)).no_change
 
 
-async def test_what_an_unreadable_package_says_is_not_kept(faulty: World) -> None:
+async def test_the_text_of_an_unreadable_package_is_not_stored(faulty: World) -> None:
     case = faulty.case()
     with pytest.raises(SourceUndecodable, match="hunter2"):
         await case.apply("hunter2: 1\nhunter2: 2\n")
     assert (await case.settled()).cause == "the package cannot be read"
 
 
-async def test_a_plan_that_was_not_agreed_to_writes_nothing_and_gives_the_stack_back(
-    faulty: World, calls: Calls
-) -> None:
+async def test_a_plan_that_was_not_approved_writes_nothing_and_releases_the_stack(faulty: World, calls: Calls) -> None:
     case = await faulty.case_with(SMALL)
     before = await case.look()
     agreed = await faulty.services.plan(FRESH, stack="s", org=case.org)
@@ -204,7 +202,7 @@ async def test_an_operation_without_a_stack_is_undone_like_any_other(faulty: Wor
     case = faulty.case(stack="")
     case.driver.fail({2: ItemFault.REJECT})
     finished = end(await case.apply(SMALL))
-    assert told(await case.apply(SMALL))[-1] == ["SUCCEEDED", MADE]
+    assert lines(await case.apply(SMALL))[-1] == ["SUCCEEDED", MADE]
     assert not finished.stack_id
     after = await case.look()
     assert len(after.ids) == 3

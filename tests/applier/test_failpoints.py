@@ -1,4 +1,4 @@
-"""The places that an operation comes by."""
+"""The failpoints that an operation reaches."""
 
 from collections.abc import Iterator
 
@@ -12,22 +12,22 @@ from tests.applier.world import ROLLED_BACK, World, end
 
 @pytest.fixture
 def reached() -> Iterator[list[str]]:
-    """The places that operations of this process come by."""
+    """The failpoints that operations of this process reach."""
     names: list[str] = []
     failpoints.install(names.append)
     yield names
     failpoints.install(failpoints.deadly(""))
 
 
-async def test_an_operation_calls_the_hook_at_each_place(faulty: World, reached: list[str]) -> None:
-    """The third of four steps is refused, so the first two are undone."""
+async def test_an_operation_calls_the_hook_at_each_failpoint(faulty: World, reached: list[str]) -> None:
+    """The third of four steps is rejected, so the first two are undone."""
     case = faulty.case()
     case.driver.fail({2: ItemFault.REJECT})
     assert end(await case.apply(SMALL)).state == ROLLED_BACK
     forward = ["after_intent", "after_send", "after_record"]
     back = ["after_undo_intent", "after_undo_send", "after_undo_record"]
     assert reached == [
-        *("after_begin", "after_start", *forward, *forward, "after_turn_back", *back, *back),
+        *("after_begin", "after_start", *forward, *forward, "after_rollback", *back, *back),
         *("before_finish", "after_finish"),
     ]
 

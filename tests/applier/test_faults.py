@@ -1,5 +1,5 @@
 """
-A fault at every single write: an apply happens, or is undone, or says what nobody knows (docs/reference/engine.md,
+A fault at every single write: an apply succeeds, is undone, or reports its unknown outcomes (docs/reference/engine.md,
 "Tests").
 """
 
@@ -16,7 +16,7 @@ EVERYWHERE = [
     *((Memory.NOTHING, change) for change in ("mixed", "replaced", "rewired", "turned")),
     *((memory, "mixed") for memory in (Memory.NAMES, Memory.SEARCHED)),
 ]
-"""Every change on a platform that remembers all that helps, and those that differ on one that does not."""
+"""Every change on a platform that keeps keys and tokens, and those that differ on one that does not."""
 
 SAMPLE = [(Memory.KEYS, "mixed"), (Memory.NOTHING, "rewired")]
 
@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 async def wanted_after(faulty: World, before: str, after: str) -> tuple[Content, int, int]:
-    """What a change without faults leads to, and how many mutations and calls it takes."""
+    """The result of a change without faults, and the number of its mutations and calls."""
     case = await faulty.case_with(*filter(None, [before]))
     events = await case.apply(after)
     assert end(events).state == SUCCEEDED
@@ -43,7 +43,7 @@ async def wanted_after(faulty: World, before: str, after: str) -> tuple[Content,
 
 
 async def finishes_the_job(case: Case, package: str, wanted: Content) -> None:
-    """The next apply, on a platform in good health, reaches what was wanted."""
+    """Check that the next apply, without faults, reaches the desired state."""
     case.driver.heal()
     assert end(await case.apply(package)).state == SUCCEEDED
     now = await case.look()
@@ -53,7 +53,7 @@ async def finishes_the_job(case: Case, package: str, wanted: Content) -> None:
 
 
 def sealed_at(events: Events) -> int:
-    """Number of the first step that cannot be undone; that of steps, when there is none."""
+    """Number of the first irreversible step; the number of steps if there is none."""
     steps = events.plan.steps
     return next((step.number for step in steps if step.undo is Undo.NONE), len(steps))
 
@@ -115,7 +115,7 @@ async def test_a_write_lost_for_good_is_undone_or_found_or_blocks(
         now = await case.look()
         finished, step = end(events), events.plan.steps[number]
         if memory is Memory.KEYS and step.verb is Verb.CREATE:
-            # Only the platform's answer to the same key would tell.
+            # Only sending the same key again would return the outcome.
             assert finished.state == BLOCKED
             check(at_first, events, now, wanted)
         elif fault is ItemFault.LOSE_RESPONSE:
@@ -165,12 +165,12 @@ async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
         case.driver.fail(calls={number: fault}, later=fault)
         events = await case.apply(after)
         check(at_first, events, await case.look(), wanted)
-        # Nothing of it happened, or it can neither be finished nor undone.
+        # The call had no effect, or it can neither be finished nor undone.
         assert end(events).state in (BLOCKED, SUCCEEDED, ROLLED_BACK)
         await finishes_the_job(case, after, wanted)
 
 
-async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more_until_somebody_carries_on(
+async def test_nothing_is_sent_to_a_driver_that_knows_a_newer_token_until_the_operation_is_resumed(
     faulty: World, change: str
 ) -> None:
     before, after = CHANGES[change]
@@ -185,7 +185,9 @@ async def test_a_driver_that_knows_a_newer_token_is_sent_nothing_more_until_some
         await finishes_the_job(case, after, wanted)
 
 
-async def test_what_a_cut_off_applier_sent_is_found_by_the_one_that_carries_on(faulty: World, memory: Memory) -> None:
+async def test_the_writes_of_an_interrupted_applier_are_found_by_the_one_that_resumes(
+    faulty: World, memory: Memory
+) -> None:
     before, after = CHANGES["mixed"]
     faulty.driver.memory = memory
     wanted, _, calls = await wanted_after(faulty, before, after)
@@ -200,7 +202,7 @@ async def test_what_a_cut_off_applier_sent_is_found_by_the_one_that_carries_on(f
         assert set(now.recorded.values()) == now.ids
 
 
-async def test_a_refused_uninstall_puts_everything_back(faulty: World) -> None:
+async def test_a_rejected_uninstall_is_undone(faulty: World) -> None:
     case = await faulty.case_with(FRESH)
     steps = len((await case.uninstall()).plan.steps)
     for number in range(steps):
@@ -215,10 +217,10 @@ async def test_a_refused_uninstall_puts_everything_back(faulty: World) -> None:
         assert (gone.content, gone.record) == ([], None)
 
 
-async def test_an_undo_that_is_refused_is_told_and_recorded(faulty: World) -> None:
+async def test_a_rejected_undo_is_reported_and_recorded(faulty: World) -> None:
     case = faulty.case()
     at_first = await case.look()
-    # The third create is refused, and so is the deletion of a resource that was created before it.
+    # The third creation is rejected, and so is the deletion of a resource that was created before it.
     case.driver.fail({2: ItemFault.REJECT, 7: ItemFault.REJECT}, lasting=True)
     events = await case.apply(FRESH)
     check(at_first, events, await case.look(), [])

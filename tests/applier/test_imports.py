@@ -1,4 +1,4 @@
-"""Taking resources into a stack, letting them go, and renaming their objects."""
+"""Importing resources into a stack, forgetting them, and renaming their objects."""
 
 from typing import Any
 
@@ -30,8 +30,8 @@ LABEL = an_object("Label", "l", "sensors")
 BUCKET = an_object("Bucket", "b", "raw", ["l"])
 
 
-async def take_in(case: Case, kind: str, resource_id: str, name: str = "", **more: Any) -> str:
-    """Import a resource; the name of its object."""
+async def import_into(case: Case, kind: str, resource_id: str, name: str = "", **more: Any) -> str:
+    """Import a resource; returns the name of its object."""
     peer = case.services.peers["applier"]
     request = applier_pb2.ImportResourceRequest(**_named(case), kind=kind, resource_id=resource_id, name=name, **more)
     return (await peer.call(ApplierServiceStub(peer.channel).ImportResource, request)).entry.key.name
@@ -55,18 +55,18 @@ def _named(case: Case) -> dict[str, Any]:
     return {"target": object_pb2.Target(org=case.org), "stack": object_pb2.StackRef(name=case.stack)}
 
 
-async def somebodys(case: Case, kind: str = "Bucket", name: str = "theirs") -> str:
-    """A resource that somebody has made; its id."""
+async def unowned(case: Case, kind: str = "Bucket", name: str = "theirs") -> str:
+    """Create a resource outside any stack; returns its id."""
     await case.driver.change(case.org, create(kind, {"name": name}))
     return next(each.id for each in (await case.look()).resources if f'"name":"{name}"' in each.spec_json)
 
 
-async def test_what_is_imported_is_adopted_and_kept_like_any_other(faulty: World) -> None:
+async def test_an_imported_resource_counts_as_adopted(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
-    bucket = await somebodys(case)
+    bucket = await unowned(case)
     plan = await case.plan(text(LABEL, an_object("Label", "m", "more")))
 
-    assert await take_in(case, "Bucket", bucket, "b") == "b"
+    assert await import_into(case, "Bucket", bucket, "b") == "b"
 
     assert await origins(case) == {"b": ADOPTED, "l": OWNED}
     assert ("Bucket", "b") in await baselines(case)
@@ -84,24 +84,24 @@ async def test_what_is_imported_is_adopted_and_kept_like_any_other(faulty: World
 
 async def test_a_name_is_made_as_for_exports(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
-    name = await take_in(case, "Bucket", await somebodys(case, name="CPU (Überblick)"))
+    name = await import_into(case, "Bucket", await unowned(case, name="CPU (Überblick)"))
     assert name.startswith("cpu-uberblick-")
     assert name in await origins(case)
 
 
 @pytest.mark.parametrize("word", ["CheckDeadman", "Check"])
-async def test_a_word_of_a_family_finds_all_its_kinds(faulty: World, word: str) -> None:
+async def test_the_name_of_a_family_finds_all_its_kinds(faulty: World, word: str) -> None:
     case = await faulty.case_with(text(*EVERY_KIND))
     found = await resource(case, "CheckDeadman")
     await forget(case, "CheckDeadman", "silent")
-    assert await take_in(case, word, found.id, "quiet") == "quiet"
+    assert await import_into(case, word, found.id, "quiet") == "quiet"
 
 
 async def test_what_cannot_be_imported_changes_nothing(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     other = beside(case, "other")
     assert end(await other.apply(text(an_object("Bucket", "o", "owned")))).state == SUCCEEDED
-    bucket = await somebodys(case)
+    bucket = await unowned(case)
     owned = (await other.look()).recorded["Bucket", "o"][1]
     mine = (await case.look()).recorded["Bucket", "b"][1]
     before = (await case.look()).record
@@ -118,18 +118,18 @@ async def test_what_cannot_be_imported_changes_nothing(faulty: World) -> None:
     ]
     for arguments, error, problem in attempts:
         with pytest.raises(error, match=problem):
-            await take_in(case, *arguments)
+            await import_into(case, *arguments)
     with pytest.raises(StackNotFound):
-        await take_in(beside(case, "unknown"), "Bucket", bucket)
+        await import_into(beside(case, "unknown"), "Bucket", bucket)
     assert (await case.look()).record == before
 
 
-async def test_nobody_changes_the_record_while_an_operation_is_at_work(faulty: World) -> None:
+async def test_the_record_cannot_be_changed_while_an_operation_runs(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
-    bucket = await somebodys(case)
+    bucket = await unowned(case)
     _, task, opened = await in_the_middle_of(case, 0, text(LABEL, BUCKET))
     for attempt in (
-        take_in(case, "Bucket", bucket),
+        import_into(case, "Bucket", bucket),
         forget(case, "Label", "l"),
         rename(case, "Label", "l", "m"),
     ):
@@ -139,11 +139,11 @@ async def test_nobody_changes_the_record_while_an_operation_is_at_work(faulty: W
     assert end(await task).state == SUCCEEDED
 
 
-async def test_a_request_is_answered_again(faulty: World) -> None:
+async def test_a_repeated_request_has_the_same_response(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
-    bucket = await somebodys(case)
+    bucket = await unowned(case)
     for _ in range(2):
-        assert await take_in(case, "Bucket", bucket, "t", request_id="one") == "t"
+        assert await import_into(case, "Bucket", bucket, "t", request_id="one") == "t"
         await rename(case, "Bucket", "t", "u", request_id="two")
         await forget(case, "Bucket", "u", request_id="three")
     record = (await case.look()).record
@@ -151,7 +151,7 @@ async def test_a_request_is_answered_again(faulty: World) -> None:
     assert record.stack.generation == 4
 
 
-async def test_what_is_forgotten_stays_and_belongs_to_nobody(faulty: World) -> None:
+async def test_a_forgotten_resource_stays_without_an_owner(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     stack = await forget(case, "Bucket", "b")
     assert (stack.generation, stack.resource_count) == (2, 1)
@@ -163,7 +163,7 @@ async def test_what_is_forgotten_stays_and_belongs_to_nobody(faulty: World) -> N
     assert await numbers(case) == [2, 1]
 
 
-async def test_what_is_forgotten_and_used_by_another_stack_is_handed_over(faulty: World) -> None:
+async def test_a_forgotten_resource_that_another_stack_uses_is_handed_over(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
     theirs = beside(case, "theirs")
     assert end(await theirs.apply(text(an_object("Label", "tag", "sensors")))).state == SUCCEEDED
@@ -174,7 +174,7 @@ async def test_what_is_forgotten_and_used_by_another_stack_is_handed_over(faulty
     assert (await origins(case), await origins(theirs)) == ({}, {"tag": OWNED})
 
 
-async def test_what_a_stack_only_uses_may_be_forgotten(faulty: World) -> None:
+async def test_a_used_resource_can_be_forgotten(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
     theirs = beside(case, "theirs")
     await theirs.apply(text(an_object("Label", "tag", "sensors")))

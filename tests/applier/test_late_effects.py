@@ -1,5 +1,5 @@
 """
-What took effect after nobody waited for it any more is told at the end, and never silently left
+Late effects are reported at the end of the operation, and never silently left on the platform
 (docs/reference/engine.md, "Recovery").
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.applier.faulty import ItemFault, Memory
-from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Events, World, end, told, world
+from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Events, World, end, lines, world
 from tests.apply.packages import an_object, text
 
 ONE = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
@@ -22,16 +22,16 @@ FAILING = text(an_object("Label", "red", "crimson"), an_object("Bucket", "reserv
 
 
 def late(events: Events) -> list[str]:
-    """What was told before the end."""
+    """The lines of the event before the last."""
     assert events[-2].HasField("late_effects")
-    return list(told(events)[-2])
+    return list(lines(events)[-2])
 
 
-async def test_a_creation_that_arrives_late_is_told(faulty: World) -> None:
+async def test_a_late_creation_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     case.driver.fail({0: ItemFault.DELAY})
-    # The plan, what was there before, what became of it, twice, and what is there at the end.
+    # Reads: the plan, the ids before the creation, two lookups, and the late effects at the end.
     case.driver.arrive_before_look(4)
     events = await case.apply(ONE)
     assert end(events).state == SUCCEEDED
@@ -42,11 +42,11 @@ async def test_a_creation_that_arrives_late_is_told(faulty: World) -> None:
     assert case.driver.looks == 6
 
 
-async def test_a_write_that_arrives_after_it_was_taken_back_is_told(faulty: World) -> None:
+async def test_a_write_that_arrives_after_its_undo_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.DELAY})
-    # The plan, and what is there at the end.
+    # Reads: the plan, and the late effects at the end.
     case.driver.arrive_before_look(1)
     events = await case.apply(FAILING)
     assert end(events).state == ROLLED_BACK
@@ -54,18 +54,18 @@ async def test_a_write_that_arrives_after_it_was_taken_back_is_told(faulty: Worl
     assert events.plan.steps[0].key.name == "red"
 
 
-async def test_that_nobody_could_look_is_told(faulty: World) -> None:
+async def test_a_failed_search_for_late_effects_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.NOTHING
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
     case.driver.hide(look=1)
     events = await case.apply(text(an_object("Label", "red", "crimson")))
     assert end(events).state == SUCCEEDED
-    assert "nobody could look" in events[-2].late_effects.problem
+    assert "could not be looked up" in events[-2].late_effects.problem
 
 
 @pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NAMES])
-async def test_a_platform_that_fences_is_not_looked_at_again(faulty: World, memory: Memory) -> None:
+async def test_a_platform_that_fences_is_not_read_again(faulty: World, memory: Memory) -> None:
     faulty.driver.memory = memory
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
@@ -75,7 +75,7 @@ async def test_a_platform_that_fences_is_not_looked_at_again(faulty: World, memo
 
 @pytest.fixture
 async def patient(tmp_path: Path) -> AsyncIterator[World]:
-    """An applier that would wait for an hour for what may still arrive."""
+    """An applier that would wait an hour for late requests."""
     async with world(tmp_path, replace(QUICK, settle=3600.0)) as faulty:
         yield faulty
 
@@ -135,7 +135,7 @@ async def test_a_batch_that_is_on_its_way_while_the_token_is_raised_is_sent_agai
     assert len(now.ids) == 2
 
 
-async def test_a_platform_that_does_not_look_at_the_raised_token_is_waited_for(faulty: World) -> None:
+async def test_a_platform_that_ignores_the_raised_token_is_waited_for(faulty: World) -> None:
     case = await faulty.case_with(RED_ONE)
     before = await case.look()
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})

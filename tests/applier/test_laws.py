@@ -1,4 +1,4 @@
-"""All secrets or none, whatever faults come together (docs/reference/engine.md, "Tests")."""
+"""All secrets or none, under any combination of faults (docs/reference/engine.md, "Tests")."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from tests.applier.faulty import CallFault, ItemFault
 from tests.applier.packages import FRESH
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, World, end, put_secrets
 
-# What takes effect later than anybody waits is another matter.
+# Late effects have tests of their own.
 prompt_faults = [fault for fault in ItemFault if fault is not ItemFault.DELAY]
 item_faults = st.dictionaries(st.integers(0, 24), st.sampled_from(prompt_faults), max_size=3)
 call_faults = st.dictionaries(st.integers(0, 10), st.sampled_from(CallFault), max_size=2)
@@ -22,7 +22,7 @@ few_keys = st.sets(st.sampled_from(["a", "b", "c"]))
 @settings(settings.get_profile("faults"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(held=few_keys, given_keys=few_keys, items=item_faults, calls=call_faults, lasting=st.booleans())
 @example(held=set(), given_keys={"a"}, items={}, calls={0: CallFault.CUT_OFF}, lasting=False)
-async def test_an_apply_makes_all_secrets_that_it_is_given_or_none_and_takes_none_away(
+async def test_an_apply_writes_all_its_secrets_or_none_and_removes_none(
     faulty: World,
     held: set[str],
     given_keys: set[str],
@@ -40,7 +40,7 @@ async def test_an_apply_makes_all_secrets_that_it_is_given_or_none_and_takes_non
     if state == SUCCEEDED:
         assert now == held | given_keys
     elif state == ROLLED_BACK:
-        # Of what a dead applier wrote nobody knows whose it is: it stays, and is named.
+        # The owner of a secret that a dead applier wrote is unknown: it stays, and is named.
         assert held <= now <= held | given_keys
         assert [key for key in now - held if f"'{key}'" not in operation.cause] == []
     else:

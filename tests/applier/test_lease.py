@@ -1,4 +1,4 @@
-"""Who may write: leases that are lost, stores that go away, tokens that are old."""
+"""The right to write: lost leases, unavailable stores, stale tokens."""
 
 import asyncio
 import gc
@@ -26,10 +26,10 @@ from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, World, c
 from tests.stack.service import Clock, stack_service
 
 HASTY = replace(QUICK, mutate=0.3, margin=0.0, lease=1.0)
-"""Asks a store that does not answer for a second."""
+"""Timeouts of an applier that retries calls to the store for a second."""
 
 
-async def test_the_second_of_two_applies_is_told_who_is_at_work(faulty: World) -> None:
+async def test_the_second_of_two_applies_is_refused_with_the_holder_of_the_lease(faulty: World) -> None:
     case = faulty.case()
     gate = case.driver.gate(0)
     first = asyncio.create_task(case.apply(SMALL))
@@ -65,10 +65,10 @@ async def test_an_applier_that_lost_its_lease_sends_nothing_more(tmp_path: Path,
 
 
 @pytest.mark.parametrize("first_ends", ["first", "last"])
-async def test_an_applier_that_takes_its_own_operation_over_ends_both_runs_of_it(
+async def test_an_applier_that_claims_its_own_operation_ends_both_runs_of_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, first_ends: str
 ) -> None:
-    """It stood still for longer than its lease; then the next apply carries on what was left behind."""
+    """It was stopped for longer than its lease; then the next apply resumes the unfinished operation."""
     clock = Clock()
     async with (
         stack_service(tmp_path / "stack.db", clock) as store,
@@ -92,12 +92,12 @@ async def test_an_applier_that_takes_its_own_operation_over_ends_both_runs_of_it
 
         assert end(await next_one).no_change
         assert len((await case.look()).ids) == 3
-    # A task that ends with a defect nobody waits for says so when it is collected.
+    # The exception of a task that is never awaited is logged when the task is collected.
     gc.collect()
     assert [record for record in caplog.records if record.name == "asyncio" and record.exc_info] == []
 
 
-async def test_a_write_in_doubt_is_found_out_by_who_carries_the_operation_on(faulty: World) -> None:
+async def test_the_next_applier_looks_up_an_unknown_outcome(faulty: World) -> None:
     case = faulty.case()
     case.driver.fail(items={0: ItemFault.LOSE_RESPONSE}, calls={1: CallFault.STALE})
     with pytest.raises(TokenStale):
@@ -110,10 +110,10 @@ async def test_a_write_in_doubt_is_found_out_by_who_carries_the_operation_on(fau
 
 
 async def test_a_lease_is_renewed_for_as_long_as_its_operation_lasts(tmp_path: Path) -> None:
-    patience = replace(QUICK, lease=1.5, mutate=1.0, margin=0.0)
+    timeouts = replace(QUICK, lease=1.5, mutate=1.0, margin=0.0)
     async with (
         faulty_store(tmp_path / "stack.db") as (journal, address),
-        world(tmp_path, patience, given={"stack": address}) as faulty,
+        world(tmp_path, timeouts, given={"stack": address}) as faulty,
     ):
         case = faulty.case()
         gate = case.driver.gate(0)
@@ -124,7 +124,7 @@ async def test_a_lease_is_renewed_for_as_long_as_its_operation_lasts(tmp_path: P
 
 
 @pytest.mark.parametrize("lost", [1, 3])
-async def test_a_raise_of_the_token_whose_answer_is_lost_is_asked_for_again(tmp_path: Path, lost: int) -> None:
+async def test_a_raise_of_the_token_without_a_response_is_retried(tmp_path: Path, lost: int) -> None:
     async with (
         faulty_store(tmp_path / "stack.db") as (journal, address),
         world(tmp_path, given={"stack": address}) as faulty,
@@ -138,7 +138,7 @@ async def test_a_raise_of_the_token_whose_answer_is_lost_is_asked_for_again(tmp_
         assert await case.look() == before
 
 
-async def test_nothing_is_sent_when_nobody_knows_the_token(tmp_path: Path) -> None:
+async def test_nothing_is_sent_while_the_token_is_unknown(tmp_path: Path) -> None:
     async with (
         faulty_store(tmp_path / "stack.db") as (journal, address),
         world(tmp_path, HASTY, given={"stack": address}) as faulty,
@@ -156,7 +156,7 @@ async def test_nothing_is_sent_when_nobody_knows_the_token(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("first", ["renewal", "raise"])
-async def test_the_token_is_raised_while_no_renewal_is_on_its_way(tmp_path: Path, first: str) -> None:
+async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: str) -> None:
     async with faulty_store(tmp_path / "stack.db") as (journal, address), Peer("stack", address) as store:
         begin = journal_pb2.BeginOperationRequest(
             stack=StackRef(name="prod"),
@@ -200,7 +200,7 @@ async def test_an_outcome_that_cannot_be_recorded_is_recorded_when_the_store_is_
         assert end(await case.apply(change)).no_change
 
 
-async def test_a_rollback_asks_a_store_that_does_not_answer_again_what_the_stack_owned(tmp_path: Path) -> None:
+async def test_a_rollback_retries_to_read_the_inventory(tmp_path: Path) -> None:
     async with (
         faulty_store(tmp_path / "stack.db") as (journal, address),
         world(tmp_path, given={"stack": address}) as faulty,
@@ -218,7 +218,7 @@ async def test_a_rollback_asks_a_store_that_does_not_answer_again_what_the_stack
         assert await case.look() == before
 
 
-async def test_a_lost_answer_to_the_record_is_asked_for_again(tmp_path: Path) -> None:
+async def test_a_record_without_a_response_is_retried(tmp_path: Path) -> None:
     async with (
         faulty_store(tmp_path / "stack.db") as (journal, address),
         world(tmp_path, given={"stack": address}) as faulty,
@@ -251,7 +251,7 @@ async def test_an_operation_whose_end_is_recorded_without_an_answer_is_over(tmp_
         assert end(await case.apply(SMALL)).no_change
 
 
-async def test_a_token_that_the_store_never_gave_blocks_an_operation_and_the_store_counts_on_from_it(
+async def test_a_token_that_the_store_did_not_issue_blocks_and_the_store_continues_from_it(
     faulty: World,
 ) -> None:
     case = await faulty.case_with(FRESH)
@@ -269,8 +269,8 @@ async def test_a_token_that_the_store_never_gave_blocks_an_operation_and_the_sto
     assert end(await case.apply(UPDATED)).state == SUCCEEDED
 
 
-async def test_the_platform_knows_which_tokens_no_later_operation_has(tmp_path: Path) -> None:
-    """It forgets those after a day; the tokens of stacks tell that a store was restored."""
+async def test_the_platform_distinguishes_fences_of_stacks_and_of_transient_stacks(tmp_path: Path) -> None:
+    """It forgets the latter after a day; the tokens of stacks show that a store was restored."""
     async with world(tmp_path) as faulty:
         case = faulty.case()
         assert end(await case.apply(FRESH)).state == SUCCEEDED

@@ -1,5 +1,5 @@
 """
-Absence from a listing is a question: nothing is made twice, and nothing is lost (docs/reference/engine.md, "Cases",
+A listing does not prove absence: nothing is created twice, and nothing is lost (docs/reference/engine.md, "Cases",
 case 7).
 """
 
@@ -18,9 +18,7 @@ WITHOUT_BOARD = text(an_object("Label", "l", "sensors"), an_object("Bucket", "b"
 
 @pytest.mark.parametrize("way", ["apply", "apply less", "uninstall"])
 @pytest.mark.parametrize("kinds", [["Label"], ["Bucket"], ["Dashboard"], ["Label", "Bucket", "Dashboard"]])
-async def test_what_a_listing_lacks_and_is_there_is_not_planned_about(
-    faulty: World, way: str, kinds: list[str]
-) -> None:
+async def test_a_resource_that_a_listing_lacks_gets_no_step(faulty: World, way: str, kinds: list[str]) -> None:
     case = await faulty.case_with(PACKAGE)
     before = await case.look()
     case.driver.heal()
@@ -37,7 +35,7 @@ async def test_what_a_listing_lacks_and_is_there_is_not_planned_about(
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-async def test_a_listing_that_has_one_thing_twice_is_none(faulty: World, is_new: bool) -> None:
+async def test_a_listing_with_a_resource_twice_is_refused(faulty: World, is_new: bool) -> None:
     case = await faulty.case_with("" if is_new else PACKAGE)
     board = object_pb2.Resource(kind="Dashboard", id="1", display_name="board", spec_json='{"name":"board"}')
     listed = [board] if is_new else [*(await case.look()).resources]
@@ -51,7 +49,7 @@ async def test_a_listing_that_has_one_thing_twice_is_none(faulty: World, is_new:
     assert await case.look() == before
 
 
-async def test_a_listing_of_before_the_last_write_makes_nothing_anew(faulty: World) -> None:
+async def test_a_stale_listing_creates_nothing_again(faulty: World) -> None:
     case = await faulty.case_with(WITHOUT_BOARD)
     old = [*(await case.look()).resources]
     assert end(await case.apply(PACKAGE)).state == SUCCEEDED

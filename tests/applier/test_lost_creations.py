@@ -1,4 +1,4 @@
-"""A creation without an answer, on a platform that forgets idempotency keys and lists less than it has."""
+"""A creation without a response, on a platform that forgets idempotency keys and has incomplete listings."""
 
 import pytest
 
@@ -9,11 +9,11 @@ from tests.apply.packages import an_object, text
 TASK = text(an_object("Task", "roll", "roll", every="1h", query="buckets()"))
 BUCKET = text(an_object("Bucket", "logs", "logs"))
 SEARCHED, NAMED = pytest.param(TASK, 2, id="searched"), pytest.param(BUCKET, 1, id="named")
-"""A package, and the first look for what became of its creation: only what may repeat is looked for before, too."""
+"""A package, and the read that first looks up its creation: repeatable names are also listed before it is sent."""
 
 
 def lost(faulty: World) -> Case:
-    """A case whose first creation gets no answer, and took effect."""
+    """A case whose first creation takes effect and gets no response."""
     faulty.driver.memory = Memory.NOTHING
     case = faulty.case()
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
@@ -35,8 +35,8 @@ async def test_it_is_found_in_the_second_listing(faulty: World, package: str, lo
     assert await has_one(case)
 
 
-async def test_one_that_only_an_old_listing_shows_is_not_taken_for_it(faulty: World) -> None:
-    """It was deleted before, and looks alike; the listing lacks what is new."""
+async def test_a_deleted_resource_in_a_stale_listing_is_not_adopted(faulty: World) -> None:
+    """The deleted resource is equal; the listing lacks the new one."""
     case = await faulty.case_with(TASK)
     before = (await case.look()).resources
     assert end(await case.uninstall()).state == SUCCEEDED
@@ -57,8 +57,8 @@ async def test_it_is_sent_again_once_two_listings_agree(faulty: World, package: 
     assert await has_one(case)
 
 
-async def test_a_name_that_is_taken_tells_that_it_is_there(faulty: World) -> None:
-    """Both listings lacked it, so it was sent again, and refused."""
+async def test_a_taken_name_leads_to_another_lookup(faulty: World) -> None:
+    """Both listings lacked it, so it was sent again, and rejected."""
     case = lost(faulty)
     case.driver.lack(1, 2)
     assert end(await case.apply(BUCKET)).state == SUCCEEDED
@@ -66,13 +66,13 @@ async def test_a_name_that_is_taken_tells_that_it_is_there(faulty: World) -> Non
     assert await has_one(case)
 
 
-async def test_a_name_that_is_taken_and_never_listed_needs_a_look(faulty: World) -> None:
+async def test_a_taken_name_that_is_never_listed_blocks_the_operation(faulty: World) -> None:
     case = lost(faulty)
     case.driver.lack(*range(1, 20))
     events = await case.apply(BUCKET)
     assert end(events).state == BLOCKED
     [step] = (await case.operation(events[0].operation)).blocked_steps
-    assert "says that its name is taken, and lists nothing of that name" in step.message
+    assert "reports its name as taken, but lists no resource of that name" in step.message
     case.driver.heal()
     assert (await case.recover(events[0].operation))[-1].finished.state == SUCCEEDED
     assert await has_one(case)

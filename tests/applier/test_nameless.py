@@ -1,4 +1,4 @@
-"""Applies for which nobody names a stack, and that have one all the same (planner.proto, StackRef.nameless)."""
+"""Applies without the name of a stack, for which one is found or created (planner.proto, StackRef.nameless)."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,13 +22,13 @@ BOARD = an_object("Dashboard", "d", "board")
 
 
 async def planned(case: Case, *objects: dict[str, Any], store: bool = True, **more: Any) -> Shown:
-    """A plan for which nobody names the stack."""
+    """A plan without the name of a stack."""
     ref = object_pb2.StackRef(nameless=True)
     return await case.services.plan(text(*objects), stack_ref=ref, org=case.org, store=store, **more)
 
 
 async def applied(case: Case, *objects: dict[str, Any], **more: Any) -> operation_pb2.Finished:
-    """How an apply of such a plan ended."""
+    """The end of an apply of such a plan."""
     return end(await case.apply_plan(await planned(case, *objects, **more)))
 
 
@@ -46,7 +46,7 @@ async def keys(case: Case, stack: str) -> list[str]:
     return [each.key.name for each in answer.resources]
 
 
-async def test_the_first_apply_makes_a_stack_and_the_next_goes_on_with_it(faulty: World) -> None:
+async def test_the_first_apply_creates_a_stack_and_the_next_uses_it(faulty: World) -> None:
     case = faulty.case("")
     plan = await planned(case, SENSORS, RAW)
     assert (plan.header.stack_id, plan.header.stack_name, plan.header.creates_nameless_stack) == ("", "", True)
@@ -89,7 +89,7 @@ async def test_an_object_of_a_name_that_may_repeat_is_found_by_its_key_and_name(
 
     [board] = (await case.look()).resources
     await case.services.mutate(delete("Dashboard", board.id), org=case.org)
-    assert (await planned(case, BOARD)).header.stack_id == stack, "what somebody deleted is made again where it was"
+    assert (await planned(case, BOARD)).header.stack_id == stack, "a deleted resource is created again in its stack"
 
 
 async def test_the_newest_stack_that_owns_an_object_is_chosen_and_the_others_are_named(faulty: World) -> None:
@@ -119,7 +119,7 @@ async def test_a_first_apply_that_fails_leaves_no_stack(faulty: World) -> None:
     assert (await case.look()).resources == []
 
 
-async def test_of_two_first_applies_the_second_is_planned_anew(faulty: World) -> None:
+async def test_of_two_first_applies_the_second_is_planned_again(faulty: World) -> None:
     case = faulty.case("")
     one, two = await planned(case, SENSORS), await planned(case, SENSORS)
     assert one.digest == two.digest
@@ -131,20 +131,20 @@ async def test_of_two_first_applies_the_second_is_planned_anew(faulty: World) ->
     assert len(await stacks(case)) == 1
 
 
-async def test_the_digest_tells_it_from_a_plan_without_a_stack(faulty: World) -> None:
+async def test_its_digest_differs_from_that_of_a_plan_without_a_stack(faulty: World) -> None:
     case = faulty.case("")
     without = await case.services.plan(text(SENSORS), org=case.org)
     assert (await planned(case, SENSORS, store=False)).digest != without.digest
 
 
 async def test_only_a_package_finds_its_stack(faulty: World) -> None:
-    case, nobody = faulty.case(""), object_pb2.StackRef(nameless=True)
-    with pytest.raises(RequestInvalid, match="destroy is for a stack that is named"):
-        await case.services.plan(org=case.org, destroy=True, stack_ref=nobody)
-    with pytest.raises(RequestInvalid, match="another way names the stack"):
+    case, nameless = faulty.case(""), object_pb2.StackRef(nameless=True)
+    with pytest.raises(RequestInvalid, match="destroy needs a stack that is named"):
+        await case.services.plan(org=case.org, destroy=True, stack_ref=nameless)
+    with pytest.raises(RequestInvalid, match="name the stack by id or by name"):
         await planned_with(case, object_pb2.StackRef(nameless=False))
     with pytest.raises(RequestInvalid, match="name the stack, by id or by name"):
-        await case.apply(text(SENSORS), stack_ref=nobody)
+        await case.apply(text(SENSORS), stack_ref=nameless)
 
 
 async def planned_with(case: Case, ref: object_pb2.StackRef) -> Shown:

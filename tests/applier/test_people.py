@@ -1,5 +1,5 @@
 """
-People who work on what an operation is about: nothing of theirs is overwritten (docs/reference/engine.md, "Cases", case
+Edits of the resources of a running operation: none is overwritten (docs/reference/engine.md, "Cases", case
 4).
 """
 
@@ -23,7 +23,7 @@ CONFLICT = operation_pb2.BLOCKED_REASON_CONFLICT
 OURS = text(an_object("Label", "l", "sensors", color="#000001"), an_object("Bucket", "b", "raw", description="old"))
 NEXT = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "raw", description="new"))
 FAILING = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "_system"))
-"""The label is updated, and then the platform refuses the name of the bucket."""
+"""The label is updated, and then the platform rejects the name of the bucket."""
 
 
 async def resource(case: Case, kind: str) -> object_pb2.Resource:
@@ -32,7 +32,7 @@ async def resource(case: Case, kind: str) -> object_pb2.Resource:
 
 
 async def edit(case: Case, kind: str, how: str) -> None:
-    """Somebody works on the only resource of a kind."""
+    """Edit the only resource of a kind, as a person does."""
     found = await resource(case, kind)
     spec = json.loads(found.spec_json)
     match how:
@@ -51,7 +51,7 @@ def reasons(events: list[operation_pb2.OperationEvent]) -> list[int]:
 
 
 @pytest.mark.parametrize("how", ["edits", "renames"])
-async def test_what_somebody_changes_before_it_is_sent_stays(faulty: World, how: str) -> None:
+async def test_an_edit_before_the_step_is_sent_stays(faulty: World, how: str) -> None:
     case = await faulty.case_with(OURS)
     events, mine, opened = await in_the_middle_of(case, 0, NEXT)
     await edit(case, "Bucket", how)
@@ -66,7 +66,7 @@ async def test_what_somebody_changes_before_it_is_sent_stays(faulty: World, how:
     assert json.loads((await resource(case, "Label")).spec_json)["color"] == "#000001"
 
 
-async def test_what_somebody_deletes_before_it_is_sent_is_not_made_again(faulty: World) -> None:
+async def test_a_resource_deleted_before_its_step_is_sent_is_not_created_again(faulty: World) -> None:
     case = await faulty.case_with(OURS)
     events, mine, opened = await in_the_middle_of(case, 0, NEXT)
     await edit(case, "Bucket", "deletes")
@@ -77,7 +77,7 @@ async def test_what_somebody_deletes_before_it_is_sent_is_not_made_again(faulty:
 
 
 async def blocked_by_an_edit(faulty: World) -> tuple[Case, str, object_pb2.Resource]:
-    """A blocked operation that updated a label, which somebody edited then; its name, and what they made of it."""
+    """A blocked operation that updated a label, which was edited then; its name, and the edited resource."""
     case = await faulty.case_with(OURS)
     events, mine, opened = await in_the_middle_of(case, 1, FAILING)
     await edit(case, "Label", "edits")
@@ -92,7 +92,7 @@ async def blocked_by_an_edit(faulty: World) -> tuple[Case, str, object_pb2.Resou
 
 
 @pytest.mark.parametrize("way", ["retry", "keep", "skip"])
-async def test_what_somebody_changes_before_the_undo_stays(faulty: World, way: str) -> None:
+async def test_an_edit_before_the_undo_stays(faulty: World, way: str) -> None:
     case, name, theirs = await blocked_by_an_edit(faulty)
     assert await resource(case, "Label") == theirs
     state = ended(await case.recover(name, _0=way)).state
@@ -101,7 +101,7 @@ async def test_what_somebody_changes_before_the_undo_stays(faulty: World, way: s
 
 
 @pytest.mark.parametrize("kind", ["Bucket", "Label"])
-async def test_the_undo_of_a_detachment_needs_no_decision_where_somebody_has_deleted_one_of_the_two(
+async def test_the_undo_of_a_detachment_needs_no_decision_if_label_or_resource_was_deleted(
     faulty: World, kind: str
 ) -> None:
     label, variable = an_object("Label", "l", "sensors"), an_object("Variable", "v", "v", type="constant", values=["a"])
@@ -120,7 +120,7 @@ async def test_the_undo_of_a_detachment_needs_no_decision_where_somebody_has_del
     assert await is_labelled(case)
 
 
-async def test_the_undo_of_an_update_needs_no_decision_where_somebody_has_deleted_the_resource(faulty: World) -> None:
+async def test_the_undo_of_an_update_needs_no_decision_if_the_resource_was_deleted(faulty: World) -> None:
     case = await faulty.case_with(OURS)
     events, mine, opened = await in_the_middle_of(case, 1, FAILING)
     await edit(case, "Label", "deletes")
@@ -132,8 +132,8 @@ async def test_the_undo_of_an_update_needs_no_decision_where_somebody_has_delete
     assert end(await case.apply(OURS)).state == SUCCEEDED
 
 
-async def test_an_undo_that_is_refused_as_something_else_is_not_there_needs_a_decision(faulty: World) -> None:
-    """Somebody has deleted the endpoint that the rule is to refer to again; the rule is there."""
+async def test_an_undo_that_lacks_another_resource_needs_a_decision(faulty: World) -> None:
+    """The endpoint that the undo needs was deleted; the rule still exists."""
     slack, pager = an_endpoint("Slack", "chat", "chat"), an_endpoint("PagerDuty", "pager", "pager")
     variable = an_object("Variable", "v", "v", type="constant", values=["a"])
     case = await faulty.case_with(text(slack, pager, a_rule("alarm", "chat"), variable))
@@ -151,14 +151,14 @@ async def is_labelled(case: Case) -> bool:
     return list((await resource(case, "Bucket")).label_ids) == [(await resource(case, "Label")).id]
 
 
-async def test_whoever_forces_an_undo_overwrites_what_somebody_changed(faulty: World) -> None:
+async def test_a_forced_undo_overwrites_an_edit(faulty: World) -> None:
     case, name, _ = await blocked_by_an_edit(faulty)
     assert ended(await case.recover(name, _0="force")).state == ROLLED_BACK
     label = json.loads((await resource(case, "Label")).spec_json)
     assert (label["color"], label["description"]) == ("#000001", "")
 
 
-async def test_what_was_made_and_somebody_labelled_is_not_deleted(faulty: World) -> None:
+async def test_a_created_resource_that_was_labelled_since_is_not_deleted(faulty: World) -> None:
     case = await faulty.case_with(text(an_object("Label", "l", "sensors")))
     package = text(
         an_object("Label", "l", "sensors"), an_object("Dashboard", "d", "board"), an_object("Bucket", "b", "_system")
@@ -193,7 +193,7 @@ async def test_what_was_made_and_somebody_labelled_is_not_deleted(faulty: World)
     assert board.id in {each.id for each in (await case.look()).resources}
 
 
-async def test_an_edit_made_while_no_applier_lives_stays(faulty: World) -> None:
+async def test_an_edit_made_while_no_applier_runs_stays(faulty: World) -> None:
     case = await faulty.case_with(OURS)
     _, mine, opened = await in_the_middle_of(case, 0, NEXT)
     await edit(case, "Bucket", "edits")
@@ -261,7 +261,7 @@ async def test_what_resources_of_other_stacks_use_is_not_deleted(faulty: World) 
     assert end(await case.uninstall()).state == SUCCEEDED
 
 
-async def test_what_nobody_owns_loses_what_is_deleted(faulty: World) -> None:
+async def test_an_unowned_resource_loses_its_reference_to_a_deleted_one(faulty: World) -> None:
     case = await faulty.case_with(text(an_object("Label", "l", "sensors")))
     made = await case.driver.change(case.org, create("Bucket", {"name": "theirs"}))
     label = await resource(case, "Label")

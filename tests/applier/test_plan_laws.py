@@ -1,4 +1,4 @@
-"""A stored plan, the platform that people changed meanwhile, and a step that fails: as planned, or nothing at all."""
+"""A stored plan, a platform that changed meanwhile, and a failing step: all is as planned, or nothing changed."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ WAYS = ("edit", "rename", "delete", "label", "add")
 
 
 def mutation_of(resources: list[object_pb2.Resource], way: str, pick: int) -> driver_pb2.Mutation | None:
-    """One change of a platform that has *resources*; None when there is nothing to change in that way."""
+    """One change of a platform that has *resources*; None if such a change is impossible."""
     if way == "add" or not resources:
         kind, name = (("Label", "red"), ("Bucket", "theirs"), ("Dashboard", "same"), ("Bucket", "one"))[pick % 4]
         spec_json = json.dumps({"name": name})
@@ -43,7 +43,7 @@ def mutation_of(resources: list[object_pb2.Resource], way: str, pick: int) -> dr
 
 
 async def change(case: Case, way: str, pick: int) -> None:
-    """Change the platform behind our back; what it refuses stays as it was."""
+    """Change the platform as another writer does; rejected changes have no effect."""
     resources = sorted((await case.look()).resources, key=lambda resource: (resource.kind, resource.spec_json))
     if mutation := mutation_of(resources, way, pick):
         await case.services.mutate(mutation, org=case.org)

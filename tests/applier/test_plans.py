@@ -35,12 +35,12 @@ OTHER = text(an_object("Label", "red", "red", color="#ff0000"), an_object("Bucke
 
 
 def named(name: str, digest: str = "") -> Shown:
-    """A plan of which nothing else is known."""
+    """A plan of which only the name is known."""
     return Shown(JoinedPlan(header=plan_pb2.Plan(name=name, digest=digest)))
 
 
 async def refused(case: Case, plan: Shown, reason: type[PkgerError]) -> PkgerError:
-    """How the apply of *plan* is refused; it writes nothing to the platform, and the stack is free afterwards."""
+    """The error that refuses the apply of *plan*; nothing is written, and the stack is not leased afterwards."""
     case.driver.heal()
     before = await case.look()
     with pytest.raises(reason) as raised:
@@ -51,7 +51,7 @@ async def refused(case: Case, plan: Shown, reason: type[PkgerError]) -> PkgerErr
 
 
 async def on_the_platform(case: Case, *mutations: driver_pb2.Mutation) -> None:
-    """What people do behind our back."""
+    """Change the platform as other writers do."""
     results = (await case.services.mutate(*mutations, org=case.org)).results
     assert all(result.HasField("done") for result in results)
 
@@ -129,7 +129,7 @@ async def test_of_two_appliers_with_one_plan_one_runs_it(faulty: World) -> None:
 
     events = [each for each in ended if not isinstance(each, BaseException)]
     assert [end(each).state for each in events] == [SUCCEEDED]
-    # Whoever looked at the platform when the first one had begun found what that one had made.
+    # Depending on the time of its checks, the second one may have found the resources of the first.
     assert {type(each) for each in ended if isinstance(each, BaseException)} <= {PlanUsed, PlanStale}
     assert len((await case.look()).resources) == 2
 
@@ -223,7 +223,7 @@ async def test_what_a_plan_does_not_touch_may_change(faulty: World) -> None:
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
 
-async def test_another_plan_than_the_one_agreed_to_is_refused(faulty: World) -> None:
+async def test_another_plan_than_the_approved_one_is_refused(faulty: World) -> None:
     case = faulty.case()
     plan = await case.plan(SMALL)
     agreed = named(plan.name, "sha256:00")
@@ -235,8 +235,8 @@ async def test_another_plan_than_the_one_agreed_to_is_refused(faulty: World) -> 
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
 
-async def test_of_several_reasons_against_a_plan_the_first_is_told(faulty: World) -> None:
-    """Used, another digest, another generation, another platform, values that are missing: in this order."""
+async def test_of_several_reasons_against_a_plan_the_first_is_reported(faulty: World) -> None:
+    """In this order: used, another digest, another generation, a changed platform, missing values."""
     case = await faulty.case_with(SMALL)
     unknown = an_object("Label", "new", "new") | {"metadata": {"name": {"envRef": {"key": "stage"}}}}
     package = text(an_object("Label", "red", "red", color="#00ff00"), unknown)
@@ -298,8 +298,8 @@ async def test_a_stored_plan_without_a_stack_leaves_no_record(faulty: World) -> 
     assert (len((await case.look()).resources), (await case.look()).record) == (2, None)
 
 
-async def test_what_was_left_behind_on_the_stack_is_brought_to_its_end_before_a_plan(faulty: World) -> None:
-    """It is undone, so that all is again as the plan found it."""
+async def test_an_unfinished_operation_on_the_stack_is_ended_before_a_plan(faulty: World) -> None:
+    """It is rolled back, so the plan fits again."""
     case = await faulty.case_with(SMALL)
     plan = await case.plan(FRESH)
     both = (an_object("Label", "red", "red", color="#ff0000"), an_object("Bucket", "raw", "raw", description="other"))
@@ -321,7 +321,7 @@ async def applying(case: Case, request_id: str) -> list[operation_pb2.OperationE
 
 
 async def applying_a_plan(case: Case, request_id: str) -> list[operation_pb2.OperationEvent]:
-    """The request for the plan is one, too: sent again, it is answered with the same plan, however old that is."""
+    """The request for the plan has an id, too: repeated, it returns the same plan, however old that is."""
     plan = await case.plan(OTHER, request_id=f"{request_id}-plan")
     return await case.apply_plan(plan, request_id=request_id)
 
@@ -347,10 +347,10 @@ async def test_a_request_that_is_sent_again_is_answered_with_the_same_operation(
 async def test_a_request_that_is_sent_twice_at_once_makes_one_operation(faulty: World, call: Call) -> None:
     case = await faulty.case_with(SMALL)
 
-    told = await asyncio.gather(*(call(case, "r-1") for _ in range(4)))
+    streams = await asyncio.gather(*(call(case, "r-1") for _ in range(4)))
 
-    assert end(told[0]).state == SUCCEEDED
-    assert all(events == told[0] for events in told)
+    assert end(streams[0]).state == SUCCEEDED
+    assert all(events == streams[0] for events in streams)
 
 
 async def test_a_request_id_stands_for_one_content(faulty: World) -> None:
@@ -370,7 +370,7 @@ async def test_a_request_id_stands_for_one_content(faulty: World) -> None:
 
 
 async def test_a_request_that_got_no_operation_can_be_sent_again(faulty: World) -> None:
-    """What kept it from starting is no answer to remember: here a refused replacement, and a package with a mistake."""
+    """A failure before the start is not stored as its result: here a refused replacement, and an invalid package."""
     case = faulty.case()
     package = text(an_object("NotificationEndpointSlack", "chat", "chat", url="https://example.com"))
     create = driver_pb2.CreateResource(kind="NotificationEndpointPagerDuty", spec_json=PAGER)
@@ -396,10 +396,10 @@ async def test_a_request_that_runs_is_followed_from_its_first_event(faulty: Worl
     first = asyncio.create_task(case.apply(SMALL, request_id="r-1"))
     await gate.reached.wait()
     second: AsyncIterator[operation_pb2.OperationEvent] = case.events(SMALL, request_id="r-1")
-    told = [await anext(second)]
+    received = [await anext(second)]
 
     gate.opened.set()
 
-    told += [event async for event in second]
-    assert told == await first
-    assert end(told).state == SUCCEEDED
+    received += [event async for event in second]
+    assert received == await first
+    assert end(received).state == SUCCEEDED

@@ -1,4 +1,4 @@
-"""What the policy of a stack does with its resources (docs/reference/engine.md, "Policies")."""
+"""The effects of the policy of a stack on its resources (docs/reference/engine.md, "Policies")."""
 
 import json
 from typing import Any
@@ -35,12 +35,12 @@ async def set_policy(case: Case, **policy: Any) -> stack_pb2.Stack:
 
 
 async def kinds(case: Case) -> list[str]:
-    """Kinds of what is on the platform."""
+    """Kinds of the resources on the platform."""
     return [each.kind for each in (await case.look()).resources]
 
 
 async def recorded(case: Case) -> list[str]:
-    """Names of what is recorded."""
+    """Names of the recorded objects."""
     record = (await case.look()).record
     return [entry.key.name for entry in record.resources] if record else []
 
@@ -60,7 +60,7 @@ async def test_a_policy_moves_the_generation_and_makes_older_plans_stale(faulty:
     assert (await set_policy(case, protect=True)).generation == 2
 
 
-async def test_what_is_no_policy_changes_nothing(faulty: World) -> None:
+async def test_an_invalid_policy_changes_nothing(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
     with pytest.raises(RequestInvalid, match="did you mean protect"):
         await set_policy(case, protcet=True)
@@ -69,7 +69,7 @@ async def test_what_is_no_policy_changes_nothing(faulty: World) -> None:
     assert record.stack.generation == 1
 
 
-async def test_what_leaves_the_package_stays_on_the_platform(faulty: World) -> None:
+async def test_a_removed_object_leaves_its_resource_on_the_platform(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     await set_policy(case, on_remove="orphan")
 
@@ -78,7 +78,7 @@ async def test_what_leaves_the_package_stays_on_the_platform(faulty: World) -> N
     await ended(case, LABEL)
 
     assert (await kinds(case), await recorded(case)) == (["Bucket", "Label"], ["l"])
-    # Nobody owns it any more, so it can be adopted.
+    # It has no owner any more, so it can be adopted.
     await ended(case, LABEL, BUCKET)
     assert await recorded(case) == ["b", "l"]
     await check_history(case)
@@ -197,7 +197,7 @@ async def test_a_stack_that_owns_what_is_protected_is_not_removed(faulty: World)
     assert (await kinds(case), await recorded(case)) == (["Bucket"], ["b"])
 
 
-async def test_what_nobody_owns_is_not_adopted(faulty: World) -> None:
+async def test_an_unowned_resource_is_not_adopted(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
     await set_policy(case, adopt="never")
     await case.driver.change(case.org, create("Bucket", {"name": "raw"}))
@@ -208,11 +208,11 @@ async def test_what_nobody_owns_is_not_adopted(faulty: World) -> None:
     assert await recorded(case) == ["l"]
 
 
-async def test_what_is_ignored_is_left_as_somebody_made_it(faulty: World) -> None:
+async def test_an_ignored_field_stays_as_the_platform_has_it(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     await set_policy(case, ignore=[{"kind": "Bucket", "paths": ["/description"]}])
     await edit(case, "Bucket", "edits")
-    # The generation moved, and what is recorded says what is ignored now; nothing is written.
+    # The generation moved, and the record has the new policy; nothing is written to the platform.
     case.driver.heal()
     await ended(case, LABEL, BUCKET)
     assert case.driver.sent == []
@@ -232,7 +232,7 @@ async def test_a_create_writes_what_is_ignored(faulty: World) -> None:
 
 
 @pytest.mark.parametrize("path", ["/associations", "/associations/l"])
-async def test_labels_that_are_ignored_come_and_go_as_people_like(faulty: World, path: str) -> None:
+async def test_ignored_labels_may_be_attached_and_detached_by_others(faulty: World, path: str) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     await set_policy(case, ignore=[path])
     bucket, label = await resource(case, "Bucket"), await resource(case, "Label")
@@ -279,7 +279,7 @@ async def test_sharing_as_the_policy_says(faulty: World) -> None:
     assert ("sensors", ()) in await names(case)
 
 
-async def test_an_empty_package_may_take_all_where_the_policy_says_so(faulty: World) -> None:
+async def test_an_empty_package_deletes_all_if_the_policy_allows_it(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
     await set_policy(case, allow_empty=True)
     await ended(case)

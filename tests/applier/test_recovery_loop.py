@@ -1,5 +1,5 @@
 """
-The loop that carries on what was left behind lives, whatever it is answered (docs/reference/engine.md, "Driver
+The loop that resumes abandoned operations survives every answer (docs/reference/engine.md, "Driver
 answers", "Cases" case 10).
 """
 
@@ -36,13 +36,13 @@ CODES = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
 
 class Answering(JournalServicer):
     """
-    The real thing, behind something that answers in its place at times.
+    The real journal service, behind a proxy that answers some calls itself.
 
     Attributes:
-        method: What it answers,
-        codes: with each of these once.
-        never: The operation that nobody can claim.
-        body: What is told of the plan of an operation that is claimed; None: its body.
+        method: The method that the proxy answers.
+        codes: The status codes with which it answers, each once.
+        never: An operation that cannot be claimed.
+        body: Replaces the body of the plan of a claimed operation; None: it is not replaced.
     """
 
     def __init__(self, store: Store) -> None:
@@ -112,9 +112,7 @@ async def answering(tmp_path: Path) -> AsyncIterator[tuple[Answering, World]]:
 
 
 @pytest.mark.parametrize("method", ["ListAbandonedOperations", "ClaimOperation", "AdvanceOperation", "FinishOperation"])
-async def test_an_operation_is_carried_on_whatever_code_the_store_is_said_to_answer(
-    tmp_path: Path, method: str
-) -> None:
+async def test_an_operation_is_resumed_after_any_status_code_of_the_store(tmp_path: Path, method: str) -> None:
     async with answering(tmp_path) as (journal, faulty):
         case = faulty.case()
         case.driver.fail(calls={1: CallFault.CUT_OFF})
@@ -127,8 +125,8 @@ async def test_an_operation_is_carried_on_whatever_code_the_store_is_said_to_ans
         assert set(now.recorded.values()) == now.ids
 
 
-async def test_an_operation_is_carried_on_once_the_driver_describes_itself_again(faulty: World) -> None:
-    """What it is answered with meanwhile is no code of ours, an error of ours, a lost kind."""
+async def test_an_operation_is_resumed_once_the_driver_describes_itself_again(faulty: World) -> None:
+    """Meanwhile the driver answers with a foreign status code, an error of pkger, and without a kind."""
     case = faulty.case()
     case.driver.fail(calls={1: CallFault.CUT_OFF})
     gate = case.driver.gate(1)
@@ -142,7 +140,7 @@ async def test_an_operation_is_carried_on_once_the_driver_describes_itself_again
     assert case.driver.descriptions == []
 
 
-async def test_an_operation_that_nobody_can_claim_keeps_no_other_from_being_carried_on(tmp_path: Path) -> None:
+async def test_an_operation_that_cannot_be_claimed_keeps_no_other_from_being_resumed(tmp_path: Path) -> None:
     async with answering(tmp_path) as (journal, faulty):
         older, newer = faulty.case(), faulty.case()
         names = []

@@ -1,5 +1,5 @@
 """
-Ids that resources refer to: found when a step runs, and found again when it is undone (docs/reference/engine.md, "Steps
+Ids that resources refer to: bound when a step runs, and again when it is undone (docs/reference/engine.md, "Steps
 and stages").
 """
 
@@ -90,8 +90,8 @@ async def only(faulty: World, case: Case, kind: str) -> object_pb2.Resource:
     return found
 
 
-async def test_an_undone_deletion_gives_the_rule_of_somebody_else_its_endpoint_back(faulty: World) -> None:
-    """The endpoint comes back under another id, and nobody else would tell the rule."""
+async def test_an_undone_deletion_restores_the_reference_of_an_unowned_rule(faulty: World) -> None:
+    """The endpoint is created again with another id, and only pkger updates the rule."""
     chat = an_endpoint("Slack", "chat", "chat")
     case = await faulty.case_with(
         text(chat, an_endpoint("PagerDuty", "pager", "pager"), an_object("Label", "red", "red"))

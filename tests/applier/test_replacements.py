@@ -1,4 +1,4 @@
-"""What is replaced while the platform refuses some of it: nothing is lost that can be kept, and the record is right."""
+"""Replacements with rejected steps: no resource is lost that can be kept, and the record is right."""
 
 import json
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, Events, Snapshot, 
 from tests.apply.packages import an_object, text
 
 RENAMED = text(an_object("Label", "red", "red"), an_object("Bucket", "raw", "new raw", ["red"], schemaType="explicit"))
-"""After IMPLICIT: the bucket is replaced, and the name of the new one is free."""
+"""After IMPLICIT: the bucket is replaced by one with another, free name."""
 
 CREATED, ADOPTED = object_pb2.ORIGIN_CREATED, object_pb2.ORIGIN_ADOPTED
 
 
 async def fails_at(case: Case, verb: Verb, kind: str, *texts: str, **more: Any) -> Events:
-    """An apply in which the platform refuses what the step with *verb* and *kind* sends."""
+    """An apply in which the platform rejects the step with *verb* and *kind*."""
     steps = (await case.plan(*texts, **more)).steps
     [number] = [step.number for step in steps if (step.verb, step.key.kind) == (verb, kind)]
     case.driver.fail({number: ItemFault.REJECT})
@@ -29,7 +29,7 @@ async def fails_at(case: Case, verb: Verb, kind: str, *texts: str, **more: Any) 
 
 
 async def replaced(case: Case, *texts: str, **more: Any) -> list[tuple[str, str]]:
-    """What an apply without faults does to resources; afterwards there is nothing left to do."""
+    """Resources after an apply without faults; afterwards there is nothing left to do."""
     case.driver.heal()
     events = await case.apply(*texts, **more)
     assert (end(events).state, end(events).leftover_count) == (SUCCEEDED, 0)
@@ -56,7 +56,7 @@ async def test_a_refused_creation_costs_no_data_where_both_may_be_there(faulty: 
     assert buckets(await case.look()) == [("new raw", ("red",))]
 
 
-async def test_what_was_replaced_and_cannot_be_deleted_waits_in_the_record_for_the_next_apply(faulty: World) -> None:
+async def test_a_replaced_resource_that_cannot_be_deleted_stays_in_the_record_for_the_next_apply(faulty: World) -> None:
     case = await faulty.case_with(IMPLICIT)
     held = entries(await case.look())["raw"].resource_id
     events = await fails_at(case, Verb.DELETE, "Bucket", RENAMED)
@@ -73,7 +73,7 @@ async def test_what_was_replaced_and_cannot_be_deleted_waits_in_the_record_for_t
     assert (await case.look()).ids == set()
 
 
-async def test_what_was_replaced_and_cannot_be_deleted_can_be_taken_again_by_its_name(faulty: World) -> None:
+async def test_a_replaced_resource_that_cannot_be_deleted_can_be_adopted_by_its_name(faulty: World) -> None:
     case = await faulty.case_with(IMPLICIT)
     held = entries(await case.look())["raw"].resource_id
     await fails_at(case, Verb.DELETE, "Bucket", RENAMED)
@@ -88,10 +88,10 @@ async def test_what_was_replaced_and_cannot_be_deleted_can_be_taken_again_by_its
 
 
 @pytest.mark.parametrize(("before", "after"), [(WATCHED, TURNED), (HELD, MOVED)])
-async def test_a_refused_creation_brings_back_what_was_deleted_with_all_that_hung_on_it(
+async def test_a_rejected_creation_restores_the_deleted_resource_with_its_labels_and_rules(
     faulty: World, before: str, after: str
 ) -> None:
-    """Whether it was deleted before or not; what comes back has another id, which record and rules know."""
+    """The restored resource has another id, which is in the record and in the rules."""
     case = await faulty.case_with(before)
     kinds = [step.key.kind for step in (await case.plan(after)).steps if step.verb is Verb.CREATE]
     for kind in kinds:
@@ -108,7 +108,7 @@ async def test_a_refused_creation_past_the_seal_fails_the_command_and_the_next_a
     case = await faulty.case_with(IMPLICIT)
     events = await fails_at(case, Verb.CREATE, "Bucket", EXPLICIT)
     finished, now = end(events), await case.look()
-    # The label of the bucket has nothing to be attached to.
+    # There is no bucket to attach the label to.
     assert (finished.state, finished.leftover_count) == (SUCCEEDED, 2)
     assert finished.cause.startswith("create Bucket 'raw'")
     assert (await case.operation(events[0].operation)).cause == finished.cause
@@ -119,7 +119,7 @@ async def test_a_refused_creation_past_the_seal_fails_the_command_and_the_next_a
 
 
 @pytest.mark.parametrize("is_adopted", [False, True])
-async def test_nothing_is_created_in_the_place_of_what_cannot_be_deleted(faulty: World, is_adopted: bool) -> None:
+async def test_nothing_replaces_a_resource_that_cannot_be_deleted(faulty: World, is_adopted: bool) -> None:
     if is_adopted:
         case = faulty.case(stack="")
         await case.apply(IMPLICIT)
@@ -139,7 +139,7 @@ async def test_nothing_is_created_in_the_place_of_what_cannot_be_deleted(faulty:
     assert await replaced(case, EXPLICIT) == [("delete", "raw"), ("create", "raw")]
 
 
-async def test_what_no_stack_owns_and_cannot_be_deleted_stays_without_an_owner(faulty: World) -> None:
+async def test_an_unowned_resource_that_cannot_be_deleted_stays_unowned(faulty: World) -> None:
     case = faulty.case(stack="")
     await case.apply(IMPLICIT)
     case.stack = "s"

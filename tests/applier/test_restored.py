@@ -1,5 +1,5 @@
 """
-A store restored from a backup is older than the platform: nothing is sent until somebody agrees
+A store restored from a backup is older than the platform: nothing is sent without consent
 (docs/reference/engine.md, "Restored stores").
 """
 
@@ -24,7 +24,7 @@ UNKNOWN_OUTCOME = operation_pb2.BLOCKED_REASON_UNKNOWN_OUTCOME
 
 
 QUICK_LEASE = replace(QUICK, lease=3.0, mutate=1.0, margin=0.5)
-"""For those that wait for the end of a lease."""
+"""Timeouts with a short lease, for tests that wait for its end."""
 
 
 def package(version: int) -> str:
@@ -44,7 +44,7 @@ def back_up(folder: Path) -> None:
 
 
 def restore(folder: Path) -> None:
-    """Put the backup in the place of the store, which is not open."""
+    """Replace the store, which is not open, by the backup."""
     for path in folder.glob("stack.db-*"):
         path.unlink()
     (folder / "backup.db").rename(folder / "stack.db")
@@ -62,7 +62,7 @@ async def applied(case: Case, *versions: int) -> None:
 
 
 async def check_blocked(case: Case, name: str) -> None:
-    """Nothing was sent, the operation says why, and only somebody's consent goes on with it."""
+    """Check that nothing was sent, that the operation says why, and that it continues only with consent."""
     before = await case.look()
     assert case.driver.sent == []
     operation = await case.operation(name)
@@ -76,7 +76,7 @@ async def check_blocked(case: Case, name: str) -> None:
 
 
 async def check_that_all_goes_on(case: Case) -> None:
-    """The next apply holds what it is asked for, once; what the store had forgotten is adopted."""
+    """Check that the next apply has its effect once; resources that the restored store lacks are adopted."""
     assert end(await case.apply(package(10))).state == SUCCEEDED
     now = await case.look()
     assert set(now.recorded.values()) <= now.ids
@@ -159,7 +159,7 @@ async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_th
         case = same(case, faulty)
         assert (await case.settled()).name == name
         await check_blocked(case, name)
-        # What it had sent when it was backed up has been changed by the apply after it.
+        # The apply after the backup has changed the resources that it had sent.
         assert (await case.recover(name))[-1].finished.state == BLOCKED
         [step] = (await case.operation(name)).blocked_steps
         assert step.reason == operation_pb2.BLOCKED_REASON_CONFLICT
@@ -169,7 +169,7 @@ async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_th
 
 
 async def test_an_operation_that_only_ended_after_the_backup_is_resumed_and_does_nothing_twice(tmp_path: Path) -> None:
-    """Its token is the newest of both, so nobody can tell that from a crash; its steps have their effect once."""
+    """Its token is the newest of both, as after a crash; its steps have their effect once."""
     async with world(tmp_path, QUICK_LEASE) as faulty:
         case, name = await in_the_middle(faulty, tmp_path)
         before = await case.look()
@@ -182,7 +182,9 @@ async def test_an_operation_that_only_ended_after_the_backup_is_resumed_and_does
         assert (now.resources, now.recorded) == (before.resources, before.recorded)
 
 
-async def test_a_restored_store_whose_clock_was_set_back_counts_on_from_what_the_platform_saw(tmp_path: Path) -> None:
+async def test_a_restored_store_whose_clock_was_set_back_continues_from_the_token_of_the_platform(
+    tmp_path: Path,
+) -> None:
     clock, path = Clock(), tmp_path / "stack.db"
     async with stack_service(path, clock) as store, world(tmp_path, given={"stack": store.address}) as faulty:
         case = faulty.case()
@@ -213,7 +215,7 @@ async def test_nothing_is_sent_before_the_platform_has_seen_the_token(
     await check_that_all_goes_on(case)
 
 
-async def test_who_takes_over_sends_nothing_before_the_platform_has_seen_the_token(faulty: World) -> None:
+async def test_the_next_applier_sends_nothing_before_the_platform_has_seen_the_token(faulty: World) -> None:
     case = faulty.case()
     case.driver.fail(calls={1: CallFault.CUT_OFF})
     gate = case.driver.gate(1)

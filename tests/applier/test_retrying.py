@@ -1,4 +1,4 @@
-"""Repetitions: how long they wait, when they end, and that nothing is left of them."""
+"""Retries: how long they wait, when they end, and that they hold no references afterwards."""
 
 import gc
 import weakref
@@ -13,7 +13,7 @@ from applier_svc.execution.timeouts import Timeouts
 
 
 class Caller:
-    """Somebody who tries until there is an answer other than 0, and is what the repetition can reach."""
+    """Retries until the result is not 0; the retrying refers to it."""
 
     def __init__(self, answers: list[int]) -> None:
         self._answers = answers
@@ -33,7 +33,7 @@ def no_collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_collector")
-async def test_the_last_answer_is_returned_and_the_caller_let_go() -> None:
+async def test_the_last_result_is_returned_and_no_reference_is_held() -> None:
     caller = Caller([0, 0, 7])
     retrying = AsyncRetrying(retry=retry_if_result(lambda answer: answer == 0), stop=caller.is_over)
     assert await repeated(retrying, caller.attempt) == 7
@@ -43,7 +43,7 @@ async def test_the_last_answer_is_returned_and_the_caller_let_go() -> None:
 
 
 def _after(attempt: int) -> RetryCallState:
-    """The state of a repetition after so many attempts."""
+    """The state of a retrying after so many attempts."""
     state = RetryCallState(AsyncRetrying(), None, (), {})
     state.attempt_number = attempt
     return state

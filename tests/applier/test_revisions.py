@@ -1,4 +1,4 @@
-"""The history of a stack: each operation that changed anything makes a revision, and a stack can go back to each."""
+"""The history of a stack: each operation that changed it makes a revision, to which it can be rolled back."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ def described(words: str) -> str:
 
 
 async def ended(case: Case, *texts: str, **more: Any) -> int:
-    """How an apply ended, which has to be well."""
+    """The end of an apply, which has to succeed."""
     finished = end(await case.apply(*texts, **more))
     assert finished.state == SUCCEEDED, finished.cause
     return finished.generation
@@ -63,7 +63,7 @@ async def test_each_apply_that_changed_anything_makes_a_revision(faulty: World) 
 
 
 async def test_a_package_without_objects_is_one_too(faulty: World) -> None:
-    """It is not taken for that of an uninstall, which has none."""
+    """It differs from an uninstall, which has no package."""
     case = await faulty.case_with(text(LABEL))
     await ended(case, "[]", allow_empty=True)
     await ended(case, text(LABEL))
@@ -91,7 +91,7 @@ async def test_a_package_is_sent_once_and_only_when_a_plan_is_to_run(faulty: Wor
     assert calls.count("StoreAttachment") == 1
     await ended(case, text(LABEL, BUCKET))
     await ended(case, text(LABEL))
-    # The package of revision 1 is there.
+    # The package of revision 1 is stored.
     assert calls.count("StoreAttachment") == 2
 
 
@@ -129,7 +129,7 @@ async def test_a_package_that_says_the_same_in_other_words_is_a_revision_and_mov
     await check_history(case)
 
 
-async def test_a_stack_of_every_kind_goes_back_and_forth(faulty: World) -> None:
+async def test_a_stack_of_every_kind_is_rolled_back_and_forth(faulty: World) -> None:
     case = await faulty.case_with(text(*EVERY_KIND))
     before = await case.look()
     await ended(case, text(LABEL))
@@ -149,13 +149,13 @@ async def test_a_stack_of_every_kind_goes_back_and_forth(faulty: World) -> None:
     await check_history(case)
 
 
-async def test_a_rollback_to_what_is_changes_nothing(faulty: World) -> None:
+async def test_a_rollback_to_the_current_revision_changes_nothing(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     assert end(await roll_back(case, 1)).no_change
     assert await numbers(case) == [1]
 
 
-async def test_a_rollback_takes_back_what_somebody_changed(faulty: World) -> None:
+async def test_a_rollback_undoes_the_edits_of_other_writers(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, PLAIN))
     await edit(case, "Bucket", "edits")
 
@@ -174,7 +174,7 @@ async def test_a_rollback_takes_back_what_somebody_changed(faulty: World) -> Non
         (2**62, "has no revision"),
     ],
 )
-async def test_there_is_no_way_to_what_is_no_revision(faulty: World, number: int, problem: str) -> None:
+async def test_a_rollback_to_an_unknown_revision_is_refused(faulty: World, number: int, problem: str) -> None:
     case = await faulty.case_with(text(LABEL))
     for attempt in (roll_back(case, number), package_of(case, number), difference(case, 1, number)):
         with pytest.raises((RequestInvalid, RevisionNotFound), match=problem):
@@ -196,7 +196,7 @@ async def test_a_rollback_is_refused_as_an_apply_is(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL, BUCKET))
     await ended(case, text(an_object("Label", "l", "probes")))
     before = await case.look()
-    # Another stack takes the name, which the bucket needs.
+    # Another stack takes the name that the bucket needs.
     await case.services.apply(text(an_object("Bucket", "b", "raw", description="other")), stack="t", org=case.org)
 
     with pytest.raises(Exception, match="shares Bucket 'raw' of stack 't'"):
@@ -311,7 +311,7 @@ async def test_a_stored_plan_of_a_revision_is_run_as_it_is(faulty: World) -> Non
     assert (newest.rollback_of, newest.author) == (1, "ann")
 
 
-async def test_ten_applies_compared_and_gone_back_to(faulty: World) -> None:
+async def test_ten_applies_are_compared_and_rolled_back_to(faulty: World) -> None:
     case = faulty.case()
     for number in range(10):
         await ended(case, described(str(number)), text(*([BOARD] if number % 2 else [])))
@@ -368,7 +368,7 @@ async def test_what_is_adopted_without_a_write_has_a_baseline(faulty: World) -> 
 
 
 @pytest.mark.parametrize(("way", "held"), [("keep", "theirs"), ("force", "new"), ("skip", "old")])
-async def test_what_a_decision_left_there_is_the_baseline(faulty: World, way: str, held: str) -> None:
+async def test_a_kept_resource_is_the_baseline(faulty: World, way: str, held: str) -> None:
     case, name = await in_conflict(faulty)
     assert (await case.recover(name, _0=way))[-1].finished.state == SUCCEEDED
     assert json.loads((await baselines(case))["Task", "roll"].spec_json)["description"] == held

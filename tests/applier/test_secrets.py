@@ -1,4 +1,4 @@
-"""Secrets that are given with an apply: written first, taken back as far as that goes, told to nobody (issue 4)."""
+"""Secrets of an apply: written first, undone as far as possible, and shown nowhere."""
 
 import base64
 from collections.abc import Iterable
@@ -29,8 +29,8 @@ from tests.applier.world import (
     World,
     check,
     end,
+    lines,
     put_secrets,
-    told,
 )
 from tests.apply.packages import an_object, text
 from tests.engine.plans import a_plan, progress_of
@@ -39,7 +39,7 @@ CANARY = "canary-8a1f"
 REFUSAL = RejectionReason.CONTENT_REFUSED
 LABEL = text(an_object("Label", "red", "red"))
 REFUSED = text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system"))
-"""A bucket that the platform refuses, after its label and the secrets were written."""
+"""A bucket that the platform rejects, after its label and the secrets were written."""
 
 
 CREATE, UPDATE = secret_steps(["a", "b"], {"b"})
@@ -71,7 +71,7 @@ PLAN = a_plan(CREATE, UPDATE, OTHER, stages=("secrets", "labels"))
         ("sk-0123456789abcdef", "key sk-0123456789a... and ...456789abcdef", "key [secret]... and ...[secret]"),
     ],
 )
-def test_a_value_is_masked_in_every_form_in_which_it_is_told(value: str, said: str, masked: str) -> None:
+def test_a_value_is_masked_in_every_spelling(value: str, said: str, masked: str) -> None:
     assert Secrets({"k": value, "other": "other value"}).masked(said) == masked
 
 
@@ -84,7 +84,7 @@ def test_a_value_inside_an_encoded_text_is_masked(value: str, before: bytes, beh
     octets = value.encode()
     code = base64.b64encode(before + octets + behind).decode()
     left = Secrets({"k": value}).masked(code)
-    # But for the characters at its ends, which hold bits of what stands beside it.
+    # Except for the characters at its ends, which hold bits of the surrounding text.
     assert "[secret]" in left
     assert len(left) - len("[secret]") <= len(base64.b64encode(before)) + len(base64.b64encode(behind)) + 8
     assert octets.hex() not in Secrets({"k": value}).masked(f"{before.hex()}{octets.hex()}{behind.hex()}")
@@ -94,16 +94,16 @@ def test_of_two_values_the_longer_one_is_masked_whole() -> None:
     assert Secrets({"a": "ab", "b": "abcd"}).masked("abcd ab") == "[secret] [secret]"
 
 
-def test_nothing_is_masked_when_nothing_is_given() -> None:
+def test_nothing_is_masked_without_values() -> None:
     assert Secrets().masked("all of it") == "all of it"
 
 
-def test_nothing_that_a_driver_says_is_repeated_once_the_values_are_gone() -> None:
-    gone = Secrets(are_gone=True)
+def test_messages_of_drivers_are_withheld_once_the_values_are_lost() -> None:
+    gone = Secrets(are_lost=True)
     error: PkgerError = TokenStale(CANARY, 1, 2)
     gone.mask_error(error)
-    told = [gone.masked(CANARY), str(gone.masked_outcome(Failed(CANARY))), f"{error} {error.metadata}"]
-    assert all("might repeat a secret" in each and CANARY not in each for each in told)
+    texts = [gone.masked(CANARY), str(gone.masked_outcome(Failed(CANARY))), f"{error} {error.metadata}"]
+    assert all("might repeat a secret" in each and CANARY not in each for each in texts)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_nothing_that_a_driver_says_is_repeated_once_the_values_are_gone() -> No
         (Skipped(CANARY), Skipped("[secret]")),
     ],
 )
-def test_what_a_driver_says_is_masked(outcome: Outcome, expected: Outcome) -> None:
+def test_messages_of_drivers_are_masked(outcome: Outcome, expected: Outcome) -> None:
     assert Secrets({"k": CANARY}).masked_outcome(outcome) == expected
 
 
@@ -131,7 +131,7 @@ def test_a_value_is_not_shown_when_secrets_are_printed() -> None:
 
 
 @pytest.mark.parametrize(("value", "problem"), [("", "it is empty"), ("x" * 65_537, "it has 65,537")])
-def test_a_value_that_cannot_be_one_is_refused_without_being_told(value: str, problem: str) -> None:
+def test_an_invalid_value_is_refused_and_not_shown(value: str, problem: str) -> None:
     with pytest.raises(RequestInvalid, match=problem) as caught:
         Secrets({"good": CANARY, "k": value})
     assert CANARY not in str(caught.value)
@@ -161,13 +161,13 @@ def test_a_secret_becomes_the_mutation_of_its_verb() -> None:
         ({0: Done("a"), 1: Done("b"), 2: Unknown("?")}, {}, ""),
     ],
 )
-def test_an_operation_cannot_go_on_without_the_values_that_are_to_be_written(
+def test_an_operation_cannot_be_resumed_without_the_values_to_write(
     done: dict[int, Outcome], values: dict[str, str], lost: str
 ) -> None:
-    told = Secrets(values).lost(progress_of(PLAN, done))
-    assert told.startswith(lost)
-    assert bool(told) == bool(lost)
-    assert not told or told.endswith("apply again, with the secrets")
+    problem = Secrets(values).lost(progress_of(PLAN, done))
+    assert problem.startswith(lost)
+    assert bool(problem) == bool(lost)
+    assert not problem or problem.endswith("apply again, with the secrets")
 
 
 async def held(case: Case) -> list[str]:
@@ -175,15 +175,15 @@ async def held(case: Case) -> list[str]:
 
 
 def last_value(case: Case, key: str) -> str:
-    """What was last written to a secret, as far as the platform was asked to."""
+    """The value in the last write of a secret that the platform received."""
     return [each.put_secret.value for each in case.driver.sent if each.put_secret.key == key][-1]
 
 
-async def test_given_secrets_are_written_first_and_others_left_alone(faulty: World) -> None:
+async def test_given_secrets_are_written_first_and_others_are_kept(faulty: World) -> None:
     case = faulty.case()
     await put_secrets(case, {"theirs": "1", "ours": "2"})
     events = await case.apply(LABEL, secrets={"ours": CANARY, "new": "other"})
-    assert told(events) == [
+    assert lines(events) == [
         "accepted 3 steps",
         "stage 0 secrets: 2",
         ["done: create Secret new", "done: update Secret ours"],
@@ -246,7 +246,7 @@ async def test_when_a_later_step_fails_created_secrets_go_and_overwritten_ones_a
 
 
 async def test_an_operation_with_an_irreversible_end_seals_only_there(faulty: World) -> None:
-    """A refused step after an overwritten secret is undone, although another step of the plan cannot be."""
+    """A rejected step after an overwritten secret rolls back, although the plan has an irreversible step."""
     case = await faulty.case_with(FRESH)
     await put_secrets(case, {"ours": "2"})
     before = await case.look()
@@ -271,7 +271,7 @@ async def test_a_secret_lost_once_is_sent_again(faulty: World, fault: ItemFault,
 @pytest.mark.parametrize("memory", [Memory.KEYS, Memory.SEARCHED])
 @pytest.mark.parametrize("fault", [ItemFault.REJECT, ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
 @pytest.mark.parametrize("key", ["new", "ours"])
-async def test_a_secret_that_cannot_be_written_takes_everything_back(
+async def test_a_secret_that_cannot_be_written_undoes_everything(
     faulty: World, memory: Memory, fault: ItemFault, key: str
 ) -> None:
     faulty.driver.memory = memory
@@ -283,8 +283,8 @@ async def test_a_secret_that_cannot_be_written_takes_everything_back(
     check(before, events, await case.look(), before.content)
     finished = end(events)
     assert finished.state == ROLLED_BACK
-    why = "content refused; the words" if fault is ItemFault.REJECT else "the words"
-    assert f"Secret '{key}': {why} of the platform are left out" in finished.cause
+    why = "content refused; the message" if fault is ItemFault.REJECT else "the message"
+    assert f"Secret '{key}': {why} of the platform is withheld" in finished.cause
     if key == "new":
         doubtful = "" if fault is ItemFault.REJECT else "; secrets that may have been written: 'new'"
         stays = f" (secrets that stay overwritten: 'ours'{doubtful})"
@@ -292,7 +292,7 @@ async def test_a_secret_that_cannot_be_written_takes_everything_back(
         stays = "" if fault is ItemFault.REJECT else " (secrets that may have been overwritten: 'ours')"
     assert finished.cause.endswith(stays)
     assert ("(secrets" in finished.cause) == bool(stays)
-    # What may be somebody else's stays.
+    # A secret that another writer may have made stays.
     assert await held(case) == (["new", "ours"] if (key, fault) == ("new", ItemFault.LOSE_RESPONSE) else ["ours"])
     case.driver.heal()
     assert end(await case.apply(LABEL, secrets={"new": "1", "ours": CANARY})).state == SUCCEEDED
@@ -312,7 +312,7 @@ FAULTS: list[tuple[dict[int, ItemFault], dict[int, CallFault]]] = [
 
 @pytest.mark.parametrize(("items", "calls"), FAULTS)
 @pytest.mark.parametrize("lasting", [False, True])
-async def test_a_driver_that_repeats_a_secret_is_heard_without_it(
+async def test_a_secret_in_messages_of_a_driver_is_masked_everywhere(
     faulty: World,
     items: dict[int, ItemFault],
     calls: dict[int, CallFault],
@@ -333,7 +333,7 @@ async def test_a_driver_that_repeats_a_secret_is_heard_without_it(
         assert operation.state in (ROLLED_BACK, SUCCEEDED)
     assert any(CANARY in each.put_secret.value for each in case.driver.sent)
     assert CANARY not in said
-    # What the driver itself logs is the driver's own.
+    # The log of the driver itself is not masked.
     assert not [
         record for record in caplog.records if record.name == "pkger.applier" and CANARY in str(record.__dict__)
     ]
@@ -377,7 +377,7 @@ async def test_a_secret_that_came_or_went_makes_a_plan_stale(faulty: World, is_t
 
 
 def test_a_request_is_the_same_with_other_values_of_the_same_secrets() -> None:
-    """Its digest is stored: one of values would tell those that can be guessed."""
+    """The digest of a request is stored; with the values in it, they could be guessed."""
     requests = [
         applier_pb2.ApplyRequest(request_id="r", secrets=secrets)
         for secrets in ({"a": "1", "b": "2"}, {"b": "3", "a": "4"}, {"a": "1"}, {})
@@ -388,10 +388,10 @@ def test_a_request_is_the_same_with_other_values_of_the_same_secrets() -> None:
     assert requests[0].secrets["a"] == "1"
 
 
-async def test_a_secret_that_cannot_be_removed_again_blocks_until_somebody_decides(faulty: World) -> None:
+async def test_a_secret_that_cannot_be_removed_again_blocks_until_a_decision(faulty: World) -> None:
     case = faulty.case()
     before = await case.look()
-    # The bucket is refused, and then the removal of the secret.
+    # The bucket is rejected, and then the removal of the secret.
     case.driver.fail({4: ItemFault.REJECT}, lasting=True)
     events = await case.apply(REFUSED, secrets={"k": CANARY})
     assert events[-1].finished.state == BLOCKED
@@ -404,7 +404,7 @@ async def test_a_secret_that_cannot_be_removed_again_blocks_until_somebody_decid
     assert (await case.look()).content == before.content
 
 
-async def test_a_secret_that_is_written_after_it_was_removed_is_told(faulty: World) -> None:
+async def test_a_secret_that_is_written_after_its_removal_is_reported(faulty: World) -> None:
     faulty.driver.memory = Memory.SEARCHED
     case = faulty.case()
     case.driver.fail({0: ItemFault.DELAY}, lasting=True)
@@ -415,21 +415,21 @@ async def test_a_secret_that_is_written_after_it_was_removed_is_told(faulty: Wor
     assert (late.key.kind, late.resource_id) == ("Secret", "k")
 
 
-async def test_what_nobody_could_look_for_is_told_without_a_value(faulty: World) -> None:
+async def test_a_failed_lookup_is_reported_without_a_value(faulty: World) -> None:
     faulty.driver.memory = Memory.SEARCHED
     case = faulty.case()
     await case.services.plan(LABEL, stack="s", org=case.org, secret_keys=["k"])
     looks_of_plan = case.driver.looks
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
-    # The plan of the apply, and what is asked right before the secret is sent.
+    # Reads: the plan of the apply, and the keys right before the secret is sent.
     case.driver.hide(looks_of_plan + 1)
     case.driver.echoes = True
     events = await case.apply(LABEL, secrets={"k": CANARY})
-    assert "nobody could look" in outcome_texts(events)
+    assert "could not be looked up" in outcome_texts(events)
     assert CANARY not in outcome_texts(events)
 
 
-async def test_secrets_are_taken_back_when_the_operation_is_cancelled(faulty: World) -> None:
+async def test_secrets_are_undone_when_the_operation_is_cancelled(faulty: World) -> None:
     case = faulty.case()
     gate = case.driver.gate(0)
     stream = case.events(LABEL, secrets={"k": CANARY})

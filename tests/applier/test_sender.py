@@ -19,7 +19,7 @@ from services.engine.outcome import Done, Outcome, Unknown
 
 
 class Answering:
-    """In place of a ``Peer``: a driver that answers each batch with these positions."""
+    """Replaces a ``Peer``: a driver that answers each batch with these positions."""
 
     def __init__(self, positions: list[int]) -> None:
         self.channel: Any = Unused()
@@ -42,7 +42,7 @@ class Unused:
 
 
 class Held:
-    """The right to write, held for ever."""
+    """A right to write that is never lost."""
 
     token = 1
 
@@ -54,7 +54,7 @@ class Held:
 
 
 async def outcomes(positions: list[int]) -> list[Outcome]:
-    """What comes of two creations, by step."""
+    """The outcomes of two creations, by step."""
     steps = [Step(number, 0, Verb.DELETE, Key("Label", f"l{number}"), resource_id=f"r{number}") for number in range(2)]
     effects = [effect_of(step) for step in steps]
     driver: Any = Answering(positions)
@@ -64,7 +64,7 @@ async def outcomes(positions: list[int]) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("positions", [[1, 0], [0, 0], [0], [0, 1, 2], [0, 5], []])
-async def test_of_results_that_are_out_of_order_nothing_is_known(positions: list[int]) -> None:
+async def test_results_out_of_order_make_all_outcomes_unknown(positions: list[int]) -> None:
     assert all(isinstance(outcome, Unknown) for outcome in await outcomes(positions))
 
 

@@ -1,5 +1,5 @@
 """
-Resources that several stacks have: one owns each, the others use it (docs/reference/engine.md, "Shared resources").
+Resources of several stacks: one stack owns each, the others use it (docs/reference/engine.md, "Shared resources").
 """
 
 import asyncio
@@ -37,7 +37,7 @@ async def origins(case: Case) -> dict[str, int]:
 
 
 async def names(case: Case) -> list[tuple[str, tuple[str, ...]]]:
-    """What is on the platform: names with the names of labels."""
+    """The resources on the platform: names with the names of labels."""
     return sorted((spec, labels) for _, spec, labels, _ in await named(case))
 
 
@@ -49,11 +49,11 @@ async def named(case: Case) -> list[tuple[str, str, tuple[str, ...], tuple[str, 
 
 
 async def ended(case: Case, *objects: dict[str, object]) -> operation_pb2.Finished:
-    """How an apply of *objects* ended."""
+    """The end of an apply of *objects*."""
     return end(await case.apply(text(*objects)))
 
 
-async def test_what_another_stack_owns_is_used_and_not_written(faulty: World) -> None:
+async def test_a_resource_of_another_stack_is_used_and_not_written(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
 
@@ -65,7 +65,7 @@ async def test_what_another_stack_owns_is_used_and_not_written(faulty: World) ->
     assert (await ended(case, SENSORS)).no_change
 
 
-async def test_all_that_differs_is_told_at_once_with_owner_and_fields(faulty: World) -> None:
+async def test_all_differences_are_reported_at_once_with_owner_and_fields(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS, an_object("Bucket", "b", "raw", description="mine")))
     package = text(
         an_object("Label", "tag", "sensors", color="#ff0000"), an_object("Bucket", "raw", "raw", description="theirs")
@@ -83,7 +83,7 @@ async def test_all_that_differs_is_told_at_once_with_owner_and_fields(faulty: Wo
 
 
 @pytest.mark.parametrize("way", ["leaves the package", "uninstall"])
-async def test_what_the_owner_lets_go_belongs_to_the_oldest_user(faulty: World, way: str) -> None:
+async def test_a_resource_that_its_owner_removes_belongs_to_the_oldest_user(faulty: World, way: str) -> None:
     case = await faulty.case_with(text(SENSORS))
     second, third = beside(case, "second"), beside(case, "third")
     for each in (second, third):
@@ -134,7 +134,7 @@ async def test_what_was_adopted_stays_adopted_with_its_heir(faulty: World) -> No
     assert await names(case) == [("sensors", ())]
 
 
-async def test_what_a_user_lets_go_stays(faulty: World) -> None:
+async def test_a_resource_that_a_user_removes_stays(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS, RAW | {"metadata": {"name": "mine"}, "spec": {"name": "mine"}})
@@ -164,7 +164,7 @@ async def test_a_user_that_wants_something_else_gives_its_object_other_names(fau
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS)
-    another = "give the object another metadata.name and display name"
+    another = "give it another metadata.name and display name"
 
     with pytest.raises(SharedDiffers, match=f'where name is "sensors" and not "own".*{another}'):
         await theirs.apply(text(an_object("Label", "tag", "own")))
@@ -193,23 +193,23 @@ async def test_a_user_follows_the_name_and_not_the_resource_that_had_it(faulty: 
     ids = {entry.key.name: entry.resource_id for entry in mine.resources}
     assert [(entry.resource_id, entry.origin) for entry in used.resources] == [(ids["new"], SHARED)]
     assert (await ended(theirs, THEIRS)).no_change
-    # The resource that it used before is its owner's alone again.
+    # Only its owner has the resource that it used before.
     assert end(await case.uninstall()).state == SUCCEEDED
     assert await origins(theirs) == {"tag": OWNED}
     assert await names(case) == [("sensors", ())]
 
 
-async def test_an_association_goes_when_no_record_wants_it_any_more(faulty: World) -> None:
+async def test_an_association_is_removed_when_no_record_has_it(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS, RAW))
     theirs = beside(case, "theirs")
     more = an_object("Label", "more", "more")
     await ended(theirs, THEIRS, more, an_object("Bucket", "raw", "raw", ["tag", "more"]))
     assert ("raw", ("more", "sensors")) in await names(case)
 
-    # The owner wants its label no more, but the user does.
+    # The package of the owner has the label no more, but that of the user has it.
     assert (await ended(case, SENSORS, an_object("Bucket", "b", "raw"))).state == SUCCEEDED
     assert ("raw", ("more", "sensors")) in await names(case)
-    # Now nobody does; the other label is only the user's.
+    # Now no package has it; the other label is only in that of the user.
     assert (await ended(theirs, THEIRS, more, an_object("Bucket", "raw", "raw", ["more"]))).state == SUCCEEDED
     assert ("raw", ("more",)) in await names(case)
     await theirs.uninstall()
@@ -217,7 +217,7 @@ async def test_an_association_goes_when_no_record_wants_it_any_more(faulty: Worl
 
 
 async def test_what_is_used_is_neither_replaced_nor_deleted(faulty: World) -> None:
-    """Case 5: its deletion was planned before anybody used it."""
+    """Case 5: its deletion was planned before another stack used it."""
     case = await faulty.case_with(text(SENSORS, RAW))
     theirs = beside(case, "theirs")
     plan = await case.plan(text(an_object("Label", "other", "other")))
@@ -297,7 +297,7 @@ async def test_a_user_that_becomes_the_owner_of_what_it_drops_deletes_it_next_ti
     assert await names(case) == [("other", ())]
 
 
-async def test_two_that_let_go_at_once_leave_nothing_behind(faulty: World) -> None:
+async def test_owner_and_user_that_remove_it_at_once_leave_nothing(faulty: World) -> None:
     """The user, which is uninstalled, becomes the owner meanwhile."""
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
@@ -318,13 +318,13 @@ async def test_two_that_let_go_at_once_leave_nothing_behind(faulty: World) -> No
 
 async def test_without_a_stack_one_uses_and_keeps_nothing(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
-    nobody = beside(case, "")
+    stackless = beside(case, "")
 
-    assert (await ended(nobody, THEIRS, an_object("Bucket", "raw", "raw", ["tag"]))).state == SUCCEEDED
+    assert (await ended(stackless, THEIRS, an_object("Bucket", "raw", "raw", ["tag"]))).state == SUCCEEDED
 
     assert await names(case) == [("raw", ("sensors",)), ("sensors", ())]
     with pytest.raises(SharedDiffers):
-        await nobody.apply(text(an_object("Label", "tag", "sensors", color="#000001")))
+        await stackless.apply(text(an_object("Label", "tag", "sensors", color="#000001")))
 
 
 async def test_a_replacement_of_what_others_use_is_refused(faulty: World) -> None:
@@ -335,20 +335,20 @@ async def test_a_replacement_of_what_others_use_is_refused(faulty: World) -> Non
         await case.apply(text(an_object("Bucket", "b", "raw", schemaType="explicit")))
 
 
-async def test_a_stored_use_of_what_nobody_owns_any_more_is_stale(faulty: World) -> None:
+async def test_a_stored_use_of_a_resource_without_an_owner_is_stale(faulty: World) -> None:
     case = faulty.case()
     creation = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"sensors"}')
     await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
     await ended(case, SENSORS)
     plan = await beside(case, "theirs").plan(text(THEIRS))
-    # It was there before the stack, so it stays, and belongs to nobody.
+    # It existed before the stack, so it stays, without an owner.
     await case.uninstall()
 
     with pytest.raises(PlanStale, match="which no stack owns any more"):
         await beside(case, "theirs").apply_plan(plan)
 
 
-async def test_what_somebody_deleted_is_made_by_the_first_that_applies(faulty: World) -> None:
+async def test_a_deleted_shared_resource_is_created_by_the_first_apply(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS)
@@ -364,8 +364,8 @@ async def test_what_somebody_deleted_is_made_by_the_first_that_applies(faulty: W
 
 
 @pytest.mark.parametrize("is_used", [True, False])
-async def test_a_plan_announces_who_gets_what_somebody_deleted(faulty: World, is_used: bool) -> None:
-    """The user may have let go by the time of the apply: then nothing is left, and nothing to be done."""
+async def test_a_plan_announces_the_next_owner_of_a_deleted_resource(faulty: World, is_used: bool) -> None:
+    """If the user removes it before the apply, nothing is left, and there is nothing to do."""
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS)
@@ -388,7 +388,7 @@ async def test_a_plan_announces_who_gets_what_somebody_deleted(faulty: World, is
         assert ("sensors", ()) in await names(case)
 
 
-async def test_somebody_elses_edit_of_what_is_shared_is_told_to_its_users(faulty: World) -> None:
+async def test_an_edit_of_a_shared_resource_is_reported_to_its_users(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS))
     theirs = beside(case, "theirs")
     await ended(theirs, THEIRS)
@@ -403,7 +403,7 @@ async def test_somebody_elses_edit_of_what_is_shared_is_told_to_its_users(faulty
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_shared_packages_come_and_go_in_any_order(faulty: World, seed: int) -> None:
-    """Case 16, small: nothing is left, and at each moment no stack lacks anything."""
+    """Case 16 with few stacks: nothing is left, and no stack lacks a resource at any time."""
     case, rng = faulty.case(), random.Random(seed)
     stacks = [beside(case, f"s{number}") for number in range(6)]
     wanted = {each.stack: sorted(rng.sample(range(5), 3)) for each in stacks}

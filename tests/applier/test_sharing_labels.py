@@ -6,14 +6,14 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 
 from tests.applier.test_sharing import RAW, SENSORS, beside, ended, names
-from tests.applier.world import SUCCEEDED, Case, World, end, told
+from tests.applier.world import SUCCEEDED, Case, World, end, lines
 from tests.apply.packages import an_object
 
 LABELLED = an_object("Bucket", "raw", "raw", ["l"])
 
 
 async def somebodys_label(case: Case) -> None:
-    """The label ``sensors`` is there before any stack."""
+    """The label ``sensors``, which exists before any stack."""
     creation = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"sensors"}')
     await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
 
@@ -51,4 +51,4 @@ async def test_the_detachment_of_an_adopted_label_names_it(faulty: World) -> Non
     await somebodys_label(case)
     await ended(case, SENSORS, RAW)
 
-    assert ["done: detach Bucket b l"] in told(await case.uninstall())
+    assert ["done: detach Bucket b l"] in lines(await case.uninstall())

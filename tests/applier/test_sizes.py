@@ -1,5 +1,5 @@
 """
-What is accepted can be finished: a plan that fits only just is applied, and carried on (docs/reference/engine.md,
+An accepted plan can be finished: the largest one is applied, and resumed (docs/reference/engine.md,
 "Cases", case 14).
 """
 
@@ -33,7 +33,7 @@ def limited(limit: int, *names: str) -> dict[str, Opened]:
 
 
 async def size(folder: Path) -> int:
-    """What the plan of ``PACKAGE`` takes, as the planner says that refuses it."""
+    """The size of the plan of ``PACKAGE``, as the refusal of the planner reports it."""
     async with world(folder, replaced=limited(0, "planner")) as faulty:
         case = faulty.case()
         with pytest.raises(PlanTooLarge, match="split the package into several stacks") as raised:
@@ -44,7 +44,7 @@ async def size(folder: Path) -> int:
 
 
 async def test_the_largest_plan_that_is_accepted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also by an applier that takes it over, with connections that carry no byte more than the limit."""
+    """Also by an applier that claims it, over connections with exactly that limit."""
     largest = await size(tmp_path / "measured")
     for module in ("services.rpc.server", "services.rpc.channel"):
         monkeypatch.setattr(f"{module}.MESSAGE_LIMIT", largest)
@@ -67,8 +67,8 @@ async def test_a_plan_that_is_larger_is_refused_before_the_first_write(tmp_path:
         assert await faulty.services.stack_names() == []
 
 
-async def test_a_store_neither_keeps_nor_starts_a_plan_that_is_too_large(tmp_path: Path) -> None:
-    """Whatever planner made it."""
+async def test_a_store_neither_stores_nor_starts_a_plan_that_is_too_large(tmp_path: Path) -> None:
+    """It does not depend on the planner to refuse it."""
     async with world(tmp_path, replaced=limited(100_000, "stack")) as faulty:
         case = faulty.case()
         with pytest.raises(PlanTooLarge):

@@ -1,4 +1,4 @@
-"""Fewer batches in flight for a platform that asks for patience: the arithmetic, and an apply on such a platform."""
+"""Fewer batches in flight on a platform that throttles: the arithmetic, and an apply on such a platform."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tests.apply.packages import an_object, text
 
 
 def after(limit: Limit, words: str) -> list[int]:
-    """How many are in flight after each of the *words*: taken, refused, or late, refused before the last cut."""
+    """The limit after each of *words*: taken, refused, or late (refused, but sent before the last cut)."""
     shown = []
     for word in words.split():
         match word:
@@ -43,14 +43,14 @@ def after(limit: Limit, words: str) -> list[int]:
         (0, "taken", [1]),
     ],
 )
-def test_the_limit_is_halved_when_asked_and_grows_by_one_when_as_many_were_taken(
+def test_the_limit_is_halved_when_throttled_and_grows_by_one_with_each_full_window(
     most: int, words: str, expected: Sequence[int]
 ) -> None:
     assert after(Limit.of(most), words) == expected
 
 
 @given(st.integers(0, 64), st.lists(st.sampled_from(["taken", "refused", "late"])))
-def test_there_is_always_room_for_one_and_never_for_more_than_the_driver_allows(most: int, words: list[str]) -> None:
+def test_the_limit_is_at_least_one_and_at_most_that_of_the_driver(most: int, words: list[str]) -> None:
     assert all(1 <= count <= max(most, 1) for count in after(Limit.of(most), " ".join(words)))
 
 
@@ -78,7 +78,7 @@ async def test_as_many_pass_at_a_time_as_the_limit_says() -> None:
     throttle = Throttle(3)
 
     async def most_inside(calls: int, expected: int, refused: bool) -> int:
-        """How many of *calls* are in flight at most, when none leaves before the *expected* number is in."""
+        """Most of *calls* in flight at a time, if none ends before the *expected* number has begun."""
         inside = most = 0
         full = asyncio.Event()
 
@@ -102,9 +102,7 @@ async def test_as_many_pass_at_a_time_as_the_limit_says() -> None:
 
 @pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NOTHING])
 @pytest.mark.parametrize("fault", [ItemFault.BUSY, ItemFault.OVERLOADED])
-async def test_a_write_that_the_platform_has_no_time_for_is_done_later(
-    faulty: World, memory: Memory, fault: ItemFault
-) -> None:
+async def test_a_throttled_write_is_done_later(faulty: World, memory: Memory, fault: ItemFault) -> None:
     before, change = CHANGES["mixed"]
     faulty.driver.memory = memory
     wanted, mutations, _ = await wanted_after(faulty, before, change)
@@ -118,7 +116,7 @@ async def test_a_write_that_the_platform_has_no_time_for_is_done_later(
         check(at_first, events, await case.look(), wanted)
 
 
-async def test_a_platform_that_never_has_time_is_a_failure_like_any_other(faulty: World) -> None:
+async def test_a_platform_that_always_throttles_is_a_failure_like_any_other(faulty: World) -> None:
     before, change = CHANGES["mixed"]
     wanted, mutations, _ = await wanted_after(faulty, before, change)
     for number in range(mutations):
@@ -134,7 +132,7 @@ async def test_a_platform_that_never_has_time_is_a_failure_like_any_other(faulty
 
 async def test_fewer_batches_are_in_flight_on_a_platform_that_takes_one_at_a_time(tmp_path: Path) -> None:
     labels = text(*(an_object("Label", f"l{number}", f"l{number}") for number in range(12)))
-    async with world(tmp_path, replace(QUICK, busy=60.0)) as faulty:
+    async with world(tmp_path, replace(QUICK, throttled=60.0)) as faulty:
         case = faulty.case()
         case.driver.batch_size = 1
         gates = [case.driver.gate(call) for call in range(4)]
@@ -144,7 +142,7 @@ async def test_fewer_batches_are_in_flight_on_a_platform_that_takes_one_at_a_tim
         retry = case.driver.gate(4)
         for gate in gates[1:]:
             gate.opened.set()
-        # Three were refused at once. Half of four are left: the one that waits, and one of the three, sent again.
+        # Three were throttled at once. Half of four remain: the waiting one, and one of the three, sent again.
         await retry.reached.wait()
         assert case.driver.in_flight == [1, 2, 3, 4, 2]
         retry.opened.set()

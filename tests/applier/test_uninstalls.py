@@ -1,4 +1,4 @@
-"""An uninstall removes what a stack created, and keeps the stack or deletes it, as was agreed."""
+"""An uninstall deletes the resources that a stack created, and keeps or deletes the stack, as approved."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ async def record_of(case: Case) -> Record:
 
 
 async def with_words(case: Case) -> Record:
-    """The record of a stack, to which description and URLs are added."""
+    """The record of a stack, with description and URLs."""
     peer, made = case.services.peers["stack"], await record_of(case)
     urls, ref = stack_pb2.StackUrls(urls=[URL]), object_pb2.StackRef(id=made.id)
     request = stack_pb2.UpdateStackRequest(stack=ref, description="text", urls=urls)
@@ -36,7 +36,7 @@ async def with_words(case: Case) -> Record:
     return await record_of(case)
 
 
-async def test_a_kept_stack_owns_nothing_and_starts_anew(faulty: World) -> None:
+async def test_a_kept_stack_owns_nothing_and_starts_again(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
     before = await with_words(case)
 
@@ -57,9 +57,9 @@ async def test_a_kept_stack_owns_nothing_and_starts_anew(faulty: World) -> None:
     again = await case.apply(SMALL)
 
     assert end(again).counts.creates == 2
-    anew = await record_of(case)
-    assert (anew.id, anew.generation) == (before.id, before.generation + 2)
-    assert {*anew.ids.values()}.isdisjoint(before.ids.values())
+    kept = await record_of(case)
+    assert (kept.id, kept.generation) == (before.id, before.generation + 2)
+    assert {*kept.ids.values()}.isdisjoint(before.ids.values())
 
 
 async def clear_urls(case: Case) -> None:
@@ -81,7 +81,7 @@ async def test_a_second_uninstall_has_nothing_to_do(faulty: World) -> None:
     assert await record_of(case) == before
 
 
-async def test_a_stack_is_kept_unless_somebody_says_otherwise(faulty: World) -> None:
+async def test_a_stack_is_kept_by_default(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
     plan = await case.services.plan(stack=case.stack, org=case.org, destroy=True)
     assert plan.header.then == KEEP
@@ -120,7 +120,7 @@ async def planned(case: Case, then: "plan_pb2.AfterUninstall.ValueType") -> Show
     return await case.services.plan(stack=case.stack, org=case.org, store=True, destroy=True, then=then)
 
 
-async def test_what_becomes_of_the_stack_is_agreed_to(faulty: World) -> None:
+async def test_keeping_or_deleting_the_stack_is_part_of_the_approved_plan(faulty: World) -> None:
     """Both plans have the same steps, and different digests; a plan does what it says."""
     case = await faulty.case_with(SMALL)
     keep, delete = await planned(case, KEEP), await planned(case, DELETE)
@@ -146,7 +146,7 @@ async def uninstalled(case: Case, then: int, digest: str = "") -> None:
         pass
 
 
-async def test_another_word_is_refused(faulty: World) -> None:
+async def test_an_unknown_value_is_refused(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
     before = await case.look()
     with pytest.raises(RequestInvalid, match="then: 7 is not a value to send"):
@@ -190,7 +190,7 @@ async def test_what_cannot_be_removed_stays_in_the_record(
     assert (after.record is None) is (then == DELETE)
 
 
-async def test_a_kept_stack_hands_over_what_others_use_and_lets_go_what_it_adopted(faulty: World) -> None:
+async def test_a_kept_stack_hands_over_shared_resources_and_releases_adopted_ones(faulty: World) -> None:
     case = faulty.case()
     create = driver_pb2.CreateResource(kind="Bucket", spec_json='{"name":"raw"}')
     await case.services.mutate(driver_pb2.Mutation(create=create), org=case.org)

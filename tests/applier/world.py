@@ -1,4 +1,4 @@
-"""One organisation with one stack under faults: what is there, what is recorded, and what must hold of the two."""
+"""One organisation with one stack under faults: its resources, its record, and what holds of both."""
 
 import asyncio
 import contextlib
@@ -32,14 +32,21 @@ BLOCKED = operation_pb2.OPERATION_STATE_BLOCKED
 OVER = (SUCCEEDED, ROLLED_BACK, BLOCKED, operation_pb2.OPERATION_STATE_FAILED)
 
 QUICK = Timeouts(
-    attempts=3, first_wait=0.002, longest_wait=0.01, settle=0.01, stubborn=0.1, busy=0.1, recovery=0.05, watch=0.01
+    attempts=3,
+    first_wait=0.002,
+    longest_wait=0.01,
+    settle=0.01,
+    resolution=0.1,
+    throttled=0.1,
+    recovery=0.05,
+    watch=0.01,
 )
-"""For a platform that is at most a script away."""
+"""Timeouts for a platform that only a script delays."""
 
 
 class Events(list[operation_pb2.OperationEvent]):
     """
-    What an operation told, with its plan.
+    The events of an operation, with its plan.
 
     Attributes:
         plan: The plan that the first event names, or that the operation has; without steps when it has none.
@@ -49,11 +56,11 @@ class Events(list[operation_pb2.OperationEvent]):
 
 
 Content = list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]
-"""Kind, spec, names of labels and of what is referred to of each resource, sorted; ids do not count."""
+"""Kind, spec, and names of labels and references of each resource, sorted; ids do not count."""
 
 
 class Snapshot(NamedTuple):
-    """What there is at one moment; the record is None when there is none."""
+    """Resources and record at one moment; the record is None if there is none."""
 
     resources: Sequence[object_pb2.Resource]
     record: Record | None
@@ -73,12 +80,12 @@ class Snapshot(NamedTuple):
 
     @property
     def ids(self) -> set[tuple[str, str]]:
-        """Kind and id of what is on the platform."""
+        """Kind and id of each resource on the platform."""
         return {(resource.kind, resource.id) for resource in self.resources}
 
     @property
     def recorded(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Kind and id of what is recorded, by the key of its object."""
+        """Kind and id of each recorded resource, by the key of its object."""
         entries = self.record.resources if self.record else ()
         return {(entry.key.kind, entry.key.name): (entry.key.kind, entry.resource_id) for entry in entries}
 
@@ -118,7 +125,7 @@ class Case:
         return await self.planned(Events([event async for event in stream]))
 
     async def planned(self, events: Events) -> Events:
-        """*events*, with the plan of their operation; none where there was nothing to do at all."""
+        """*events*, with the plan of their operation; without events there is none."""
         if not events:
             return events
         plan = (await self.operation(events[0].operation)).plan
@@ -137,7 +144,7 @@ class Case:
         return await self.collected(self.services.apply_plan(plan.name, plan.digest, **more))
 
     async def watch(self, operation: str, after_seq: int = 0) -> AsyncIterator[operation_pb2.OperationEvent]:
-        """The events of an operation, as somebody sees them who comes later."""
+        """The events of an operation, as a later client receives them."""
         peer = self.services.peers["applier"]
         request = applier_pb2.WatchOperationRequest(operation=operation, after_seq=after_seq)
         async for answer in peer.stream(ApplierServiceStub(peer.channel).WatchOperation, request):
@@ -147,7 +154,7 @@ class Case:
         """
         All events of the rest of a blocked operation.
 
-        *decisions* are words by step number behind an underscore, as in ``_3="skip"`` or ``_4="adopt:ID"``.
+        *decisions* are terms by step number behind an underscore, as in ``_3="skip"`` or ``_4="adopt:ID"``.
         """
         peer = self.services.peers["applier"]
         request = applier_pb2.RecoverOperationRequest(operation=operation)
@@ -198,7 +205,7 @@ class Case:
 
 
 async def put_secrets(case: Case, values: Mapping[str, str]) -> None:
-    """Write secrets behind pkger's back; the driver then counts anew."""
+    """Write secrets as another writer would; the driver then counts from 0 again."""
     puts = [driver_pb2.PutSecret(key=key, value=value) for key, value in values.items()]
     await case.services.mutate(*(driver_pb2.Mutation(put_secret=put) for put in puts), org=case.org)
     if case.driver:
@@ -208,7 +215,7 @@ async def put_secrets(case: Case, values: Mapping[str, str]) -> None:
 @dataclass
 class World:
     """
-    Services around a driver that goes wrong by script.
+    Services around a driver with scripted faults.
 
     Attributes:
         services: The services.
@@ -220,7 +227,7 @@ class World:
     _count: int = field(default=0)
 
     def case(self, stack: str = "s") -> Case:
-        """A stack in an organisation that nobody used yet, and a driver without faults."""
+        """A stack in an unused organisation, and a driver without faults."""
         self._count += 1
         self.driver.heal()
         return Case(self.services, self.driver, f"org-{self._count}", stack)
@@ -241,7 +248,7 @@ async def world(
     replaced: dict[str, Opened] | None = None,
     given: dict[str, str] | None = None,
 ) -> AsyncIterator[World]:
-    """All services; the driver between them and the platform goes wrong when told to."""
+    """All services; the driver in front of the platform has scripted faults."""
     async with faulty_platform(data) as (driver, address):
         opened: dict[str, Opened] = {"applier": partial(applier.opened, timeouts=timeouts), **(replaced or {})}
         async with cluster(data, opened, {"platform": address, **(given or {})}) as services:
@@ -256,7 +263,7 @@ async def settled(services: Cluster) -> operation_pb2.Operation:
         [operation] = (await peer.call(stub.ListOperations, newest)).operations
         if operation.state in OVER:
             return operation
-        # What an applier does next is up to the end of a lease, which nobody announces.
+        # There is no event to wait for: the next applier acts when a lease expires.
         await asyncio.sleep(0.02)
 
 
@@ -271,8 +278,8 @@ def end(events: Sequence[operation_pb2.OperationEvent]) -> operation_pb2.Finishe
     return events[-1].finished
 
 
-def told(events: Events) -> list[Any]:
-    """Events in words; those that steps are sent, which say what the outcomes say, are left out."""
+def lines(events: Events) -> list[Any]:
+    """Events as lines of text, without ``steps_sent``, which the outcomes repeat."""
     return [_words(event, events.plan) for event in events if not event.HasField("steps_sent")]
 
 
@@ -316,7 +323,7 @@ def leftovers(events: Events) -> list[int]:
 
 
 def in_doubt(events: Events) -> set[tuple[str, str]]:
-    """Keys of the objects whose steps, or the undo of whose steps, an event says are not known to have worked."""
+    """Keys of the objects with a step or undo whose outcome an event reports as not done."""
     plan = events.plan
     outcomes: Iterable[operation_pb2.StepOutcome] = (
         outcome for event in events for outcome in (*event.steps_ended.outcomes, *event.steps_undone.outcomes)
@@ -332,7 +339,7 @@ def in_doubt(events: Events) -> set[tuple[str, str]]:
 
 
 def display_names(keys: set[tuple[str, str]], events: Events) -> set[tuple[str, str]]:
-    """Kind and display name of the resources that the steps of the objects *keys* are about."""
+    """Kind and display name of the resources that steps of the objects *keys* change."""
     return {
         (step.key.kind, spec.display_name)
         for step in events.plan.steps
@@ -344,13 +351,13 @@ def display_names(keys: set[tuple[str, str]], events: Events) -> set[tuple[str, 
 
 def check(before: Snapshot, events: Events, after: Snapshot, wanted: Content) -> None:
     """
-    What has to hold after every operation on a stack that owns all there is in its organisation.
+    Check what holds after every operation on a stack that owns all resources of its organisation.
 
     Args:
-        before: What there was.
-        events: What the operation told.
-        after: What there is.
-        wanted: What there is when all goes well.
+        before: The state before the operation.
+        events: The events of the operation.
+        after: The state after it.
+        wanted: The desired state.
     """
     finished = end(events)
     if finished.stack_id:
@@ -374,10 +381,10 @@ def check(before: Snapshot, events: Events, after: Snapshot, wanted: Content) ->
         return
     assert in_doubt(events), "blocked, and no event says why"
     if finished.state == BLOCKED:
-        # The record waits for somebody to look; what the next apply makes of it, callers try.
+        # The record waits for a decision; callers test the next apply.
         assert after.recorded == before.recorded
         return
-    # What may not have been removed is still recorded, and nothing else is amiss.
+    # Only resources that may not have been removed are still recorded.
     doubtful = in_doubt(events)
     assert {key for key, resource in after.recorded.items() if resource not in after.ids} <= doubtful
     unrecorded = {

@@ -1,4 +1,4 @@
-"""The packages of the six steps (issue 2)."""
+"""The packages of the six steps in the life of a stack."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def text(*objects: dict[str, Any]) -> str:
 
 
 def an_endpoint(kind: str, name: str, display_name: str, labels: Sequence[str] = (), **spec: Any) -> dict[str, Any]:
-    """A notification endpoint; its credentials are names of secrets."""
+    """A notification endpoint; its credentials are keys of secrets."""
     credentials: dict[str, dict[str, Any]] = {
         "HTTP": {"method": "post", "type": "bearer", "token": {"secretRef": {"key": "http-token"}}},
         "PagerDuty": {"routingKey": {"secretRef": {"key": "routing-key"}}},

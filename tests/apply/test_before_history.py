@@ -1,4 +1,4 @@
-"""Stacks from before there were revisions and baselines: their first apply makes both (issue 16)."""
+"""Stacks from before there were revisions and baselines: their first apply makes both."""
 
 import sqlite3
 from pathlib import Path
@@ -11,7 +11,7 @@ PACKAGE = text(*EVERY_KIND)
 
 
 def forget_history(folder: Path) -> None:
-    """Make the store what an older version left."""
+    """Remove revisions and baselines from the store, as in one of an older version."""
     with sqlite3.connect(folder / "stack.db") as db:
         db.execute("DELETE FROM baselines")
         db.execute("DELETE FROM revisions")

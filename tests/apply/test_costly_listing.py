@@ -1,4 +1,4 @@
-"""A platform that refuses to list dashboards, through real servers: known ones are read by their ids."""
+"""A platform that does not list dashboards, through real servers: known ones are read by their ids."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
 class Slow(EmbeddedDriver):
-    """Has no time for a listing of dashboards."""
+    """Refuses listings of dashboards."""
 
     async def describe(self) -> PlatformTraits:
         costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
@@ -52,11 +52,11 @@ async def slow(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield running
 
 
-async def test_known_resources_are_read_and_kept_as_others_are(slow: Cluster, calls: Calls) -> None:
+async def test_known_resources_are_read_and_kept_like_any_other(slow: Cluster, calls: Calls) -> None:
     assert (await slow.apply(PACKAGE, stack="s")).state == SUCCEEDED
     calls.methods.clear()
     assert (await slow.plan(PACKAGE, stack="s")).no_change
-    # Of the two listings, one is that of the record.
+    # One of the two listings is that of the record.
     assert [calls.count(each) for each in ("Describe", "ListResources", "ReadResources")] == [1, 2, 1]
     ids = (await slow.record("s")).ids
     await slow.mutate(
@@ -87,11 +87,11 @@ async def test_a_stored_plan_is_stale_when_a_known_resource_changed(slow: Cluste
         [event async for event in slow.apply_plan(plan.name, plan.digest)]
 
 
-async def test_without_a_stack_others_with_the_name_are_warned_of_unseen(slow: Cluster) -> None:
+async def test_without_a_stack_unseen_resources_of_the_name_are_a_warning(slow: Cluster) -> None:
     await slow.apply(PACKAGE)
     plan = await slow.plan(PACKAGE)
     assert len([step for step in plan.steps if step.verb is Verb.CREATE]) == len(plan.warnings) == 3
-    assert "Dashboard 'd0' is created, also if there is one named" in plan.warnings[0]
+    assert "Dashboard 'd0' is created, also if one named" in plan.warnings[0]
 
 
 async def test_the_deletion_of_a_label_needs_the_listing(slow: Cluster) -> None:

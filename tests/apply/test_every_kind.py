@@ -27,7 +27,7 @@ def renamed(chosen: dict[str, Any]) -> str:
 
 
 async def endpoint_names(services: Cluster) -> dict[str, list[str]]:
-    """The name of what each rule refers to on the platform, by the name that it has in its spec."""
+    """The live names of the endpoints of each rule, by the endpoint name in its spec."""
     resources = await services.resources()
     names = {resource.id: json.loads(resource.spec_json)["name"] for resource in resources}
     return {

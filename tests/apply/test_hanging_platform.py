@@ -1,4 +1,4 @@
-"""A platform that hangs is named to the caller, whichever services are in between."""
+"""The error names a platform that hangs, whichever services are in between."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ SECONDS = 3.0
 
 
 class _Hanging(driver_pb2_grpc.DriverServiceServicer):
-    """Answers nothing."""
+    """Answers no call."""
 
     async def Describe(self, request: object, context: object) -> Any:
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""What an apply writes into its journal, in counts that no host changes (docs/reference/engine.md, "Journal")."""
+"""Counts of what an apply writes to its journal, which no host changes (docs/reference/engine.md, "Journal")."""
 
 import sqlite3
 from contextlib import closing
@@ -13,7 +13,7 @@ OBJECTS = 1200
 
 
 def rows(folder: Path) -> list[tuple[journal_pb2.StoredRecords, journal_pb2.StoredEvents]]:
-    """What the only operation in the store wrote, in order."""
+    """The rows of the only operation in the store, in order."""
     with closing(sqlite3.connect(folder / "stack.db")) as connection:
         found = connection.execute("SELECT records, events FROM journal ORDER BY position").fetchall()
     return [
@@ -23,15 +23,15 @@ def rows(folder: Path) -> list[tuple[journal_pb2.StoredRecords, journal_pb2.Stor
 
 
 async def test_a_batch_is_two_rows_of_step_numbers_and_ids(services: Cluster, tmp_path: Path, calls: Calls) -> None:
-    """One when it is about to be sent, one when it has ended; beside them are only the first write and the last."""
+    """Intents and outcomes; the only other rows are the first and the last."""
     await services.apply(package_text(OBJECTS, Mix.SMALL), stack="s")
 
     written, batches = rows(tmp_path), calls.count("Mutate")
     assert batches > 1
     assert len(written) <= 2 * batches + 2
-    assert all(not records.steps for records, _ in written), "the events of a creation that went well say it all"
-    told = [event.WhichOneof("event") for _, events in written for event in events.events]
-    assert {"accepted", "steps_sent", "steps_ended", "finished"} <= set(told)
+    assert all(not records.steps for records, _ in written), "events of creations need no further records"
+    kinds = [event.WhichOneof("event") for _, events in written for event in events.events]
+    assert {"accepted", "steps_sent", "steps_ended", "finished"} <= set(kinds)
 
 
 async def test_an_apply_with_nothing_to_do_reads_no_inventory_but_for_its_plan(services: Cluster, calls: Calls) -> None:
@@ -41,6 +41,6 @@ async def test_an_apply_with_nothing_to_do_reads_no_inventory_but_for_its_plan(s
 
     assert (await services.apply(package, stack="s")).no_change
 
-    # One page of what the stack owns for each 5,000 entries, for the planner; two listings of the platform at most.
+    # For the planner, one page of the inventory for each 5,000 entries; at most two listings of the platform.
     assert calls.count("ListResources") <= 3
     assert calls.count("AdvanceOperation") == 0

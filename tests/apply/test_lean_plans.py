@@ -1,4 +1,4 @@
-"""What a plan costs on its road, in counts that no host changes (issue 12)."""
+"""The costs of a plan through all services, in counts that no host changes."""
 
 from collections import Counter
 
@@ -34,7 +34,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(model, "read_object", reads)
     for module in ("services.kinds.format.canonical", "services.drivers.wire"):
         monkeypatch.setattr(f"{module}.checked_spec", checks)
-    # Within this module, it writes specs, and looks whether one is nested too deep.
+    # This module uses it to write specs, and to check how deep they are nested.
     monkeypatch.setattr(canonical, "canonical_text", writes)
     return counts
 
@@ -42,12 +42,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 async def test_a_spec_is_read_and_written_as_seldom_as_can_be(services: Cluster, counted: Counter[str]) -> None:
     package = package_text(OBJECTS, Mix.MIXED)
     assert (await services.apply(package, stack="s")).counts.creates == OBJECTS
-    # The parser writes it; the driver reads it when it is planned and when it is sent, as that is where trust ends.
+    # The parser writes it; the driver reads it for the plan and for the write, as it does not trust its callers.
     assert (counted["read"], counted["written"]) == (2 * OBJECTS, OBJECTS)
 
     counted.clear()
     assert (await services.apply(package, stack="s")).no_change
-    # The parser knows all documents.
+    # The parser has all documents.
     assert (counted["read"], counted["written"]) == (0, 0)
 
     counted.clear()

@@ -1,4 +1,4 @@
-"""Names that a platform takes for one (docs/reference/driver-contract.md, "Names"), through real servers."""
+"""Names that a platform treats as equal (docs/reference/driver-contract.md, "Names"), through real servers."""
 
 import json
 import sqlite3
@@ -55,7 +55,7 @@ async def test_resources_of_an_earlier_version_with_one_name_stay_and_are_both_n
 async def test_a_stack_of_an_earlier_version_with_one_name_twice_lives_on(
     tmp_path: Path, kind: str, first: str, second: str
 ) -> None:
-    """What is recorded is found by its id, so each can be written, renamed and removed; the undo included."""
+    """Recorded resources are found by id, so each can be updated, renamed and deleted, and undone."""
     async with cluster(tmp_path) as services:
         await services.apply(text(named(kind, "one", first), named(kind, "two", "other")), stack="s")
         recorded = {entry.key.name: entry.resource_id for entry in (await services.record("s")).resources}
@@ -76,7 +76,7 @@ async def test_a_stack_of_an_earlier_version_with_one_name_twice_lives_on(
 
 
 def _rename(folder: Path, id_: str, kind: str, name: str) -> None:
-    """Give a resource a name that an earlier version would have let it have."""
+    """Give a resource a name that an earlier version allowed."""
     with sqlite3.connect(folder / "platform.db") as file:
         [[text]] = file.execute("SELECT spec FROM resources WHERE id = ?", [id_]).fetchall()
         spec = spec_of({**json.loads(text), "name": name})

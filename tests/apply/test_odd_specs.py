@@ -1,4 +1,4 @@
-"""A platform that holds what is no spec: it is named, and nothing is written (driver.proto)."""
+"""A platform with an invalid spec: the error names the platform, and nothing is written (driver.proto)."""
 
 import sqlite3
 from pathlib import Path
@@ -14,7 +14,7 @@ ODD = ["{oops", "[1]", '{"a":NaN}', r'{"name":"\ud800"}', '{"name":' + "[" * 500
 
 
 def hold(folder: Path, spec: str) -> None:
-    """Let the platform hold *spec*, as no driver of ours would."""
+    """Store *spec* in the platform, past the checks of its driver."""
     with sqlite3.connect(folder / "platform.db") as file:
         file.execute("UPDATE resources SET spec = ?", [spec])
     file.close()
@@ -22,7 +22,7 @@ def hold(folder: Path, spec: str) -> None:
 
 @pytest.mark.parametrize("spec", ODD)
 @pytest.mark.parametrize("has_name", [True, False])
-async def test_what_is_no_spec_is_told_of_the_platform(
+async def test_an_invalid_spec_is_reported_with_the_platform(
     services: Cluster, tmp_path: Path, calls: Calls, spec: str, has_name: bool
 ) -> None:
     await services.apply(HELD, stack="s")

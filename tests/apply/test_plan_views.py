@@ -1,4 +1,4 @@
-"""A stored plan tells what the planner told of it; once it ran, with the ids of what it created (issue 12)."""
+"""A stored plan shows what the planner returned; once it ran, also the ids of the created resources."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.cluster import Cluster, Shown
 
 
 async def planned(services: Cluster, change: str) -> Shown:
-    """A stored plan for a stack, or for its end."""
+    """A stored plan for a stack, or for its uninstall."""
     before, after = CHANGES[change]
     if before:
         await services.apply(before, stack="s")
@@ -16,7 +16,7 @@ async def planned(services: Cluster, change: str) -> Shown:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_stored_plan_tells_what_the_planner_told(services: Cluster, change: str) -> None:
+async def test_a_stored_plan_shows_what_the_planner_returned(services: Cluster, change: str) -> None:
     plan = await planned(services, change)
     assert (await services.stored_plan(plan.name)).parts == plan.parts
     assert plan.summary is not None
@@ -29,14 +29,14 @@ async def test_a_plan_that_ran_has_the_ids_of_what_it_created(services: Cluster,
     async for _ in services.apply_plan(plan.name):
         pass
     ran, record = await services.stored_plan(plan.name), await services.record("s")
-    told = {(diff.key.kind, diff.key.name): diff.resource_id for diff in ran.resource_diffs if diff.new_spec_json}
-    assert told == record.ids
+    ids = {(diff.key.kind, diff.key.name): diff.resource_id for diff in ran.resource_diffs if diff.new_spec_json}
+    assert ids == record.ids
     for mapping in ran.label_mapping_diffs:
-        if (mapping.resource.kind, mapping.resource.name) in told:
-            assert mapping.resource_id == told[mapping.resource.kind, mapping.resource.name]
+        if (mapping.resource.kind, mapping.resource.name) in ids:
+            assert mapping.resource_id == ids[mapping.resource.kind, mapping.resource.name]
     assert ran.summary is not None
     labels = {entry["templateMetaName"]: entry["id"] for entry in ran.summary["labels"]}
-    assert labels == {name: int(id_, 16) for (kind, name), id_ in told.items() if kind == "Label"}
+    assert labels == {name: int(id_, 16) for (kind, name), id_ in ids.items() if kind == "Label"}
     assert [diff.changes for diff in ran.resource_diffs] == [diff.changes for diff in plan.resource_diffs]
 
 

@@ -1,4 +1,4 @@
-"""A platform that holds something else than it is sent, through real servers: plans get quiet all the same."""
+"""A platform that normalises specs, through real servers: plans still become empty."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -31,7 +31,7 @@ ENDPOINT = an_endpoint("Slack", "chat", "chat")
 
 
 class Particular(EmbeddedDriver):
-    """Holds names without blanks around them, and no name of an endpoint in a rule."""
+    """Strips names, and drops the name of the endpoint from rules."""
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
         return await super().prepare_specs(org, [_held(each) for each in wanted])
@@ -65,7 +65,7 @@ async def test_what_the_platform_changes_is_planned_and_is_no_difference_then(pa
     specs = {step.key.name: step.new_spec for step in planned.steps}
     assert specs["red"]
     assert (specs["red"].display_name, specs["red"].value["name"]) == ("red", "red")
-    # What is stored shows the same as what was answered.
+    # The stored plan is equal to the returned one.
     stored = await particular.stored_plan(planned.name)
     assert stored.resource_diffs == planned.resource_diffs
     assert {json.loads(diff.new_spec_json)["name"] for diff in stored.resource_diffs} == {"red", "chat", "rule"}
@@ -88,7 +88,7 @@ async def test_a_stored_plan_shows_what_is_unchanged_as_the_platform_holds_it(pa
     assert json.loads(shown.new_spec_json)["name"] == "red"
 
 
-async def test_refused_content_is_told_at_once_and_nothing_is_written(services: Cluster, calls: Calls) -> None:
+async def test_rejected_content_is_reported_at_once_and_nothing_is_written(services: Cluster, calls: Calls) -> None:
     await services.apply(STEPS[1], stack="s")
     package = text(LABEL, an_object("Bucket", "one", "_one"), BUCKET, an_object("Bucket", "two", "_two"))
     calls.methods.clear()
@@ -101,7 +101,7 @@ async def test_refused_content_is_told_at_once_and_nothing_is_written(services: 
     assert "Bucket 'one': bucket names that start with an underscore" in one
     assert "Bucket 'two'" in two
     assert (calls.count("PrepareSpecs"), calls.count("Mutate")) == (2, 0)
-    # The stack is free, and as it was.
+    # The stack is not leased, and unchanged.
     assert (await services.plan(STEPS[1], stack="s")).no_change
 
 
@@ -117,15 +117,15 @@ async def test_only_what_differs_is_asked_about(services: Cluster, calls: Calls)
     assert calls.count("PrepareSpecs") == 1
 
 
-async def test_the_platforms_own_words_are_no_drift(particular: Cluster, calls: Calls) -> None:
+async def test_the_spec_as_the_platform_holds_it_is_no_drift(particular: Cluster, calls: Calls) -> None:
     package = text(an_object("Label", "red", " red "), ENDPOINT, RULE)
     assert (await particular.apply(package, stack="s")).state == operation_pb2.OPERATION_STATE_SUCCEEDED
     calls.methods.clear()
 
     found = await drift_of(particular, "s")
 
-    assert found.told == {}
-    # What the package says in other words is asked about in one call; a rule is compared by what it refers to.
+    assert found.differences == {}
+    # All specs that differ are prepared in one call; a rule is compared by its references.
     assert [calls.count(each) for each in ("Describe", "ListResources", "ReadResources", "PrepareSpecs")] == [
         1,
         4,
@@ -134,9 +134,9 @@ async def test_the_platforms_own_words_are_no_drift(particular: Cluster, calls: 
     ]
 
 
-async def test_what_somebody_changes_is_compared_with_the_platforms_own_words(particular: Cluster) -> None:
+async def test_an_edit_is_compared_with_the_spec_that_the_platform_returned(particular: Cluster) -> None:
     await particular.apply(text(an_object("Label", "red", " red ")), stack="s")
     [label] = await particular.resources()
     await particular.mutate(update("Label", label.id, {**json.loads(label.spec_json), "color": "#000001"}))
     found = await drift_of(particular, "s")
-    assert found.told == {("Label", "red"): ("drifted", changed("/color", "", "#000001"))}
+    assert found.differences == {("Label", "red"): ("drifted", changed("/color", "", "#000001"))}

@@ -1,4 +1,4 @@
-"""What an apply promises beside the six steps (issue 2), through real servers."""
+"""Guarantees of an apply beyond the six steps, through real servers."""
 
 import pytest
 from pkger.driver.v1 import driver_pb2
@@ -12,7 +12,7 @@ from tests.apply.packages import BUCKET, DASHBOARD, LABEL, RENAMED, STEPS, an_ob
 from tests.cluster import Calls, Cluster, InvalidPackage, Record
 
 REFUSED = an_object("Bucket", "reserved", "_system")
-"""The platform keeps such names for itself; the package format allows them."""
+"""The platform reserves such names; the package format allows them."""
 
 
 async def everything(services: Cluster) -> tuple[list[bytes], list[Record]]:
@@ -112,7 +112,7 @@ async def test_a_plan_lists_what_the_package_adds_to_the_recorded_kinds(services
     assert (calls.count("Describe"), calls.count("ListResources")) == (1, 3)
 
 
-async def test_only_the_plan_that_was_agreed_to_runs(services: Cluster, calls: Calls) -> None:
+async def test_only_the_approved_plan_runs(services: Cluster, calls: Calls) -> None:
     agreed = await services.plan(STEPS[1], stack="s")
     await services.mutate(
         driver_pb2.Mutation(create=driver_pb2.CreateResource(kind="Label", spec_json='{"name":"label_1"}'))
@@ -122,9 +122,9 @@ async def test_only_the_plan_that_was_agreed_to_runs(services: Cluster, calls: C
         [event async for event in services.events(STEPS[1], stack="s", digest=agreed.digest)]
     assert calls.count("Mutate") == 0
     assert await services.stack_names() == []
-    anew = await services.plan(STEPS[1], stack="s")
-    events = [event async for event in services.events(STEPS[1], stack="s", digest=anew.digest)]
-    assert events[0].accepted.digest == anew.digest
+    again = await services.plan(STEPS[1], stack="s")
+    events = [event async for event in services.events(STEPS[1], stack="s", digest=again.digest)]
+    assert events[0].accepted.digest == again.digest
     assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
@@ -172,9 +172,9 @@ async def test_a_vanished_resource_is_created_again(services: Cluster) -> None:
     plan = await services.plan(STEPS[1], stack="s")
     assert [step.verb for step in plan.steps] == [Verb.CREATE, Verb.ATTACH]
     await services.apply(STEPS[1], stack="s")
-    (anew,) = await services.resources(kinds=["Dashboard"])
-    assert anew.label_ids == dashboard.label_ids
-    assert anew.id in {entry.resource_id for entry in (await services.record("s")).resources}
+    (again,) = await services.resources(kinds=["Dashboard"])
+    assert again.label_ids == dashboard.label_ids
+    assert again.id in {entry.resource_id for entry in (await services.record("s")).resources}
 
 
 async def test_the_summary_of_a_finished_apply_has_all_ids(services: Cluster) -> None:

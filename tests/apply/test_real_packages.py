@@ -1,4 +1,4 @@
-"""Real packages: applied, applied again without a change, removed again (issue 2)."""
+"""Real packages: applied, applied again without a change, uninstalled."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What an apply does not do unless it is told to, and what it leaves out when told so (issue 4)."""
+"""What an apply refuses unless it is allowed, and what it skips on request."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ async def test_what_is_skipped_needs_no_value(services: Cluster) -> None:
     assert (await services.apply(package, stack="s", skip=skip, allow_missing=False)).state == SUCCEEDED
 
 
-async def test_an_empty_package_takes_all_from_a_stack_only_when_allowed(services: Cluster) -> None:
+async def test_an_empty_package_deletes_all_only_when_allowed(services: Cluster) -> None:
     await services.apply(STEPS[1], stack="s")
     before = await services.record("s")
     for refused in (services.plan, services.apply):
@@ -66,7 +66,7 @@ async def test_an_empty_package_takes_all_from_a_stack_only_when_allowed(service
     assert list((await services.record("s")).resources) == []
 
 
-async def test_an_empty_package_that_takes_nothing_is_only_remarked_on(services: Cluster) -> None:
+async def test_an_empty_package_that_deletes_nothing_is_only_a_warning(services: Cluster) -> None:
     assert list((await services.plan(text())).warnings) == ["the package has no objects"]
     await services.apply(text(LABEL), stack="s")
     kept = await services.plan(text(), stack="s", skip=[planner_pb2.Skip(kind="Label")])
@@ -87,7 +87,7 @@ async def test_a_skip_of_no_kind_is_refused(services: Cluster) -> None:
 
 
 @pytest.mark.parametrize("stack", ["s", ""])
-async def test_a_conflict_tells_what_of_others_is_overwritten(services: Cluster, stack: str) -> None:
+async def test_a_conflict_shows_the_overwritten_fields(services: Cluster, stack: str) -> None:
     await services.apply(text(LABEL, an_object("Bucket", "b", "same")))
     wanted = text(an_object("Label", "mine", "label_1", color="#326bba"), an_object("Bucket", "b", "same"))
     plan = await services.plan(wanted, stack=stack)
@@ -99,7 +99,7 @@ async def test_a_conflict_tells_what_of_others_is_overwritten(services: Cluster,
     assert list((await services.plan(wanted, stack=stack)).conflicts) == []
 
 
-async def test_a_long_list_of_missing_values_is_told_as_far_as_it_fits(services: Cluster) -> None:
+async def test_a_long_list_of_missing_values_is_shortened(services: Cluster) -> None:
     labels = [a_label(f"l{number}", key=f"a-rather-long-key-{number:03}") for number in range(300)]
     with pytest.raises(ValuesMissing, match="and 290 more") as raised:
         await services.apply(text(*labels), allow_missing=False)

@@ -1,4 +1,4 @@
-"""What cannot become what the package wants is replaced, through real servers: buckets, checks, endpoints."""
+"""Replacements through real servers: buckets, checks, endpoints."""
 
 import json
 from itertools import permutations
@@ -27,7 +27,7 @@ async def ids(services: Cluster) -> dict[tuple[str, str], str]:
 
 
 async def platform(services: Cluster) -> list[tuple[str, str, list[str], list[str]]]:
-    """Kind, name, names of labels and of what is referred to of each resource, sorted."""
+    """Kind, name, and names of labels and references of each resource, sorted."""
     resources = await services.resources()
     names = {each.id: json.loads(each.spec_json)["name"] for each in resources}
     return sorted(
@@ -54,17 +54,17 @@ async def test_the_implicit_schema_type_changes_nothing(services: Cluster, stack
     assert await ids(services) == before
 
 
-async def test_nobodys_bucket_is_replaced_only_if_that_is_allowed(services: Cluster) -> None:
+async def test_an_unowned_bucket_is_replaced_only_if_that_is_allowed(services: Cluster) -> None:
     await services.apply(PLAIN)
     before = await ids(services)
     for call in (services.plan, services.apply):
         for stack in ("", "new"):
-            with pytest.raises(ReplacementRefused, match=r"deleted, with its data, .* schemaType cannot change"):
+            with pytest.raises(ReplacementRefused, match=r"replaced and lose its data, as schemaType cannot change"):
                 await call(EXPLICIT, stack=stack)
     assert await ids(services) == before
     assert await services.stack_names() == []
     [conflict] = (await services.plan(EXPLICIT, allow_replace=True)).conflicts
-    assert "it will be deleted, with its data, and created anew, as schemaType cannot change" in conflict.message
+    assert "it will be replaced and lose its data, as schemaType cannot change" in conflict.message
     assert (await services.apply(EXPLICIT, allow_replace=True)).state == SUCCEEDED
     assert (await ids(services)).keys() == before.keys()
     assert await ids(services) != before
@@ -78,7 +78,7 @@ async def test_a_bucket_of_the_stack_is_replaced_and_the_plan_says_why(services:
     plan = await services.plan(EXPLICIT, stack="s")
     assert [(step.verb, step.reason) for step in plan.steps] == [
         (Verb.DELETE, "schemaType cannot change: replaced, with its data"),
-        (Verb.CREATE, "takes the place of the replaced one"),
+        (Verb.CREATE, "replaces the old resource"),
     ]
     assert (await services.apply(EXPLICIT, stack="s")).state == SUCCEEDED
     assert (await services.plan(EXPLICIT, stack="s")).no_change
@@ -92,7 +92,7 @@ TURNS = [turn for kinds in FAMILIES.values() for turn in permutations(kinds, 2)]
 
 
 def a_package(kind: str, make: Any, is_renamed: bool = False) -> str:
-    """A labelled check or endpoint, with two rules where there can be any."""
+    """A labelled check or endpoint; an endpoint has two rules."""
     rules = [a_rule("r", "x", "first"), a_rule("s", "x", "second")] if make is an_endpoint else []
     return text(LABEL, make(kind, "x", "another" if is_renamed else "name", ["l"]), *rules)
 
@@ -174,7 +174,7 @@ async def test_a_label_that_goes_while_its_bucket_is_skipped(services: Cluster) 
     assert entries == {"b": [], "v": []}
 
 
-async def test_the_summary_of_a_rule_tells_its_skipped_endpoint(services: Cluster) -> None:
+async def test_the_summary_of_a_rule_names_its_skipped_endpoint(services: Cluster) -> None:
     package = text(an_endpoint("Slack", "e", "team"), a_rule("r", "e"))
     await services.apply(package)
     [endpoint] = await services.resources(kinds=["NotificationEndpointSlack"])
@@ -189,7 +189,7 @@ async def test_the_summary_of_a_rule_tells_its_skipped_endpoint(services: Cluste
 
 
 async def test_a_replacement_that_fails_is_in_no_summary(older_services: Cluster) -> None:
-    """It creates first, as the new name is free: the old bucket and its data are still there."""
+    """It creates first, as the new name is free, so the old bucket and its data still exist."""
     await older_services.apply(PLAIN, stack="s")
     before, record = await ids(older_services), await older_services.record("s")
     reserved = text(an_object("Bucket", "b", "_readings", schemaType="explicit"))

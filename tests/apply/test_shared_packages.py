@@ -25,7 +25,7 @@ async def test_real_packages_live_side_by_side(services: Cluster, seed: int) -> 
     rng = random.Random(seed)
     packages = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.yml"))}
     stacks = await _applied(services, packages, rng)
-    # A few of them name one variable or label, and mean different things by it.
+    # A few of them declare the same variable or label with different content.
     assert len(stacks) > 0.8 * len(packages)
     records = [await services.record(stack) for stack in stacks]
     assert any(entry.origin == object_pb2.ORIGIN_SHARED for record in records for entry in record.resources)
@@ -45,7 +45,7 @@ async def test_real_packages_live_side_by_side(services: Cluster, seed: int) -> 
 
 
 async def _applied(services: Cluster, packages: Mapping[str, str], rng: random.Random) -> list[str]:
-    """Apply all in random order; those that fit beside what is there already."""
+    """Apply all in random order; returns the packages without a conflict."""
     fitting = []
     for name in rng.sample(sorted(packages), len(packages)):
         try:
@@ -58,7 +58,7 @@ async def _applied(services: Cluster, packages: Mapping[str, str], rng: random.R
 
 
 async def lack_nothing(services: Cluster, stacks: Collection[str]) -> None:
-    """What the records of *stacks* say is there, with all its labels."""
+    """Check that the platform has all resources and labels in the records of *stacks*."""
     live = {(each.kind, each.id): set(each.label_ids) for each in await services.resources()}
     for stack in stacks:
         try:

@@ -1,4 +1,4 @@
-"""The main job: a stack from its first apply to its last (issue 2), through real servers."""
+"""The life of a stack from its first apply to its last, through real servers."""
 
 import json
 

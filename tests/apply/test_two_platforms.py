@@ -1,4 +1,4 @@
-"""Two embedded platforms side by side: one package to both, and everything about it apart (issue 13)."""
+"""Two embedded platforms side by side: one package on both, with separate stacks."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,7 +21,7 @@ SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 @pytest.fixture
 async def lab(tmp_path: Path) -> AsyncIterator[DriverClient]:
-    """The driver of the platform ``lab``, which the platforms file names beside the usual one."""
+    """The driver of the platform ``lab``, which the platforms file has beside the default one."""
     async with driver_client(Platform("lab", "embedded", ""), tmp_path) as client:
         rows = f"embedded: {{driver: embedded}}\nlab: {{address: '{client.address}'}}\n"
         (tmp_path / "platforms.yml").write_text(rows)
@@ -66,7 +66,7 @@ async def test_an_apply_to_one_changes_nothing_of_the_other(both: Cluster, lab: 
     assert not (await both.plan(STEPS[1], stack="s", platform="lab")).no_change
 
 
-async def test_drift_of_one_is_planned_and_mended_there_alone(both: Cluster, lab: DriverClient) -> None:
+async def test_drift_of_one_is_planned_and_corrected_there_alone(both: Cluster, lab: DriverClient) -> None:
     [label] = await lab.listing("Label", org="default")
     [bucket] = await lab.listing("Bucket", org="default")
     await lab.made(update("Label", label.id, {"name": "renamed by people"}), org="default")
@@ -110,7 +110,7 @@ async def test_secrets_are_written_to_the_platform_of_the_target(services: Clust
 
 
 async def test_a_stack_stays_on_its_platform(both: Cluster) -> None:
-    """A stack that is named by its id needs no target, and takes no other."""
+    """A stack that is named by its id needs no target, and another target is refused."""
     there = await both.record("s", platform="lab")
     plan = await both.plan(text(RENAMED), stack_ref={"id": there.id})
     assert plan.header.target.platform == "lab"

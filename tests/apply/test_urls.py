@@ -1,4 +1,4 @@
-"""Stacks that have URLs: applied with no sources, or behind those that are named; through real servers."""
+"""Stacks with URLs: applied without sources, or after the given ones; through real servers."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -39,7 +39,7 @@ ANSWERS: dict[str, str | bytes | Handler] = {
 
 
 def fetching_parser(settings: Settings) -> AbstractAsyncContextManager[Service]:
-    """A parser that fetches from this machine, and waits for a second."""
+    """A parser that may fetch from this machine, with a timeout of a second."""
     return parser.opened(replace(settings, allow_private_addresses=True, bounds=Bounds(seconds=1)))
 
 
@@ -143,7 +143,7 @@ async def test_a_plan_for_an_unknown_id_says_so(services: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "error", "told"),
+    ("path", "error", "text_part"),
     [
         ("nothing.yml", SourceUnreadable, "404"),
         ("never", SourceUnreadable, "there is no full answer within 1 second"),
@@ -151,9 +151,9 @@ async def test_a_plan_for_an_unknown_id_says_so(services: Cluster) -> None:
     ],
 )
 async def test_what_cannot_be_fetched_or_is_no_package_changes_nothing(
-    services: Cluster, web: Web, path: str, error: type[PkgerError], told: str
+    services: Cluster, web: Web, path: str, error: type[PkgerError], text_part: str
 ) -> None:
-    """Such as the page of a server that wants a password, or a server that never answers."""
+    """For example, the page of a server that requires a password, or a server that never answers."""
     ref = await a_stack(services, f"{web.address}/one.yml")
     await services.apply(stack_ref=ref)
     peer, urls = services.peers["stack"], stack_pb2.StackUrls(urls=[f"{web.address}/{path}"])
@@ -163,7 +163,7 @@ async def test_what_cannot_be_fetched_or_is_no_package_changes_nothing(
     for call in (services.plan(stack_ref=ref, package=NOTHING), services.apply(stack_ref=ref)):
         with pytest.raises(error) as raised:
             await call
-        assert told in str(raised.value)
+        assert text_part in str(raised.value)
         assert "\n" not in str(raised.value)
 
     assert await get(services, ref) == before

@@ -53,7 +53,7 @@ async def connected(data: Path) -> AsyncIterator[Cluster]:
 
 @pytest.fixture
 async def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
-    """The services, where nothing of gRPC can be made."""
+    """The services, in a process in which gRPC servers and channels cannot be created."""
     for name in ("server", "insecure_channel"):
         monkeypatch.delattr(grpc.aio, name)
     async with connected(tmp_path) as running:

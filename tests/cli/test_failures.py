@@ -21,7 +21,7 @@ UNDONE = "all changes are undone"
 REJECTED = an_object("Bucket", "m", "_mine")
 RED, BUCKET = an_object("Label", "red", "red"), an_object("Bucket", "b", "bucket")
 SCRIPTED = "scripted refusal"
-UNSEEN = "nobody could look what became of it"
+UNSEEN = "its outcome could not be looked up"
 
 
 def check(result: Ended, reasons: Sequence[str], failure: str, end: str) -> None:

@@ -22,8 +22,8 @@ CHANGES = {
 }
 """What a stack has, and what it is to get."""
 
-FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_turn_back", "after_claim")]
+FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_rollback", "after_claim")]
 """Where an operation comes by that succeeds."""
 
-BACK = [name for name in NAMES if "undo" in name or name == "after_turn_back"]
+BACK = [name for name in NAMES if "undo" in name or name == "after_rollback"]
 """Where one comes by, besides, that takes back what it did."""

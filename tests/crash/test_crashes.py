@@ -25,7 +25,7 @@ ALL = [
 SAMPLE = [
     *(("new", name) for name in ("after_begin", "after_send", "before_finish", "after_finish")),
     *(("mixed", "after_seal"), ("mixed", "after_intent:3"), ("replaced", "after_record:2"), ("turned", "after_send:4")),
-    *(("moved", "after_send:2"), ("failing", "after_turn_back"), ("failing", "after_undo_send")),
+    *(("moved", "after_send:2"), ("failing", "after_rollback"), ("failing", "after_undo_send")),
 ]
 
 
@@ -99,7 +99,7 @@ async def test_an_apply_with_nothing_to_do_leaves_everything_alone_when_another_
         ("reversible", "after_intent:2", "after_send"),
         rare("mixed", "after_send:3", "after_seal"),
         ("failing", "after_undo_send", "after_undo_intent"),
-        rare("failing", "after_turn_back", "before_finish"),
+        rare("failing", "after_rollback", "before_finish"),
     ],
 )
 async def test_one_that_carries_on_may_die_as_well(world: Crashing, change: str, first: str, second: str) -> None:

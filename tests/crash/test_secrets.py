@@ -48,7 +48,7 @@ CASES = [
     (FRESH, ["after_record"], SUCCEEDED, []),
     rare(FRESH, ["after_send:2"], SUCCEEDED, []),
     # Refused by the platform later on.
-    (FAILING, ["after_turn_back"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
+    (FAILING, ["after_rollback"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
     rare(
         FAILING,
         ["after_undo_intent:3"],
@@ -60,7 +60,7 @@ CASES = [
         FAILING, ["after_undo_send:3"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN], marks=pytest.mark.faults
     ),
     # Those that carry on die as well.
-    (FRESH, ["after_send", "after_turn_back"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    (FRESH, ["after_send", "after_rollback"], ROLLED_BACK, [AGAIN, PERHAPS]),
     rare(FRESH, ["after_start", "before_finish"], ROLLED_BACK, [AGAIN]),
 ]
 
@@ -84,7 +84,7 @@ async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
     assert [word for word in told if word not in operation.cause] == []
     assert ("(secrets" in operation.cause) == bool({OVERWRITTEN, PERHAPS} & set(told))
     # What an applier wrote that died since may be somebody else's by now.
-    stays = state == SUCCEEDED or failpoints[0] in ("after_send", "after_turn_back")
+    stays = state == SUCCEEDED or failpoints[0] in ("after_send", "after_rollback")
     assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"][not stays :]
     if state == ROLLED_BACK:
         check(before, operation, after, after.content)
@@ -159,7 +159,7 @@ async def test_the_canary_is_nowhere(tmp_path: Path, platform: str) -> None:
         streamed = [await case.apply(FRESH, secrets=GIVEN), await case.apply(REFUSED, secrets=GIVEN)]
         states += [end(events).state for events in streamed]
         await world.processes.kill("applier")
-        for failpoint, package in (("after_send", FRESH), ("after_turn_back", REFUSED), ("after_record", REFUSED)):
+        for failpoint, package in (("after_send", FRESH), ("after_rollback", REFUSED), ("after_record", REFUSED)):
             await world.applier(failpoint)
             assert await world.apply_and_die(case, package, secrets=GIVEN)
             await world.applier()

@@ -16,7 +16,7 @@ from services.engine.ids import Ids
 from services.engine.staleness import SHOWN, adopted, kinds_to_read, owned_parts, problem_of, stale_parts
 from services.kinds.format.canonical import spec_of
 from tests.planner.test_laws import PLATFORM, a_world, packages
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 
 def stale(plan: Plan, world: World) -> list[str]:
@@ -210,7 +210,7 @@ def test_a_plan_takes_the_unowned_resources_that_it_replaces() -> None:
     world = World()
     world.add("Bucket", "theirs", schemaType="explicit")
     plan = world.plan(an_object("Bucket", "theirs", schemaType="implicit"), allow_replace=True)
-    assert told(plan) == ["0 delete Bucket theirs", "1 create Bucket theirs"]
+    assert step_lines(plan) == ["0 delete Bucket theirs", "1 create Bucket theirs"]
     assert taken(world, plan) == ["theirs"]
 
 
@@ -350,8 +350,8 @@ def test_a_plan_that_is_not_stale_runs_and_the_next_one_has_only_the_remaining_s
     world.run(plan)
     rest = world.apply(*wanted)
     assert world.content() == fresh.content()
-    assert {word.partition(" ")[2] for word in told(rest)}.isdisjoint(
-        {word.partition(" ")[2] for word in told(plan) if "create" not in word}
+    assert {word.partition(" ")[2] for word in step_lines(rest)}.isdisjoint(
+        {word.partition(" ")[2] for word in step_lines(plan) if "create" not in word}
     )
 
 
@@ -366,7 +366,7 @@ def test_done_steps_of_a_plan_that_is_not_stale_can_be_undone(
     sealed = next((step.number for step in plan.steps if step.undo is Undo.NONE), len(plan.steps))
     done = plan.steps[: min(count, sealed)]
     for step in done:
-        world.carry_out(step, ids)
+        world.run_step(step, ids)
     for step in reversed(done):
-        world.carry_out(effect_of(step).inverse(), ids)
+        world.run_step(effect_of(step).inverse(), ids)
     assert world.content() == content

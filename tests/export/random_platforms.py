@@ -51,11 +51,11 @@ _LABEL_KEYS = ("red", "green", "blue")
 @dataclass(frozen=True)
 class Drawn:
     """
-    What makes a platform.
+    The packages and attachments that make a platform.
 
     Attributes:
         stacks: Packages by the name of the stack that they are applied to; an empty name: to none.
-        attached: Attachments that somebody makes by hand: positions of a resource and of a label among all there are.
+        attached: Labels attached outside the stacks: positions of a resource and of a label among all of the platform.
     """
 
     stacks: dict[str, str]
@@ -64,7 +64,7 @@ class Drawn:
 
 @st.composite
 def platforms(draw: st.DrawFn) -> Drawn:
-    """Two stacks, one of which may share the labels of the other, and what was made without a stack."""
+    """Two stacks, one of which may share the labels of the other, and resources that were made without a stack."""
     names = draw(st.permutations(ODD_NAMES))
     stacks: dict[str, str] = {}
     position = 0
@@ -90,7 +90,7 @@ def _objects(draw: st.DrawFn, stack: str, names: list[str], position: int) -> tu
         spec = draw(specs(kind)) | {"name": name}
         spec |= {field: _SECRET for field in _CREDENTIALS if spec.get(field)}
         carried = draw(st.sets(st.sampled_from(range(len(labels)))))
-        spec["associations"] = [{"kind": LABEL, "name": labels[place]["metadata"]["name"]} for place in carried]
+        spec["associations"] = [{"kind": LABEL, "name": labels[number]["metadata"]["name"]} for number in carried]
         if "endpointName" in spec:
             if not endpoints:
                 continue

@@ -1,4 +1,4 @@
-"""Exports through real servers: what is chosen, how it is called, what comes along (docs/export.md)."""
+"""Exports through real servers: the selected resources, their names and their dependencies (docs/export.md)."""
 
 import json
 from collections import Counter
@@ -125,7 +125,7 @@ async def test_all_that_share_a_name_are_exported_and_rules_share_their_endpoint
 
 
 async def test_the_options_of_a_script_are_part_of_what_is_live(services: Cluster) -> None:
-    """Row 74, where the law of exports says better: without its options, the task would differ from what is there."""
+    """Differs from row 74, by the law of exports: without its options, the task would differ from the live one."""
     script = 'option task = {name: "x", every: 1h}\n\nfrom(bucket: "b")'
     await services.apply(text(an_object("Task", "t", "t", every="1h", query=script)), stack="s")
     assert (await services.plan((await services.export(stack="s")).text, stack="s")).no_change
@@ -194,7 +194,7 @@ LABELLED = (
 async def test_filters_hold_for_all_kinds_alike(
     services: Cluster, kinds: Sequence[str], names: Sequence[str], expected: Sequence[str]
 ) -> None:
-    """Row 78; of the labels of what a filter of labels takes, only those that it names are associated."""
+    """Row 78; a resource that a filter of labels selects keeps only the labels that the filter names."""
     await services.apply(text(*LABELLED))
     export = await services.export(everything=planner_pb2.ExportFilter(kinds=kinds, labels=names))
     assert [" ".join(each) for each in shown(export)] == expected
@@ -205,7 +205,7 @@ async def test_filters_hold_for_all_kinds_alike(
         assert await services.plan(export.text)
 
 
-async def test_what_is_named_beside_a_filter_has_all_its_labels(services: Cluster) -> None:
+async def test_a_resource_named_beside_a_filter_has_all_its_labels(services: Cluster) -> None:
     await services.apply(text(*LABELLED))
     export = await services.export(
         everything=planner_pb2.ExportFilter(labels=["red"]), resources=[the("Variable", name="both")]
@@ -225,7 +225,7 @@ async def test_by_ids_with_two_of_them_renamed(services: Cluster) -> None:
     assert len(labels(export)) >= len(EVERY_KIND) - 2
 
 
-async def test_a_stack_with_its_own_names_and_what_changed_since(services: Cluster) -> None:
+async def test_a_stack_is_exported_with_its_names_and_its_drift(services: Cluster) -> None:
     """Row 80."""
     dashboard = an_object("Dashboard", "d", "dash", ["lucid_einstein"], charts=[{**CHART, "kind": "xy"}])
     await services.apply(text(LABEL, an_object("Bucket", "b", "bucket", ["lucid_einstein"]), dashboard), stack="s")
@@ -262,7 +262,7 @@ async def test_a_resource_of_a_stack_that_is_gone_is_a_warning(services: Cluster
     export = await services.export(stack="s")
     assert export.warning_texts == [
         "NotificationEndpointPagerDuty 'pager' of the stack is left out: its resource is gone",
-        "NotificationRule 'rule': its endpointName leads to nothing, so it is left out",
+        "NotificationRule 'rule': its endpointName refers to no resource, so it is left out",
     ]
     assert [(warning.resource.kind, warning.display_name) for warning in export.warnings] == [
         ("NotificationEndpointPagerDuty", "pager"),
@@ -272,7 +272,7 @@ async def test_a_resource_of_a_stack_that_is_gone_is_a_warning(services: Cluster
     assert export.header.object_count == len(EVERY_KIND) - 2
 
 
-async def test_what_breaks_a_rule_of_packages_is_a_warning(services: Cluster) -> None:
+async def test_a_resource_that_breaks_a_rule_of_packages_is_a_warning(services: Cluster) -> None:
     for kind, spec in {"Bucket": {"name": "b"}, "Label": {"name": "fine", "odd": 1}, "Task": {"name": "idle"}}.items():
         create = driver_pb2.CreateResource(kind=kind, spec_json=json.dumps(spec))
         assert (await services.mutate(driver_pb2.Mutation(create=create))).results[0].HasField("done")
@@ -281,8 +281,8 @@ async def test_what_breaks_a_rule_of_packages_is_a_warning(services: Cluster) ->
     bucket, label, task = export.warning_texts
     assert bucket.startswith("Bucket 'b': it breaks a rule of packages (spec.name: the name 'b' is too short")
     assert label == (
-        "Label 'fine': packages cannot say /color, /description, /odd as it is, so a plan of the package will show a"
-        " difference there"
+        "Label 'fine': a package cannot express /color, /description, /odd exactly, so a plan of the package will show"
+        " a difference there"
     )
     assert task.startswith("Task 'idle': it breaks a rule of packages (spec.every: ")
 
@@ -323,7 +323,7 @@ async def test_no_message_is_large_and_few_calls_are_made(services: Cluster, cal
     assert sorted(calls.methods) == ["Describe", "ExportPackage", "FindOwners", "ListResources"]
 
 
-async def test_what_is_not_there_is_told_all_at_once(services: Cluster) -> None:
+async def test_all_missing_resources_are_named_at_once(services: Cluster) -> None:
     await services.apply(text(LABEL))
     asked = [
         the("Bucket", name="none"),
@@ -397,7 +397,7 @@ async def test_a_stack_a_target_or_a_platform_that_is_not_there(services: Cluste
         await services.export(stack_ref=ref, org="other")
 
 
-async def test_new_names_that_cannot_be(services: Cluster) -> None:
+async def test_new_names_that_are_taken_or_invalid_are_refused(services: Cluster) -> None:
     await services.apply(text(RED, BLUE))
     with pytest.raises(RequestInvalid, match=r"resources\[0\].new_name: .*has the name 'Blue', which only one object"):
         await services.export(everything=ALL, resources=[the("Label", name="Red", new_name="Blue")])
@@ -405,7 +405,7 @@ async def test_new_names_that_cannot_be(services: Cluster) -> None:
         await services.export(resources=[the("Label", name="Red", new_name="x")])
 
 
-async def test_a_label_that_nobody_has_is_a_warning(services: Cluster) -> None:
+async def test_a_label_that_does_not_exist_is_a_warning(services: Cluster) -> None:
     export = await services.export(everything=planner_pb2.ExportFilter(labels=["none"]))
     assert export.warning_texts == ["there is no label 'none', so nothing carries it"]
     assert not export.warnings[0].HasField("resource")

@@ -1,4 +1,4 @@
-"""Laws of exports, on random platforms through real servers: what is exported is what is there."""
+"""Laws of exports, on random platforms through real servers: an export equals the platform."""
 
 import itertools
 from typing import Any
@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 
 async def make(services: Cluster, org: str, drawn: Drawn) -> None:
-    """Let *org* hold what was drawn."""
+    """Make the platform that was drawn in *org*."""
     for stack, package in drawn.stacks.items():
         finished = await services.apply(package, stack=stack, org=org)
         assert finished.state == SUCCEEDED, finished.cause
@@ -34,14 +34,14 @@ async def make(services: Cluster, org: str, drawn: Drawn) -> None:
 
 
 async def content(services: Cluster, org: str) -> list[bytes]:
-    """All that the platform holds."""
+    """All resources of the platform."""
     return [each.SerializeToString(deterministic=True) for each in await services.resources(org)]
 
 
 @pytest.mark.timeout(3600)
 @settings(settings.get_profile("exports"), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=platforms())
-async def test_an_export_says_what_is_there(services: Cluster, drawn: Drawn) -> None:
+async def test_an_export_equals_the_platform(services: Cluster, drawn: Drawn) -> None:
     number = next(_numbers)
     org, copy = f"org-{number}", f"copy-{number}"
     await make(services, org, drawn)
@@ -62,7 +62,7 @@ async def test_an_export_says_what_is_there(services: Cluster, drawn: Drawn) -> 
         assert finished.state == SUCCEEDED, finished.cause
         assert await content(services, org) == before
 
-    # Without a stack, only what no name identifies is created, and the plan says so.
+    # Without a stack, only resources without unique names are created, and the plan warns of that.
     plan = await services.plan(everything.text, org=org)
     created = [step.key for step in plan.steps if step.verb is not Verb.ATTACH]
     assert all(EMBEDDED.kinds[key.kind].unique_name("") is None for key in created)
@@ -70,7 +70,7 @@ async def test_an_export_says_what_is_there(services: Cluster, drawn: Drawn) -> 
     assert len(plan.warnings) >= len(created)
     assert all(any(warning.startswith(str(key)) for warning in plan.warnings) for key in created)
 
-    # Elsewhere, it makes a platform of which the export is the same text.
+    # Applied to another organisation, it makes resources whose export is the same text.
     again = await services.export(org=org, everything=ALL)
     finished = await services.apply(again.text, stack="copy", org=copy)
     assert finished.state == SUCCEEDED, finished.cause

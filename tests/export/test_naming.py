@@ -1,4 +1,4 @@
-"""Names of exported objects: readable, unique, and the same whatever else is exported."""
+"""Names of exported objects: readable, unique, and independent of the other exported objects."""
 
 from collections.abc import Mapping, Sequence
 
@@ -93,7 +93,7 @@ def test_a_name_of_the_exported_stack_takes_it_from_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["Not A Name", "a~1", "", "x" * 64])
-def test_a_recorded_name_that_no_package_can_write_is_none(name: str) -> None:
+def test_a_recorded_name_that_is_invalid_in_a_package_is_not_used(name: str) -> None:
     assert named(A, own={("CheckThreshold", "1"): name}) == [generated_name(A)]
 
 

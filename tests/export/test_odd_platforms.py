@@ -1,4 +1,4 @@
-"""Exports of a platform with more kinds than packages have, specs that cannot be read, and listings that cost much."""
+"""Exports of a platform with kinds that packages lack, specs that cannot be read, and costly listings."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -30,11 +30,11 @@ COSTLY = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
 
 class Odd(EmbeddedDriver):
     """
-    Has rockets and no tasks; lists dashboards only where *lists_dashboards* is set.
+    Has rockets and no tasks; lists dashboards only if *lists_dashboards* is set.
 
     Attributes:
         more: Resources that it has beside those of its database.
-        lists_dashboards: Whether it has the time for a listing of dashboards.
+        lists_dashboards: Whether a listing of dashboards succeeds.
     """
 
     more: tuple[StoredResource, ...] = ()
@@ -73,7 +73,7 @@ def stored(kind: str, number: int, spec: Spec) -> StoredResource:
     return StoredResource(ResourceId(kind, f"{number:016x}"), spec.text, spec.display_name)
 
 
-async def test_what_cannot_be_exported_is_named_and_the_rest_is_exported(odd: Cluster, driver: Odd) -> None:
+async def test_resources_that_cannot_be_exported_are_named_and_all_others_exported(odd: Cluster, driver: Odd) -> None:
     await odd.apply(text(LABEL))
     driver.more = (
         stored("Rocket", 1, spec_of({"name": "Saturn"})),
@@ -127,7 +127,7 @@ async def test_a_rule_whose_endpoint_is_left_out_is_left_out_too(odd: Cluster) -
     assert (export.text, export.header.object_count) == ("", 0)
     endpoint, rule = export.warning_texts
     assert endpoint.startswith("NotificationEndpointSlack 'chat': it breaks a rule of packages (spec.url: ")
-    assert rule == "NotificationRule 'rule': what its endpointName leads to is left out, so it is left out"
+    assert rule == "NotificationRule 'rule': the resource of its endpointName is left out, so it is left out"
 
 
 async def test_kinds_whose_listing_is_costly_are_read_by_ids_where_those_are_known(

@@ -11,7 +11,7 @@ from services.writing import YamlWriter
 
 
 def test_a_name_of_the_stack_that_no_package_can_write_is_another_one_and_a_warning() -> None:
-    """Stores from before environment values were held to the rules of names have such names."""
+    """Stores have such names from the time before environment values were checked as names."""
     label = Resource("Label", "1", spec_of({"name": "red", "color": "", "description": ""}))
     entry = InventoryEntry(Key("Label", "Not A Name"), "1", Origin.CREATED)
     stack = StackRecord("0" * 16, Target(), "s", 1, (entry,))
@@ -23,12 +23,12 @@ def test_a_name_of_the_stack_that_no_package_can_write_is_another_one_and_a_warn
         f"apiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata:\n  name: {name}\nspec:\n  name: red\n"
     ]
     assert [warned.text for warned in exported.warnings] == [
-        "Label 'red': the stack calls it 'Not A Name', which no package can write (an environment value gave it once);"
-        f" it is exported as {name!r}"
+        "Label 'red': its name in the stack, 'Not A Name', is not valid in a package (it came from an environment"
+        f" value); it is exported as {name!r}"
     ]
 
 
-def test_what_a_stack_has_and_cannot_be_exported_says_why() -> None:
+def test_an_entry_that_cannot_be_exported_is_a_warning_with_the_reason() -> None:
     entries = [
         InventoryEntry(Key("Label", "gone"), "1", Origin.CREATED),
         InventoryEntry(Key("Rocket", "odd"), "2", Origin.CREATED),

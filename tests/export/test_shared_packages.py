@@ -1,4 +1,4 @@
-"""Real packages, applied and exported: what comes back changes nothing."""
+"""Real packages, applied and exported: an apply of the export changes nothing."""
 
 import pytest
 from pkger.model.v1 import operation_pb2
@@ -54,10 +54,10 @@ async def test_all_of_them_together_come_back_from_one_target(services: Cluster)
             continue
         assert finished.state == SUCCEEDED, finished.cause
         applied.append(path.stem)
-    # A few of them name one variable or label, and mean different things by it.
+    # A few of them declare a variable or label of one name with different content.
     assert len(applied) > 30
     for stack in applied:
-        # Labels that other stacks put on what they share come along, and are new to the record of this one.
+        # The export has labels that other stacks attached to shared resources; the record of this stack lacks them.
         assert (await services.plan((await services.export(stack=stack)).text, stack=stack)).steps == [], stack
     everything = await services.export(everything=ALL)
     assert everything.warning_texts == []

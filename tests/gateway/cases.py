@@ -1,4 +1,4 @@
-"""Recorded requests of InfluxDB's clients: how one is sent, and whether the answer will do."""
+"""Recorded requests of InfluxDB's clients: sends them and compares their answers."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ import aiohttp
 import yaml
 
 FILE = Path(__file__).with_name("cases.jsonl")
-"""A copy of the recordings, so that the tests need nothing beside the checkout."""
+"""A copy of the recordings, so that the tests run without other files."""
 
 Framing = Callable[[bytes], Iterator[bytes]]
 """Cuts a body into the chunks that are sent."""
@@ -32,7 +32,7 @@ def byte_by_byte(body: bytes) -> Iterator[bytes]:
 
 
 def inside_characters(body: bytes) -> Iterator[bytes]:
-    """Each piece begins in the middle of a character of more than one byte, where there is one, or of a word."""
+    """Each piece begins inside a character of several bytes, if there is one, or else inside a word."""
     middles = [place for place, byte in enumerate(body) if byte & 0b1100_0000 == 0b1000_0000]
     places = [0, *(middles or range(7, len(body), 997)), len(body)]
     return (body[start:end] for start, end in pairwise(places) if start < end)
@@ -40,7 +40,7 @@ def inside_characters(body: bytes) -> Iterator[bytes]:
 
 class Scenario:
     """
-    The cases in order, with what they save.
+    Sends cases in order, with the values that earlier cases save.
 
     Attributes:
         saved: Values of variables.
@@ -55,7 +55,7 @@ class Scenario:
         self.path, self.status, self.text = "", 0, ""
 
     async def play(self, case: Mapping[str, Any]) -> list[str]:
-        """Send one; what is wrong with the answer."""
+        """Send a case; returns the differences of its answer."""
         request = self._filled(case["request"])
         headers = {key: text for key, text in request.get("headers", {}).items() if key != "Transfer-Encoding"}
         is_chunked = "Transfer-Encoding" in request.get("headers", {})
@@ -110,7 +110,7 @@ class Scenario:
             yield piece
 
     def _filled(self, value: Any) -> Any:
-        """*value* with the variables in it; one that is nothing but a variable keeps the type of that."""
+        """*value* with its variables replaced; a text that is one variable gets the type of its value."""
         if isinstance(value, dict):
             return {self._filled(key): self._filled(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -121,7 +121,7 @@ class Scenario:
         return self._saved(whole) if whole else _VARIABLE.sub(lambda found: str(self._saved(found)), value)
 
     def _saved(self, variable: re.Match[str]) -> Any:
-        # What an earlier case failed to save makes this one fail, too, and not the rest.
+        # If an earlier case failed to save the variable, only cases that use it fail, too.
         return self.saved.get(variable[1], f"no-{variable[1]}")
 
     def _matches(self, matcher: Any, value: Any, document: Any) -> bool:
@@ -157,7 +157,7 @@ def _is_like(matcher: str, value: Any) -> bool:
 
 
 def at(document: Any, pointer: str) -> Any:
-    """What a pointer leads to; ``_ABSENT`` when there is nothing."""
+    """The value at a pointer; ``_ABSENT`` when there is none."""
     found = document
     for escaped in pointer.split("/")[1:]:
         step = escaped.replace("~1", "/").replace("~0", "~")
@@ -176,5 +176,5 @@ def at(document: Any, pointer: str) -> Any:
 
 
 def read_cases() -> list[dict[str, Any]]:
-    """All of them, in order."""
+    """All recorded cases, in order."""
     return [json.loads(line) for line in FILE.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""What our answers may have otherwise than the recorded ones: both are made equal there, before they are compared."""
+"""Removes permitted differences between answers of the gateway and recorded ones, before they are compared."""
 
 import json
 import re
@@ -20,15 +20,15 @@ _FLAT = {
     "checks": ("kind", "templateMetaName", "envReferences", "labelAssociations", "check", "status"),
     "notificationEndpoints": ("kind", "templateMetaName", "envReferences", "labelAssociations", "notificationEndpoint"),
 }
-"""What entries have beside the members of the embedded object, which ours have twice (docs/http.md)."""
+"""Members of entries without those of the embedded object, which our entries repeat (docs/http.md)."""
 
 
 def comparable(body: Any, step: Mapping[str, Any]) -> Any:
     """
-    An answer, ours or a recorded one, without what docs/http-api.md and docs/export.md say of ours alone.
+    An answer without the differences of pkger that docs/http.md and docs/export.md describe.
 
     Args:
-        body: The answer.
+        body: The answer, of the gateway or recorded.
         step: The step of a scenario that it answers.
     """
     if isinstance(body, list):
@@ -45,7 +45,7 @@ def _summary(summary: Document, asked: Mapping[str, Any]) -> Document:
     for name in {"missingEnvRefs", "missingSecrets"} & summary.keys():
         found[name] = summary[name] or []
     if asked.get("dryRun") and "missingSecrets" in found:
-        # Secrets that a dry run is given are not missing with us.
+        # In our answers, the secrets in a dry run are not missing.
         found["missingSecrets"] = [key for key in found["missingSecrets"] if key not in (asked.get("secrets") or {})]
     return found
 
@@ -58,7 +58,7 @@ def _entry(entry: Document) -> Document:
     found = {key: value for key, value in entry.items() if key not in ("new", "old")}
     sides = {side: entry[side] for side in ("new", "old") if entry.get(side) is not None}
     if entry["stateStatus"] == "remove":
-        # Ours has no new side, and says of which kind the resource is.
+        # Our entry has no new side, and the kind of the resource.
         del found["kind"]
         sides.pop("new", None)
     for side, value in sides.items():
@@ -68,29 +68,31 @@ def _entry(entry: Document) -> Document:
 
 def _package(objects: list[Document], keeps_names: bool) -> list[Document]:
     """
-    What a package says, in the normal form of our parser; as it stands where it is none.
+    A package in the normal form of the parser; unchanged if it is invalid.
 
     Args:
         objects: The objects.
-        keeps_names: Whether their names are those of the stack; all others follow from what they name.
+        keeps_names: Whether names of objects come from the stack; other names follow from the display names.
     """
     shown: dict[tuple[str, str], str] = {}
     for entry in objects:
         family, name = key = family_of(entry["kind"]), entry["metadata"]["name"]
         display = entry["spec"].get("name", name)
         shown[key] = name if keeps_names and not _is_generated(name, display) else f"{family} {display}"
-    # Names of objects have no blanks and no capitals.
+    # Replaced, as names of objects may have no blanks and no capitals.
     plain = {key: f"n-{number}" for number, key in enumerate(shown)}
     text = json.dumps([_renamed(entry, plain) for entry in objects])
     parsed = parse([Source("export", text, Encoding.JSON)], {}).package
     if parsed is None:
         return objects
-    words = {plain[key]: name for key, name in shown.items()}
-    return sorted((_told(each, words) for each in parsed.objects), key=lambda each: json.dumps(each, sort_keys=True))
+    names_by_plain = {plain[key]: name for key, name in shown.items()}
+    return sorted(
+        (_normal(each, names_by_plain) for each in parsed.objects), key=lambda each: json.dumps(each, sort_keys=True)
+    )
 
 
 def _is_generated(name: str, display: str) -> bool:
-    """Whether no stack has the name: the program writes such names with brackets, ours end with a hash."""
+    """Whether a name is generated: InfluxDB writes such names in angle brackets, pkger with a hash at the end."""
     return name.startswith("<") or re.fullmatch(rf"{re.escape(display.lower())}-[a-z2-7]{{8}}", name) is not None
 
 
@@ -107,14 +109,14 @@ def _renamed(entry: Document, names: Mapping[tuple[str, str], str]) -> Document:
     return {**entry, "metadata": {"name": name}, "spec": spec}
 
 
-def _told(item: Object, words: Mapping[str, str]) -> Document:
+def _normal(item: Object, names_by_plain: Mapping[str, str]) -> Document:
     spec = {**item.spec.value}
     if "endpointName" in spec:
-        spec["endpointName"] = words.get(spec["endpointName"], spec["endpointName"])
+        spec["endpointName"] = names_by_plain.get(spec["endpointName"], spec["endpointName"])
     if item.key.kind == "Task":
-        # A server prints scripts anew, with brackets and commas that mean nothing.
+        # A server formats scripts again, with other brackets and commas of no meaning.
         spec["query"] = re.sub(r"[\s(),]", "", spec["query"])
     if "charts" in spec:
         spec["charts"] = sorted(spec["charts"], key=lambda chart: (chart["xPos"], chart["yPos"]))
-    labels = sorted(words.get(label.name, label.name) for label in item.associations)
-    return {"kind": item.key.kind, "name": words[item.key.name], "labels": labels, "spec": spec}
+    labels = sorted(names_by_plain.get(label.name, label.name) for label in item.associations)
+    return {"kind": item.key.kind, "name": names_by_plain[item.key.name], "labels": labels, "spec": spec}

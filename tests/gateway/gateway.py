@@ -1,4 +1,4 @@
-"""The gateway in this process, on a port that the kernel picks, in front of the services of a test."""
+"""The gateway in this process, on a port that the kernel picks, with the services of a test."""
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""Packages with which the clients of InfluxDB do their rounds."""
+"""Packages for the tests with clients of InfluxDB."""
 
 import yaml
 

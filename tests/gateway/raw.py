@@ -1,4 +1,4 @@
-"""Requests byte by byte, as no library sends them."""
+"""Sends raw bytes, for requests that no HTTP library sends."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from typing import Any
 import orjson
 
 SECONDS = 20.0
-"""How long an answer may take before a test calls it a hanging request."""
+"""Timeout of an answer."""
 
 
 @dataclass(frozen=True)
 class RawAnswer:
     """
-    What came back.
+    An answer.
 
     Attributes:
         status: Status; 0 when the connection was closed without an answer.
@@ -38,8 +38,8 @@ async def send(address: str, *pieces: bytes, leaves: bool = False) -> RawAnswer:
 
     Args:
         address: The gateway.
-        pieces: What is sent, one after the other.
-        leaves: Whether the connection is closed without waiting for an answer.
+        pieces: The bytes to send, piece by piece.
+        leaves: Whether the client disconnects without waiting for an answer.
     """
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -68,7 +68,7 @@ async def _answer(reader: asyncio.StreamReader) -> RawAnswer:
 def request(
     method: str, path: str, body: bytes = b"", headers: Iterable[str] = (), *, token: str, length: bool = True
 ) -> bytes:
-    """A request; with a length unless *length* is false."""
+    """The bytes of a request; *length* is whether it has a Content-Length."""
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Authorization: Token {token}", *headers]
     if length:
         lines.append(f"Content-Length: {len(body)}")

@@ -1,4 +1,4 @@
-"""The recorded answers of the package service, played by the program that comes with them."""
+"""Compares the gateway with recorded answers of InfluxDB, by the program that comes with the recordings."""
 
 import argparse
 import importlib.util
@@ -31,12 +31,12 @@ Scenario = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Servers:
     """
-    Where a scenario is played.
+    The servers that a scenario runs against.
 
     Attributes:
         gateway: Address of the gateway.
         platform: Address of the platform; empty: it has no HTTP API.
-        orgs: Organisations that are empty, by id; where there are none, the platform makes them.
+        orgs: Ids and names of empty organisations; None: the platform creates them.
     """
 
     gateway: str
@@ -45,7 +45,7 @@ class Servers:
 
 
 def load_compare() -> Any:
-    """The program; it takes notice of what ``tests.gateway.comparable`` says, too."""
+    """The program, which also ignores the differences that ``tests.gateway.comparable`` removes."""
     spec = importlib.util.spec_from_file_location("recorded_service_compare", FOLDER / "compare.py")
     assert spec
     assert spec.loader
@@ -62,12 +62,12 @@ def read_scenarios(compare: ModuleType, *names: str) -> list[Scenario]:
 
 
 def needs_influxdb(scenario: Scenario) -> bool:
-    """Whether a scenario needs more of the platform than organisations."""
+    """Whether a scenario needs a platform with an HTTP API."""
     return scenario.get("needs") == "influxdb" or any(step.get("on") == "platform" for step in scenario["steps"])
 
 
 def played(compare: ModuleType, servers: Servers, scenario: Scenario) -> dict[int, list[str]]:
-    """What of a scenario is answered differently, by step."""
+    """The differences of the answers in a scenario, by step."""
     options = argparse.Namespace(
         base_url=f"http://{servers.gateway}",
         token=TOKEN,
@@ -110,6 +110,6 @@ async def on_influxdb(folder: Path) -> AsyncIterator[Servers]:
 
 @asynccontextmanager
 async def _fetching_parser(settings: Settings) -> AsyncIterator[Service]:
-    """A parser that fetches what the program serves."""
+    """A parser that may fetch packages from the program, which has a private address."""
     async with parser_process.opened(replace(settings, allow_private_addresses=True)) as service:
         yield service

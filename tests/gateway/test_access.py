@@ -1,4 +1,4 @@
-"""Who may ask: tokens, origins of pages, names of the server, and where it listens."""
+"""Access control: tokens, origins of pages, names of the server, and its address."""
 
 import hashlib
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_a_token_has_a_name(tmp_path: Path, header: str | None, name: str | None
         assert "three" not in found.message
 
 
-def test_without_a_file_anybody_may_ask() -> None:
+def test_without_a_file_no_token_is_needed() -> None:
     assert [Tokens().principal(header) for header in (None, "Token x", "Basic x")] == ["", "", ""]
     assert not Tokens().are_needed
 
@@ -56,14 +56,14 @@ def test_without_a_file_anybody_may_ask() -> None:
 @pytest.mark.parametrize(
     "text", ["", "# nothing\n", "name\n", "name 12ab\n", f"a b {digest('x')}\n", f"a {digest('x')}\na {digest('y')}\n"]
 )
-def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "tokens"
     file.write_text(text)
     with pytest.raises(TokensInvalid, match="tokens"):
         read_tokens(file)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TokensInvalid, match="cannot read"):
         read_tokens(tmp_path / "nothing")
 
@@ -85,7 +85,7 @@ RULES = OriginRules(origins=("https://console.example.com",), hosts=("gateway", 
         ("POST", {"Host": "127.0.0.1.evil.example.com"}, 421),
         ("POST", {"Host": "["}, 421),
         ("GET", {}, 421),
-        # A name of somebody else that leads here is refused, though its page is of the same origin.
+        # DNS rebinding: another name for this address is refused, though the page has the same origin.
         ("POST", {"Host": "evil.example.com", "Origin": "http://evil.example.com"}, 421),
         ("POST", {"Host": "localhost:8086", "Origin": "http://localhost:8086"}, None),
         ("POST", {"Host": "localhost:8086", "Origin": "https://console.example.com"}, None),
@@ -109,12 +109,12 @@ RULES = OriginRules(origins=("https://console.example.com",), hosts=("gateway", 
         ("GET", {"Host": "localhost:8086", "Sec-Fetch-Site": "cross-site"}, 403),
     ],
 )
-def test_pages_of_others_may_not_ask(method: str, headers: dict[str, str], status: int | None) -> None:
+def test_pages_of_other_sites_may_not_send_requests(method: str, headers: dict[str, str], status: int | None) -> None:
     problem = RULES.problem(method, headers)
     assert (problem.status if problem else None) == status
 
 
-def test_names_are_not_looked_at_where_any_will_do() -> None:
+def test_names_of_the_server_are_not_checked_by_default() -> None:
     assert OriginRules().problem("POST", {"Host": "anything"}) is None
 
 
@@ -135,12 +135,12 @@ def test_only_listed_origins_may_read_answers() -> None:
         ({"PKGER_HTTP_ADDRESS": "unix:/x"}, True),
         ({"PKGER_HTTP_ADDRESS": "0.0.0.0:8086"}, False),
         ({"PKGER_HTTP_ADDRESS": "10.0.0.1:8086"}, False),
-        # Somebody said so on purpose, as docker-compose.yml does.
+        # An explicit address, as docker-compose.yml has it.
         ({"PKGER_LISTEN": "0.0.0.0:8086"}, True),
         ({"PKGER_HTTP_TOKENS": "/nowhere"}, False),
     ],
 )
-async def test_without_tokens_only_this_machine_is_let_in(environ: dict[str, str], starts: bool) -> None:
+async def test_without_tokens_only_this_machine_has_access(environ: dict[str, str], starts: bool) -> None:
     addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), "127.0.0.1:1")
     settings = load_gateway(environ)
     if starts:

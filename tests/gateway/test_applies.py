@@ -1,4 +1,4 @@
-"""Applies over HTTP: what is tied to what, what is undone, and what nobody gets to see."""
+"""Applies over HTTP: plan digests, idempotency keys, rollback, and credentials that stay hidden."""
 
 import asyncio
 import json
@@ -92,7 +92,7 @@ async def test_the_same_key_gets_the_same_answer(http: aiohttp.ClientSession) ->
     assert without["diff"]["labels"][0]["stateStatus"] == "exists"
 
 
-async def test_nameless_stacks_go_on_and_lose_nothing(http: aiohttp.ClientSession) -> None:
+async def test_a_nameless_stack_is_found_again_and_loses_nothing(http: aiohttp.ClientSession) -> None:
     _, first = await post(http, APPLY, body_of(LABEL))
     _, more = await post(http, APPLY, body_of(LABEL, BUCKET))
     _, less = await post(http, APPLY, body_of(BUCKET))
@@ -104,7 +104,7 @@ async def test_nameless_stacks_go_on_and_lose_nothing(http: aiohttp.ClientSessio
     assert dry["stackID"] == ""
 
 
-async def test_what_a_named_stack_owns_is_a_conflict_that_names_it(http: aiohttp.ClientSession) -> None:
+async def test_an_object_of_a_named_stack_is_a_conflict_that_names_the_stack(http: aiohttp.ClientSession) -> None:
     stack = await a_stack(http, "owner")
     await post(http, APPLY, body_of(LABEL, stackID=stack))
     for is_dry in (True, False):
@@ -121,13 +121,13 @@ async def test_two_applies_at_once_make_one_stack(http: aiohttp.ClientSession) -
     assert len((await get(http, f"{STACKS}?orgID={ORG}"))["stacks"]) == 1
 
 
-async def test_an_apply_that_the_platform_refuses_is_taken_back(older_services: Cluster, tmp_path: Path) -> None:
+async def test_an_apply_that_the_platform_rejects_is_rolled_back(older_services: Cluster, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path), older_services) as address, client(address) as http:
         refused = an_object("Bucket", "refused", name="_refused")
         status, failed = await post(http, APPLY, body_of(LABEL, BUCKET, refused))
         assert (status, failed["code"]) == (500, "internal error")
         first, *lines = failed["message"].split("\n")
-        assert "all that was done was taken back" in first
+        assert "all changes were rolled back" in first
         assert any(line.strip().startswith("Bucket refused: ") for line in lines)
         assert (await get(http, f"{STACKS}?orgID={ORG}"))["stacks"] == []
         assert await older_services.resources("example") == []
@@ -147,7 +147,7 @@ async def test_a_stack_of_another_organisation_is_a_conflict(services: Cluster, 
         assert (await get(http, f"{STACKS}?orgID={other}"))["stacks"] == []
 
 
-async def test_what_is_not_served_is_not_there(services: Cluster, tmp_path: Path) -> None:
+async def test_a_stack_of_an_organisation_that_is_not_served_is_not_found(services: Cluster, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=""), services) as address, client(address) as http:
         stack = (await post(http, STACKS, {"orgID": (await get(http, "/api/v2/orgs"))["orgs"][0]["id"]}))[1]["id"]
     async with gateway(settings(tmp_path), services) as address, client(address) as http:
@@ -161,33 +161,33 @@ async def test_what_is_not_served_is_not_there(services: Cluster, tmp_path: Path
 CANARY = "canary-of-a-secret"
 
 
-async def test_a_literal_credential_becomes_a_secret_that_nobody_sees(
+async def test_a_literal_credential_becomes_a_secret_that_no_answer_or_log_shows(
     http: aiohttp.ClientSession, services: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stack, told = await a_stack(http), []
+    stack, answers = await a_stack(http), []
     literal = {**SLACK, "spec": {**SLACK["spec"], "token": CANARY}}
     status, dry = await post(http, APPLY, body_of(literal, stackID=stack, dryRun=True))
     assert status == 200
     assert dry["summary"]["notificationEndpoints"][0]["notificationEndpoint"]["token"] == ""
     assert dry["summary"]["missingSecrets"] == []
-    told.append(dry)
+    answers.append(dry)
     status, done = await post(http, APPLY, body_of(literal, stackID=stack, secrets={"more": CANARY}))
     assert status == 201
     (key,) = {*await services.secret_keys("example")} - {"more"}
     assert key.endswith("-token")
     assert done["summary"]["notificationEndpoints"][0]["notificationEndpoint"]["token"] == f"secret: {key}"
-    told.append(done)
+    answers.append(done)
     status, again = await post(http, APPLY, body_of(literal, stackID=stack))
     assert again["diff"]["notificationEndpoints"][0]["stateStatus"] == "exists"
     assert await services.secret_keys("example") == sorted([key, "more"])
-    told += [again, await get(http, f"{STACKS}/{stack}"), await get(http, f"{STACKS}?orgID={ORG}")]
-    told.append((await post(http, "/api/v2/templates/export", {"stackID": stack}))[1])
-    # One that is refused: the name of the endpoint is no text.
+    answers += [again, await get(http, f"{STACKS}/{stack}"), await get(http, f"{STACKS}?orgID={ORG}")]
+    answers.append((await post(http, "/api/v2/templates/export", {"stackID": stack}))[1])
+    # A package that is refused: the name of the endpoint is not a text.
     wrong = {**literal, "metadata": {"name": 7}}
-    told.append((await post(http, APPLY, body_of(wrong, stackID=stack, secrets={"more": CANARY})))[1])
+    answers.append((await post(http, APPLY, body_of(wrong, stackID=stack, secrets={"more": CANARY})))[1])
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "platform.db"]
     for word in (CANARY, TOKEN):
-        assert word not in json.dumps(told)
+        assert word not in json.dumps(answers)
         assert word not in caplog.text + "".join(str(record.__dict__) for record in caplog.records)
         assert not any(word.encode() in content for content in files)
     operation = await services.newest_operation()
@@ -266,14 +266,16 @@ async def test_literal_credentials_of_any_source_become_secrets(tmp_path: Path) 
     assert sorted(tokens) == [f"secret: {key}" for key in keys]
     assert len(keys) == 4
     (label,) = done["summary"]["labels"]
-    # What else comes from environment values still says so.
+    # Other fields keep their environment references.
     assert [reference["envRefKey"] for reference in label["envReferences"]] == ["label"]
     assert len(done["summary"]["labelMappings"]) == 1
     assert {each["stateStatus"] for each in again["diff"]["notificationEndpoints"]} == {"exists"}
     assert CANARY not in json.dumps([dry, done, again])
 
 
-async def test_updates_of_stacks_are_whole(http: aiohttp.ClientSession, services: Cluster) -> None:
+async def test_an_update_of_a_stack_is_applied_as_a_whole_or_not_at_all(
+    http: aiohttp.ClientSession, services: Cluster
+) -> None:
     owner, taker = await a_stack(http, "owner"), await a_stack(http, "taker")
     _, done = await post(http, APPLY, body_of(LABEL, BUCKET, stackID=owner))
     bucket, label = (f"{done['diff'][kind][0]['id']:016x}" for kind in ("buckets", "labels"))
@@ -287,7 +289,7 @@ async def test_updates_of_stacks_are_whole(http: aiohttp.ClientSession, services
 
     assert (await patch(taker, additionalResources=added(("Bucket", bucket))))[0] == 422, "another stack owns it"
     assert (await patch(taker, additionalResources=added(("Bucket", "00000000deadbeef"))))[0] == 422
-    assert (await patch(owner, additionalResources=added(("Bucket", bucket))))[0] == 200, "it has it already"
+    assert (await patch(owner, additionalResources=added(("Bucket", bucket))))[0] == 200, "the stack has it already"
     assert (await patch(taker, name="owner"))[1]["code"] == "conflict"
     async with http.delete(f"{STACKS}/{owner}?orgID={ORG}") as answer:
         assert answer.status == 204
@@ -297,7 +299,7 @@ async def test_updates_of_stacks_are_whole(http: aiohttp.ClientSession, services
     resources = added(("Bucket", ids["Bucket"]), ("Label", ids["Label"]))
     status, _ = await patch(taker, name=" no name ", additionalResources=resources)
     assert status == 400
-    assert (await get(http, f"{STACKS}/{taker}"))["resources"] == [], "nothing of it was done"
+    assert (await get(http, f"{STACKS}/{taker}"))["resources"] == [], "nothing was imported"
     status, updated = await patch(taker, name="new", additionalResources=resources)
     assert (status, updated["name"]) == (200, "new")
     assert sorted(each["resourceID"] for each in updated["resources"]) == sorted(ids.values())
@@ -305,7 +307,7 @@ async def test_updates_of_stacks_are_whole(http: aiohttp.ClientSession, services
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-async def test_nothing_takes_all_from_a_stack_unless_the_body_says_so(
+async def test_an_empty_package_removes_all_resources_only_with_allow_empty(
     http: aiohttp.ClientSession, services: Cluster, *, dry_run: bool
 ) -> None:
     stack = await a_stack(http)

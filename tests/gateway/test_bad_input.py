@@ -1,4 +1,4 @@
-"""Requests that cannot be meant: each has an answer of the right form, none is a defect, none changes anything."""
+"""Invalid requests: each gets an error in the right form, none causes a defect, and none changes anything."""
 
 import asyncio
 import gzip
@@ -57,7 +57,7 @@ BODIES: dict[str, tuple[bytes, int]] = {
 }
 
 
-async def test_bodies_that_cannot_be_are_refused(address: str) -> None:
+async def test_invalid_bodies_are_refused(address: str) -> None:
     wrong: dict[str, Any] = {}
     for path, method in ((APPLY, "POST"), (STACKS, "POST")):
         for name, (body, status) in BODIES.items():
@@ -98,7 +98,7 @@ PATHS = [
 ]
 
 
-async def test_paths_and_queries_that_cannot_be_are_refused(address: str) -> None:
+async def test_invalid_paths_and_queries_are_refused(address: str) -> None:
     wrong: dict[str, Any] = {}
     for line, status in PATHS:
         method, _, path = line.partition(" ")
@@ -125,7 +125,10 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     ),
     "no-number": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Content-Length: two"), 400),
     "chunk-size": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Transfer-Encoding: chunked") + b"zz\r\n{}\r\n0\r\n\r\n", 400),
-    "chunk-lies": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Transfer-Encoding: chunked") + b"1\r\n{}\r\n0\r\n\r\n", 400),
+    "chunk-of-wrong-length": (
+        head(f"POST {APPLY} HTTP/1.1", *OWN, "Transfer-Encoding: chunked") + b"1\r\n{}\r\n0\r\n\r\n",
+        400,
+    ),
     "large-header": (head("GET /health HTTP/1.1", *OWN, f"X-Large: {'x' * 65536}"), 400),
     "large-path": (head(f"GET /{'x' * 65536} HTTP/1.1", *OWN), 400),
     "bad-header": (head("GET /health HTTP/1.1", "Host localhost"), 400),
@@ -145,7 +148,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "declared-too-large": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Content-Length: 110001"), 413),
     "no-token": (head("GET /api/v2/stacks HTTP/1.1", "Host: localhost"), 401),
     "no-token-no-route": (head("GET /nothing HTTP/1.1", "Host: localhost"), 401),
-    "foreign-page": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Origin: http://evil.example.com"), 403),
+    "page-of-another-site": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Origin: http://evil.example.com"), 403),
     "no-origin": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Origin: http://[::1"), 403),
     "key-of-bytes": (
         head(f"POST {APPLY} HTTP/1.1", *OWN, f"Content-Length: {len(UNFIT)}").removesuffix(b"\r\n")
@@ -153,8 +156,8 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
         + UNFIT,
         422,
     ),
-    "foreign-name": (head("GET /health HTTP/1.1", "Host: evil.example.com"), 421),
-    "stops": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Content-Length: 100") + b"{", 408),
+    "unknown-host": (head("GET /health HTTP/1.1", "Host: evil.example.com"), 421),
+    "stalls": (head(f"POST {APPLY} HTTP/1.1", *OWN, "Content-Length: 100") + b"{", 408),
 }
 
 
@@ -172,20 +175,20 @@ async def test_a_body_is_counted_while_it_arrives_and_while_it_is_inflated(addre
     chunk = b"1000\r\n" + b" " * 0x1000 + b"\r\n"
     chunked = head(f"POST {APPLY} HTTP/1.1", *OWN, "Transfer-Encoding: chunked")
     answer = await send(address, chunked, *[chunk] * 27)
-    assert answer.status == 413, "it does not wait for the end, which never comes"
+    assert answer.status == 413, "the server does not wait for the end of the body"
     small = gzip.compress(b" " * 1_000_000)
     answer = await send(address, request("POST", APPLY, small, ["Content-Encoding: gzip"], token=TOKEN))
     assert (answer.status, is_well_formed(answer)) == (413, True)
 
 
-async def test_headers_that_do_not_come_end_the_connection(address: str) -> None:
+async def test_headers_that_do_not_arrive_in_time_end_the_connection(address: str) -> None:
     with pytest.raises(asyncio.IncompleteReadError):
         await send(address, b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
     with pytest.raises(asyncio.IncompleteReadError):
         await send(address)
 
 
-async def test_clients_that_leave_at_any_time_leave_a_server_that_answers(address: str) -> None:
+async def test_the_server_survives_clients_that_disconnect_at_any_time(address: str) -> None:
     body = json.dumps({"orgID": ID, "dryRun": True}).encode()
     sent = request("POST", APPLY, body, token=TOKEN)
     for place in range(0, len(sent), 25):
@@ -194,7 +197,7 @@ async def test_clients_that_leave_at_any_time_leave_a_server_that_answers(addres
     assert (await send(address, request("GET", "/health", token=TOKEN))).status == 200
 
 
-async def test_requests_at_a_time_are_bounded(services: Cluster, tmp_path: Path) -> None:
+async def test_the_number_of_requests_at_a_time_is_limited(services: Cluster, tmp_path: Path) -> None:
     made = replace(settings(tmp_path), requests=1)
     async with gateway(made, services) as address, client(address) as session:
         host, _, port = address.rpartition(":")
@@ -215,7 +218,7 @@ async def test_requests_at_a_time_are_bounded(services: Cluster, tmp_path: Path)
                     break
 
 
-async def test_pages_of_listed_origins_may_ask(services: Cluster, tmp_path: Path) -> None:
+async def test_pages_of_listed_origins_may_send_requests(services: Cluster, tmp_path: Path) -> None:
     made = settings(tmp_path, PKGER_HTTP_ORIGINS="https://console.example.com")
     async with gateway(made, services) as address, client(address) as session:
         origin = {"Origin": "https://console.example.com"}
@@ -226,12 +229,12 @@ async def test_pages_of_listed_origins_may_ask(services: Cluster, tmp_path: Path
             assert preflight.headers["Access-Control-Allow-Headers"] == "authorization"
         async with session.get("/api/v2/me", headers=origin) as answer:
             assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (200, origin["Origin"])
-        foreign = {**asked, "Origin": "https://evil.example.com"}
-        async with session.options(APPLY, headers=foreign) as refused:
+        other_site = {**asked, "Origin": "https://evil.example.com"}
+        async with session.options(APPLY, headers=other_site) as refused:
             assert refused.status == 403
 
 
-async def test_answers_are_compressed_for_who_reads_that(services: Cluster, tmp_path: Path) -> None:
+async def test_answers_are_compressed_for_clients_that_accept_gzip(services: Cluster, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path), services) as address:
         asked = request("GET", "/api/v2/swagger.json", b"", ["Accept-Encoding: gzip"], token=TOKEN)
         answer = await send(address, asked)
@@ -245,13 +248,13 @@ async def test_answers_are_compressed_for_who_reads_that(services: Cluster, tmp_
         assert "content-encoding" not in refused.headers
 
 
-async def test_the_request_id_is_handed_on_and_told(services: Cluster, tmp_path: Path) -> None:
+async def test_the_request_id_of_a_client_is_used_and_returned(services: Cluster, tmp_path: Path) -> None:
     made = settings(tmp_path, PKGER_HTTP_BASE_PATH="/pkger")
     async with gateway(made, services) as address, client(address) as session:
         async with session.get("/pkger/api/v2/me", headers={"X-Request-Id": "mine", "Zap-Trace-Span": "x"}) as answer:
             assert answer.status == 200
-            told = [answer.headers[name] for name in ("X-Request-Id", "trace-id", "trace-sampled")]
-            assert told == ["mine", "mine", "true"]
+            ids = [answer.headers[name] for name in ("X-Request-Id", "trace-id", "trace-sampled")]
+            assert ids == ["mine", "mine", "true"]
         async with session.get("/api/v2/me", headers={"X-Request-Id": "no id"}) as answer:
             assert answer.headers["X-Request-Id"] != "no id"
             assert "trace-id" not in answer.headers

@@ -1,4 +1,4 @@
-"""The recorded requests of InfluxDB's clients, played in their order as one scenario."""
+"""The recorded requests of InfluxDB's clients, sent in their order as one scenario."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.gateway.gateway import TOKEN, client, gateway, settings
 
 
 @pytest.mark.parametrize("framing", [in_one_piece, byte_by_byte, inside_characters])
-async def test_all_recorded_requests_are_answered_as_they_must_be(
+async def test_all_recorded_requests_get_the_expected_answers(
     services: Cluster, tmp_path: Path, framing: Framing
 ) -> None:
     wrong: dict[str, list[str]] = {}
@@ -19,5 +19,5 @@ async def test_all_recorded_requests_are_answered_as_they_must_be(
         for case in read_cases():
             if problems := await scenario.play(case):
                 wrong[case["id"]] = problems
-    told = "\n".join(f"{name}: {'; '.join(problems)}" for name, problems in wrong.items())
-    assert not wrong, f"{len(wrong)} of 87 cases\n{told}"
+    report = "\n".join(f"{name}: {'; '.join(problems)}" for name, problems in wrong.items())
+    assert not wrong, f"{len(wrong)} of 87 cases\n{report}"

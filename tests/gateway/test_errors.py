@@ -1,4 +1,4 @@
-"""Errors of the services over HTTP: each reason has one word, and nothing of our inside gets out."""
+"""Errors of the services over HTTP: each reason has one code, and no internals are shown."""
 
 import grpc
 import pytest
@@ -55,30 +55,30 @@ EXPECTED = {
 }
 
 
-def test_each_reason_has_its_word() -> None:
+def test_each_reason_has_its_code() -> None:
     assert {code: {reason for reason in Reason if code_of(reason) is code} for code in EXPECTED} == EXPECTED
     assert sum(map(len, EXPECTED.values())) == len(Reason)
 
 
-def test_each_word_has_a_status() -> None:
+def test_each_code_has_a_status() -> None:
     assert len(Code) == 14
     assert all(400 <= code.status < 600 for code in Code)
 
 
-def test_what_may_succeed_later_says_when() -> None:
+def test_an_error_that_a_retry_may_resolve_has_retry_after() -> None:
     waiting: list[PkgerError] = [
         ServiceUnavailable("planner", "somewhere", "no connection"),
-        StackLeased("s", "somebody", "operations/1", "2026-01-01T00:00:30+00:00"),
+        StackLeased("s", "another-applier", "operations/1", "2026-01-01T00:00:30+00:00"),
         OperationUnfinished("s", "operations/1", "APPLYING"),
     ]
-    told = [problem_of(error, "id", clock=lambda: 1767225600_000000) for error in waiting]
-    assert [problem.headers["Retry-After"] for problem in told] == ["1", "30", "5"]
+    problems = [problem_of(error, "id", clock=lambda: 1767225600_000000) for error in waiting]
+    assert [problem.headers["Retry-After"] for problem in problems] == ["1", "30", "5"]
     blocked = problem_of(OperationUnfinished("s", "operations/1", "BLOCKED"), "id")
     assert "Retry-After" not in blocked.headers
 
 
-@pytest.mark.parametrize("error", [Internal("r"), ValueError("the inside"), KeyError("token")])
-def test_a_defect_is_told_by_its_request_alone(error: Exception) -> None:
+@pytest.mark.parametrize("error", [Internal("r"), ValueError("internals"), KeyError("token")])
+def test_the_error_of_a_defect_has_only_the_request_id(error: Exception) -> None:
     problem = problem_of(error, "the-request")
     assert influx_form(problem, "the-request") == {
         "code": "internal error",
@@ -100,8 +100,8 @@ def test_a_defect_is_told_by_its_request_alone(error: Exception) -> None:
         (grpc.StatusCode.CANCELLED, Code.INTERNAL_ERROR),
     ],
 )
-def test_a_status_that_no_service_of_ours_gives_has_a_word_too(status: grpc.StatusCode, code: Code) -> None:
-    error = AioRpcError(status, Metadata(), Metadata(), "what it says")
+def test_every_grpc_status_has_a_code(status: grpc.StatusCode, code: Code) -> None:
+    error = AioRpcError(status, Metadata(), Metadata(), "the cause")
     problem = problem_of(error, "id")
     assert problem.code is code
-    assert ("what it says" in problem.message) is (code is not Code.INTERNAL_ERROR)
+    assert ("the cause" in problem.message) is (code is not Code.INTERNAL_ERROR)

@@ -1,4 +1,4 @@
-"""Exports over HTTP: across organisations, as YAML, with warnings, and applied back."""
+"""Exports over HTTP: across organisations, as YAML, with warnings, and applied again."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ async def ids(http: aiohttp.ClientSession) -> dict[str, str]:
         return {org["name"]: org["id"] for org in (await answer.json())["orgs"]}
 
 
-async def test_resources_are_found_in_whatever_organisation_they_are(services: Cluster, tmp_path: Path) -> None:
+async def test_resources_are_found_in_any_organisation(services: Cluster, tmp_path: Path) -> None:
     await services.apply(json.dumps([a_bucket("a", "first"), a_bucket("b", "second")]), stack="s", org="example")
     await services.apply(json.dumps([a_bucket("c", "third")]), stack="s", org="other")
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=TWO), services) as address, client(address) as http:
@@ -54,7 +54,7 @@ async def test_resources_are_found_in_whatever_organisation_they_are(services: C
         assert [each["metadata"]["name"] for each in yaml.safe_load_all(text)] == ["a", "b", "c"]
 
 
-async def test_two_of_one_name_cannot_be_one_package(services: Cluster, tmp_path: Path) -> None:
+async def test_two_objects_of_one_name_cannot_be_in_one_package(services: Cluster, tmp_path: Path) -> None:
     await services.apply(json.dumps([a_bucket("a", "first")]), stack="s", org="example")
     await services.apply(json.dumps([a_bucket("a", "other")]), stack="s", org="other")
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=TWO), services) as address, client(address) as http:
@@ -63,7 +63,7 @@ async def test_two_of_one_name_cannot_be_one_package(services: Cluster, tmp_path
         assert (status, "one organisation at a time" in text) == (422, True)
 
 
-async def test_what_no_package_may_have_is_left_out_or_refused(services: Cluster, tmp_path: Path) -> None:
+async def test_a_resource_that_no_package_may_have_is_left_out_or_refused(services: Cluster, tmp_path: Path) -> None:
     await services.apply(json.dumps([a_bucket("a", "first")]), stack="s", org="example")
     answer = await services.mutate(
         create("Bucket", {"name": "b", "description": "", "retentionRules": []}), org="example"
@@ -78,7 +78,7 @@ async def test_what_no_package_may_have_is_left_out_or_refused(services: Cluster
         assert (status, json.loads(text)["code"]) == (422, "unprocessable entity")
 
 
-async def test_what_comes_out_applies_back_and_changes_nothing(services: Cluster, tmp_path: Path) -> None:
+async def test_an_export_that_is_applied_changes_nothing(services: Cluster, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path), services) as address, client(address) as http:
         org = (await ids(http))["example"]
         package = [a_bucket("a", "first", retentionRules=[{"type": "expire", "everySeconds": 7200}])]
@@ -93,7 +93,7 @@ async def test_what_comes_out_applies_back_and_changes_nothing(services: Cluster
         assert (await services.newest_operation()).result.no_change
 
 
-def test_yaml_is_for_who_prefers_it() -> None:
+def test_clients_that_prefer_yaml_get_it() -> None:
     assert all(map(wants_yaml, ("application/x-yaml", "text/yml", "text/html, application/yaml;q=0.5")))
     others = ("", "*/*", "application/json", "text/yml;q=0.1, application/json", "application/yaml;q=0", "x;q=z")
     assert not any(map(wants_yaml, others))

@@ -1,4 +1,4 @@
-"""Requests drawn from the OpenAPI document, fitting and not: none meets a defect, and each answer fits the document."""
+"""Generated requests, valid and invalid by the OpenAPI document: none causes a defect, and each answer is valid."""
 
 import asyncio
 import json
@@ -37,10 +37,10 @@ CHECKS = [
 HEADERS = {"Authorization": f"Token {TOKEN}", "Content-Type": "application/json"}
 
 SECONDS = 20
-"""How long an answer may take before it counts as hanging."""
+"""Timeout of an answer."""
 
-MALFORMED = b"this is no request of HTTP"
-"""Begins the answer to a header that no client may send, which comes before anybody knows the route."""
+MALFORMED = b"this is not a request of HTTP"
+"""Part of the error for an invalid header, which the server sends before it looks up the route."""
 
 LINES = "application/x-ndjson"
 
@@ -62,18 +62,18 @@ def lines(_: DeserializationContext, response: Response) -> list[Any]:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("examples", "is_whole"), [(2, False), pytest.param(50, True, marks=pytest.mark.faults)])
-async def test_no_request_meets_a_defect(services: Cluster, tmp_path: Path, examples: int, is_whole: bool) -> None:
+async def test_no_request_causes_a_defect(services: Cluster, tmp_path: Path, examples: int, is_whole: bool) -> None:
     """
-    Each operation gets requests as the document describes them, and others.
+    Each operation gets valid and invalid requests.
 
-    Both kinds name what there is as often as what there is not, so that some of them get past the look-up.
+    Half of the values in both exist, so that some requests pass the look-up.
     """
     async with gateway(settings(tmp_path), services) as address:
         await asyncio.to_thread(fuzz, f"http://{address}", examples, is_whole)
 
 
 def fuzz(url: str, examples: int, is_whole: bool) -> None:
-    """Try the operations: first those that leave the stack where it is."""
+    """Test the operations; destructive ones come last."""
     with requests.Session() as session:
         session.headers.update(HEADERS)
         document = session.get(f"{url}/api/v2/swagger.json", timeout=SECONDS).json()
@@ -117,13 +117,13 @@ def fuzz_operation(
     try:
         trial()
     except Unsatisfiable:
-        # What takes nothing cannot be given what does not fit.
+        # An operation without parameters and body has no invalid requests.
         assert not list(operation.iter_parameters())
         assert not operation.body
 
 
 def known(url: str, session: requests.Session) -> dict[str, list[Any]]:
-    """Values that mean something to this gateway, by the names of parameters and members."""
+    """Values that exist in this gateway, by names of parameters and members."""
 
     def post(path: str, body: Any) -> requests.Response:
         answer = session.post(f"{url}{path}", json=body, timeout=SECONDS)
@@ -166,11 +166,11 @@ def known(url: str, session: requests.Session) -> dict[str, list[Any]]:
 
 
 def adapt(document: dict[str, Any], values: dict[str, list[Any]]) -> None:
-    """Let half of the values be known ones, and a stream a list of messages, which is how it is read above."""
+    """Make half of the values known ones, and a stream a list of messages, as ``lines`` returns them."""
     for path, operations in document["paths"].items():
         for operation in operations.values():
             for parameter in operation.get("parameters", []):
-                # A watch of a stack that is there never ends.
+                # A watch of an existing stack never ends.
                 if "schema" in parameter and not path.endswith(":watch"):
                     in_path = [value.rpartition("/")[2] for value in values.get(parameter["name"], [])]
                     parameter["schema"] = either(parameter["schema"], in_path)

@@ -1,4 +1,4 @@
-"""docs/http.md does what it says: all of its commands but those of ``influx``."""
+"""Runs all commands of docs/http.md except those of ``influx``."""
 
 import asyncio
 import os
@@ -35,13 +35,13 @@ async def test_the_commands_of_the_page_run(services: Cluster, tmp_path: Path) -
     assert start == "pkger up --http\n"
     token = (await run(f"{tokens}echo $TOKEN", tmp_path)).strip()
     made = settings(tmp_path, PKGER_HTTP_ORGS="", PKGER_HTTP_TOKENS=str(tmp_path / "tokens"))
-    # The settings of tests have a token of their own; that of the page was written before.
+    # Replaces the file with the token of the tests by the one of the page.
     (tmp_path / "tokens").unlink()
     await run(tokens.replace("TOKEN=$(", ": $("), tmp_path, TOKEN=token)
     async with gateway(made, services) as address:
         script = CURL + "".join(curls).replace("http://localhost:8086", f"http://{address}")
-        told = await run(script, tmp_path, TOKEN=token)
-    documents = [orjson.loads(line) for line in told.splitlines() if line.startswith("{")]
+        output = await run(script, tmp_path, TOKEN=token)
+    documents = [orjson.loads(line) for line in output.splitlines() if line.startswith("{")]
     statuses = [document.get("status") for document in documents]
     assert "pass" in statuses
     assert [len(document["summary"]["labels"]) for document in documents if "summary" in document] == [1, 1]

@@ -1,4 +1,4 @@
-"""The real ``influx`` program does the round; ``PKGER_TEST_INFLUX_CLI`` says where it is."""
+"""Uses the gateway with the real ``influx`` program, whose path is in ``PKGER_TEST_INFLUX_CLI``."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.gateway.gateway import TOKEN, gateway, settings
 
 INFLUX = os.environ.get("PKGER_TEST_INFLUX_CLI", "")
 
-pytestmark = pytest.mark.skipif(not INFLUX, reason="PKGER_TEST_INFLUX_CLI does not say where the program is")
+pytestmark = pytest.mark.skipif(not INFLUX, reason="PKGER_TEST_INFLUX_CLI does not name the program")
 
 (EVERY_KIND,) = [
     case["request"]["body"]["templates"][0]["contents"] for case in read_cases() if case["id"] == "summary-all-kinds"
@@ -42,7 +42,7 @@ class Influx:
         }
 
     async def __call__(self, *words: str, code: int = 0, **environ: str) -> str:
-        """What a command prints, on both outputs."""
+        """The output of a command, stdout and stderr."""
         process = await asyncio.create_subprocess_exec(
             INFLUX,
             *words,
@@ -53,10 +53,10 @@ class Influx:
             stderr=PIPE,
         )
         out, err = await process.communicate()
-        told = out.decode() + err.decode()
-        assert process.returncode == code, f"{words}: {told}"
-        assert not any(word in told for word in NEVER), told
-        return told
+        output = out.decode() + err.decode()
+        assert process.returncode == code, f"{words}: {output}"
+        assert not any(word in output for word in NEVER), output
+        return output
 
 
 def write(folder: Path, name: str, objects: list[dict[str, Any]]) -> str:
@@ -67,7 +67,7 @@ def write(folder: Path, name: str, objects: list[dict[str, Any]]) -> str:
 TABLES = ("--disable-color", "--disable-table-borders")
 
 
-async def test_the_program_does_the_round(services: Cluster, tmp_path: Path) -> None:
+async def test_the_program_manages_packages_and_stacks(services: Cluster, tmp_path: Path) -> None:
     every, less = write(tmp_path, "every.yml", EVERY_KIND), write(tmp_path, "less.yml", LESS)
     (tmp_path / "trailing.yml").write_text((tmp_path / every).read_text() + "---\n")
     bad = write(tmp_path, "bad.yml", [{**EVERY_KIND[0], "kind": "Wat"}])
@@ -77,8 +77,8 @@ async def test_the_program_does_the_round(services: Cluster, tmp_path: Path) -> 
         assert "example" in await influx("org", "list")
         assert await influx("template", "validate", "-f", every) == ""
         assert await influx("template", "validate", "-f", "trailing.yml") == ""
-        told = await influx("template", "validate", "-f", bad, code=1)
-        assert re.search(r"template failed validation:\s+kind=Wat field=root\[0\]\.kind reason=", told)
+        output = await influx("template", "validate", "-f", bad, code=1)
+        assert re.search(r"template failed validation:\s+kind=Wat field=root\[0\]\.kind reason=", output)
         tables = await influx("template", "-f", every, *TABLES)
         assert all(word in tables for word in ("chk", "ep", "task two", "10m0s", "0 * * * *"))
         json.loads(await influx("template", "-f", every, "--json"))

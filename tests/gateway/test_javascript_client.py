@@ -1,4 +1,4 @@
-"""The JavaScript client of InfluxDB does the round of packages and stacks."""
+"""Uses the gateway with the JavaScript client of InfluxDB."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def install(folder: Path) -> None:
-    """Get the packages; skips the test where their registry cannot be reached."""
+    """Install the packages; skip the test if their registry cannot be reached."""
     shutil.copytree(PROGRAM, folder, ignore=shutil.ignore_patterns("node_modules"), dirs_exist_ok=True)
     done = run(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     if done.returncode != 0 and (problem := UNAVAILABLE.search(done.stdout)):
@@ -38,7 +38,7 @@ def install(folder: Path) -> None:
 @pytest.mark.skipif(node_version() < 20, reason="Node.js 20 or later is not installed")
 @pytest.mark.skipif(not is_installed("npm"), reason="npm is not installed")
 @pytest.mark.timeout(600)  # the first run downloads the packages
-async def test_the_javascript_client_does_the_round(services: Cluster, tmp_path: Path) -> None:
+async def test_the_javascript_client_manages_packages_and_stacks(services: Cluster, tmp_path: Path) -> None:
     folder = tmp_path / "program"
     await to_thread(install, folder)
     (folder / "packages.json").write_text(json.dumps([EVERY_KIND, EXAMPLES]))

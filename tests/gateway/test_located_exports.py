@@ -1,4 +1,4 @@
-"""Exports of resources that nobody says the organisation of, and in the words of InfluxDB."""
+"""Exports of resources without their organisation, and in the form of InfluxDB."""
 
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ async def applied(session: aiohttp.ClientSession, org: str, *package: dict[str, 
     async with session.get("/api/v2/orgs", params={"org": org}) as answer:
         org_id = (await answer.json())["orgs"][0]["id"]
     body = {"orgID": org_id, "template": {"contents": list(package)}, "secrets": {"slack-token": "value"}}
-    status, told = await post(session, "/api/v2/templates/apply", body)
-    assert status == 201, told
-    summary: dict[str, Any] = told["summary"]
+    status, document = await post(session, "/api/v2/templates/apply", body)
+    assert status == 201, document
+    summary: dict[str, Any] = document["summary"]
     return summary
 
 
@@ -37,7 +37,7 @@ def bucket(summary: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("unknown", [0, 1, 2])
-async def test_resources_of_several_organisations_are_found_and_all_unknown_ones_told(
+async def test_resources_of_several_organisations_are_found_and_all_unknown_ones_listed(
     services: Cluster, tmp_path: Path, unknown: int
 ) -> None:
     missing = [{"kind": "Bucket", "id": f"00000000deadbee{number}"} for number in range(unknown)]
@@ -47,28 +47,28 @@ async def test_resources_of_several_organisations_are_found_and_all_unknown_ones
     ):
         first = bucket(await applied(session, "one", an_object("Bucket", "first", "first")))
         second = bucket(await applied(session, "two", an_object("Bucket", "second", "second")))
-        status, told = await post(session, EXPORT, {"resources": [second, *missing, first]})
+        status, document = await post(session, EXPORT, {"resources": [second, *missing, first]})
     if unknown:
         assert status == 404
-        assert all(each["id"] in told["message"] for each in missing)
-        assert first["id"] not in told["message"]
+        assert all(each["id"] in document["message"] for each in missing)
+        assert first["id"] not in document["message"]
     else:
-        assert [each["metadata"]["name"] for each in told] == ["first", "second"]
+        assert [each["metadata"]["name"] for each in document] == ["first", "second"]
 
 
-async def test_resources_are_not_looked_for_one_by_one(services: Cluster, calls: Calls, tmp_path: Path) -> None:
+async def test_resources_are_not_looked_up_one_by_one(services: Cluster, calls: Calls, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=ORGS), services) as address, client(address) as session:
         named = []
         for org in ("one", "two"):
             summary = await applied(session, org, *(an_object("Label", f"{org}-{n}", f"{org}-{n}") for n in range(32)))
             named += [{"kind": "Label", "id": f"{label['id']:016x}"} for label in summary["labels"]]
-        status, told = await post(session, EXPORT, {"resources": named})
-    assert (status, len(told)) == (200, 64)
-    # Three organisations are asked for all, two of them for halves, and both for what they have.
+        status, document = await post(session, EXPORT, {"resources": named})
+    assert (status, len(document)) == (200, 64)
+    # One call to each of three organisations for all, two calls to each of two for halves, one to each for its own.
     assert calls.count("ExportPackage") == 3 + 4 + 2
 
 
-async def test_an_export_says_what_is_so_anyway(services: Cluster, tmp_path: Path) -> None:
+async def test_an_export_has_default_values(services: Cluster, tmp_path: Path) -> None:
     chart = {"kind": "Single_Stat", "name": "c", "width": 1, "height": 1, "queries": [{"query": "buckets()"}]}
     chart["colors"] = [{"name": "n", "type": "text", "hex": "#ffffff"}]
     package = (
@@ -82,8 +82,8 @@ async def test_an_export_says_what_is_so_anyway(services: Cluster, tmp_path: Pat
         await applied(session, "one", *package)
         async with session.get("/api/v2/orgs", params={"org": "one"}) as answer:
             org = (await answer.json())["orgs"][0]["id"]
-        _, told = await post(session, EXPORT, {"orgIDs": [{"orgID": org}]})
-    specs = {each["metadata"]["name"]: each["spec"] for each in told}
+        _, document = await post(session, EXPORT, {"orgIDs": [{"orgID": org}]})
+    specs = {each["metadata"]["name"]: each["spec"] for each in document}
     assert {name: spec["name"] for name, spec in specs.items()} == {name: name for name in specs}
     assert specs["chat"]["status"] == "active"
     assert specs["bare"]["charts"] == []

@@ -1,4 +1,4 @@
-"""The OpenAPI document is whole, and what is answered fits it."""
+"""The OpenAPI document is complete, and answers conform to it."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ async def document(session: aiohttp.ClientSession) -> dict[str, Any]:
 
 
 def references(value: Any) -> Iterator[str]:
-    """All that a document refers to."""
+    """All references in a document."""
     if isinstance(value, dict):
         yield from (each for key, each in value.items() if key == "$ref")
         for each in value.values():
@@ -32,7 +32,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(each)
 
 
-def test_schemas_are_schemas_and_their_examples_fit() -> None:
+def test_schemas_are_valid_and_their_examples_conform() -> None:
     made = schemas()
     for name, schema in made.items():
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -43,13 +43,13 @@ def test_schemas_are_schemas_and_their_examples_fit() -> None:
 
 
 def wrong(schemas: dict[str, Any], name: str, value: Any) -> list[str]:
-    """What is wrong with a value of a schema."""
+    """The violations of a schema by a value."""
     whole = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}}
     validator = jsonschema.Draft202012Validator(whole)
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(value)]
 
 
-async def test_everything_that_it_refers_to_is_there(services: Cluster, tmp_path: Path) -> None:
+async def test_every_reference_of_the_document_exists(services: Cluster, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path), services) as address, client(address) as session:
         found = await document(session)
     assert found["openapi"] == "3.1.0"
@@ -63,8 +63,8 @@ async def test_everything_that_it_refers_to_is_there(services: Cluster, tmp_path
         assert path in found["paths"]
 
 
-async def test_answers_fit_their_schemas(services: Cluster, tmp_path: Path) -> None:
-    """All answers to the recorded requests, by the routes that they are for."""
+async def test_answers_conform_to_their_schemas(services: Cluster, tmp_path: Path) -> None:
+    """All answers to the recorded requests, by the schemas of their routes."""
     unfit: dict[str, list[str]] = {}
     async with gateway(settings(tmp_path), services) as address, client(address, headers={}) as session:
         found = await document(session)
@@ -87,7 +87,7 @@ async def test_answers_fit_their_schemas(services: Cluster, tmp_path: Path) -> N
 
 
 def responses_of(found: dict[str, Any], method: str, path: str) -> dict[str, Any] | None:
-    """What may be answered on a path; None where there is no such route."""
+    """The responses of a route; None when there is no such route."""
     steps = path.strip("/").split("/")
     for template, methods in found["paths"].items():
         wanted = template.strip("/").split("/")

@@ -1,4 +1,4 @@
-"""A dry run over HTTP is the plan over gRPC, for every recorded package."""
+"""For every recorded package, a dry run over HTTP shows the plan that gRPC returns."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path) -> None:
             async with http.post(
                 "/api/v2/templates/apply", json={"dryRun": True, "orgID": org, "template": template}
             ) as answer:
-                told = await answer.json()
+                document = await answer.json()
             request = planner_pb2.CreatePlanRequest(validate_only=True, view=ALL_VIEWS)
             request.target.org = "example"
             request.stack.nameless = True
@@ -39,7 +39,7 @@ async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path) -> None:
             made = await joined(answers)
             assert isinstance(made, JoinedPlan), path.name
             assert answer.status == 200, path.name
-            assert told == json.loads(answer_json(made, "", org, is_applied=False)), path.name
+            assert document == json.loads(answer_json(made, "", org, is_applied=False)), path.name
             objects = [each for each in yaml.safe_load_all(text) if each]
-            rows = [row for name, rows in told["diff"].items() if name != "labelMappings" for row in rows]
+            rows = [row for name, rows in document["diff"].items() if name != "labelMappings" for row in rows]
             assert len(rows) == len(objects), path.name

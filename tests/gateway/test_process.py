@@ -45,7 +45,7 @@ async def stack_of(session: aiohttp.ClientSession) -> tuple[str, str]:
 
 
 async def changed(services: Cluster, stack: str, change: str) -> None:
-    """Wait until a stack tells of *change*."""
+    """Wait until a watch of a stack reports *change*."""
     peer, ref = services.peers["stack"], object_pb2.StackRef(id=stack)
     watched = peer.stream(StackServiceStub(peer.channel).WatchStack, stack_pb2.WatchStackRequest(stack=ref), None)
     async with aclosing(watched):
@@ -54,7 +54,7 @@ async def changed(services: Cluster, stack: str, change: str) -> None:
                 return
 
 
-async def test_an_apply_ends_though_the_gateway_is_killed_in_the_middle(services: Cluster, tmp_path: Path) -> None:
+async def test_an_apply_ends_even_if_the_gateway_is_killed_during_it(services: Cluster, tmp_path: Path) -> None:
     labels = [
         {"apiVersion": "influxdata.com/v2alpha1", "kind": "Label", "metadata": {"name": f"l{number}"}}
         for number in range(LABELS)
@@ -82,11 +82,11 @@ async def test_pkger_up_runs_the_gateway_and_stops_it_first(short_path: Path) ->
     env = environment(short_path, sockets(short_path)) | {"PKGER_HTTP_ADDRESS": http}
     up = await started("up", "--http", "--data", str(short_path / "data"), env=env)
     assert up.stdout
-    told = []
+    lines = []
     while not (line := await up.stdout.readline()).startswith(b"ready"):
         assert line, (await ended(up)).err
-        told.append(line.decode().split())
-    assert ["http", http] in told
+        lines.append(line.decode().split())
+    assert ["http", http] in lines
     connector = aiohttp.UnixConnector(f"{short_path}/http.sock")
     async with (
         aiohttp.ClientSession("http://localhost", connector=connector) as session,
@@ -97,7 +97,7 @@ async def test_pkger_up_runs_the_gateway_and_stops_it_first(short_path: Path) ->
     assert (await ended(up)).code == 0
 
 
-async def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_an_error_at_the_start_is_logged_in_one_line(tmp_path: Path) -> None:
     env = environment(tmp_path) | {"PKGER_HTTP_TOKENS": str(tmp_path / "nothing")}
     end = await pkger("serve", "http", "--listen", "127.0.0.1:0", env=env)
     assert end.code == 1

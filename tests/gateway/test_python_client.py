@@ -1,4 +1,4 @@
-"""The Python client of InfluxDB does the round of packages and stacks; no other client reads answers as strictly."""
+"""Uses the gateway with the Python client of InfluxDB, which checks answers most strictly."""
 
 import asyncio
 import warnings
@@ -10,14 +10,14 @@ from tests.gateway.gateway import TOKEN, gateway, settings
 from tests.gateway.packages import EVERY_KIND, EXAMPLES
 
 with warnings.catch_warnings():
-    # Its own imports warn of what Python is going to drop.
+    # Its imports cause deprecation warnings.
     warnings.simplefilter("ignore")
     from influxdb_client import InfluxDBClient, StackResources
     from influxdb_client.service.templates_service import TemplatesService
 
 
-def the_round(address: str) -> None:
-    """What a program does, in the words of the client."""
+def use_packages_and_stacks(address: str) -> None:
+    """Call every method of the client for packages and stacks."""
     with InfluxDBClient(url=f"http://{address}", token=TOKEN) as client:
         assert client.ready().status == "ready"
         assert client.ping()
@@ -57,6 +57,6 @@ def the_round(address: str) -> None:
         assert service.list_stacks(org_id=org.id).stacks == []
 
 
-async def test_the_python_client_does_the_round(services: Cluster, tmp_path: Path) -> None:
+async def test_the_python_client_manages_packages_and_stacks(services: Cluster, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path), services) as address:
-        await asyncio.to_thread(the_round, address)
+        await asyncio.to_thread(use_packages_and_stacks, address)

@@ -1,4 +1,4 @@
-"""Whatever a body says, it is read or refused with words: never with another error."""
+"""Properties of the readers: any body is read, or refused with a Problem."""
 
 import json
 from collections.abc import Callable
@@ -55,7 +55,7 @@ READERS: list[Callable[[bytes], Any]] = [
 
 
 def refusal(read: Callable[[bytes], Any], body: bytes) -> Problem | None:
-    """Why a body is refused; None: it is not."""
+    """The problem of a refused body; None when it is read."""
     try:
         read(body)
     except Problem as problem:

@@ -1,4 +1,4 @@
-"""Bodies as values: what is wrong names the member, in the order of the wire contract."""
+"""Reads bodies of requests: errors name the member, and checks are in the order of InfluxDB."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def apply_of(media_type: str = "application/json", **members: Any) -> Apply:
 
 @pytest.mark.parametrize("body", [b"", b"  \n", b"{x", b'{"a": 1', b"{} {}", b'{"a": NaN}', b'{"a": Infinity}'])
 @pytest.mark.parametrize("read", [lambda body: read_apply(body, ""), read_export, read_creation, read_update])
-def test_what_is_no_json_is_invalid(read: Any, body: bytes) -> None:
+def test_a_body_that_is_not_json_is_invalid(read: Any, body: bytes) -> None:
     with pytest.raises(Problem) as caught:
         read(body)
     assert caught.value.code is Code.INVALID
@@ -37,14 +37,14 @@ def test_what_is_no_json_is_invalid(read: Any, body: bytes) -> None:
     "body", [b"null", b"[]", b'"text"', b"7", b"\xff{}", b'{"a": "\xff"}', b'{"a": "\\ud800"}', b"[" * 10_000]
 )
 @pytest.mark.parametrize("read", [lambda body: read_apply(body, ""), read_export, read_creation, read_update])
-def test_what_is_no_object_is_invalid(read: Any, body: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_invalid(read: Any, body: bytes) -> None:
     with pytest.raises(Problem) as caught:
         read(body)
     assert caught.value.code is Code.INVALID
 
 
 @pytest.mark.parametrize(
-    ("members", "code", "told"),
+    ("members", "code", "message"),
     [
         ({"orgID": None}, Code.INVALID, "orgID: "),
         ({"orgID": 7}, Code.INVALID, "orgID: write a text"),
@@ -83,16 +83,16 @@ def test_what_is_no_object_is_invalid(read: Any, body: bytes) -> None:
             Code.INVALID,
             "actions[0].properties.resourceTemplateName: ",
         ),
-        # Ids come before what is in templates, and templates before actions.
+        # Ids are checked before contents of templates, and templates before actions.
         ({"orgID": "zz", "stackID": "zz"}, Code.INVALID, "orgID: "),
         ({"stackID": "zz", "templates": [{"contents": 7}]}, Code.INVALID, "stackID: "),
         ({"templates": [{"contents": 7}], "actions": [{"action": "x"}]}, Code.UNPROCESSABLE_ENTITY, "templates[0]"),
     ],
 )
-def test_an_apply_that_cannot_be_names_the_member(members: dict[str, Any], code: Code, told: str) -> None:
+def test_the_error_of_an_invalid_apply_names_the_member(members: dict[str, Any], code: Code, message: str) -> None:
     with pytest.raises(Problem) as caught:
         apply_of(**members)
-    assert (caught.value.code, caught.value.message[: len(told)]) == (code, told)
+    assert (caught.value.code, caught.value.message[: len(message)]) == (code, message)
 
 
 def test_the_value_of_a_secret_is_in_no_error_and_not_shown() -> None:
@@ -102,7 +102,7 @@ def test_the_value_of_a_secret_is_in_no_error_and_not_shown() -> None:
     assert "the-value" not in repr(apply_of(secrets={"key": "the-value"}))
 
 
-def test_null_is_as_good_as_absent() -> None:
+def test_null_is_the_same_as_absent() -> None:
     names = ("dryRun", "stackID", "templates", "template", "remotes", "envRefs", "secrets", "actions")
     assert read_apply(json.dumps({"orgID": ORG, **dict.fromkeys(names)}).encode(), "") == Apply(False, ORG)
 
@@ -147,7 +147,7 @@ def test_remotes_come_first_and_the_single_template_last() -> None:
     assert made.templates[0].encoding is Encoding.YAML
 
 
-def test_what_is_too_deep_to_be_written_is_refused() -> None:
+def test_values_nested_too_deeply_are_refused() -> None:
     deep = json.loads("[" * 500 + "]" * 500)
     with pytest.raises(Problem) as caught:
         apply_of(template={"contents": [{"spec": deep}]})
@@ -181,7 +181,7 @@ def test_skips_are_kinds_or_objects() -> None:
         ("true", True),
     ],
 )
-def test_scalars_of_a_body_of_yaml_mean_what_they_mean_in_packages(scalar: str, value: Any) -> None:
+def test_scalars_of_a_yaml_body_are_read_as_in_packages(scalar: str, value: Any) -> None:
     body = f"orgID: {ORG}\ntemplate:\n  contents:\n  - kind: Label\n    spec: {scalar}\n"
     [template] = read_apply(body.encode(), "text/yml").templates
     assert json.loads(template.text) == [{"kind": "Label", "spec": value}]
@@ -200,7 +200,7 @@ def test_a_body_of_yaml_has_the_members_of_json(media_type: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a: &a [1]\nb: *a", "- 1", "1: 2", "a: !!binary aGk=", "a: [", "\xff", "[" * 1000, "a: b\n---\nc: d"]
 )
-def test_yaml_that_is_more_than_json_is_refused(text: str) -> None:
+def test_yaml_that_json_cannot_express_is_refused(text: str) -> None:
     with pytest.raises(Problem) as caught:
         read_apply(text.encode("latin-1"), "text/yml")
     assert caught.value.code is Code.INVALID
@@ -227,7 +227,7 @@ def test_a_body_of_jsonnet_is_refused() -> None:
             {"resources": [{"kind": "Bucket", "id": OTHER, "name": "new"}]},
             Export(resources=(NamedResource("Bucket", OTHER, new_name="new"),)),
         ),
-        # The command line sends each word twice.
+        # The command line sends each argument twice.
         (
             {"resources": [{"kind": "Bucket", "id": "b"}, {"kind": "Bucket", "name": "b"}]},
             Export(resources=(NamedResource("Bucket", name="b"),)),
@@ -247,7 +247,7 @@ def test_exports_are_read(body: dict[str, Any], expected: Export) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "told"),
+    ("body", "code", "message"),
     [
         ({}, Code.UNPROCESSABLE_ENTITY, "nothing to export"),
         ({"resources": []}, Code.UNPROCESSABLE_ENTITY, "nothing to export"),
@@ -271,10 +271,10 @@ def test_exports_are_read(body: dict[str, Any], expected: Export) -> None:
         ),
     ],
 )
-def test_an_export_that_cannot_be_names_the_member(body: dict[str, Any], code: Code, told: str) -> None:
+def test_the_error_of_an_invalid_export_names_the_member(body: dict[str, Any], code: Code, message: str) -> None:
     with pytest.raises(Problem) as caught:
         read_export(json.dumps(body).encode())
-    assert (caught.value.code, caught.value.message[: len(told)]) == (code, told)
+    assert (caught.value.code, caught.value.message[: len(message)]) == (code, message)
 
 
 def test_listings_are_read() -> None:
@@ -286,7 +286,7 @@ def test_listings_are_read() -> None:
         assert caught.value.code is Code.INVALID
 
 
-def test_updates_leave_what_they_do_not_say() -> None:
+def test_an_update_leaves_absent_members_unchanged() -> None:
     assert read_update(b'{"additionalResources": [], "templateURLs": null}') == Update()
     update = read_update(
         json.dumps(
@@ -302,7 +302,7 @@ def test_updates_leave_what_they_do_not_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "told"),
+    ("body", "code", "message"),
     [
         ({"name": 7}, Code.INVALID, "name: "),
         ({"templateURLs": "x"}, Code.INVALID, "templateURLs: "),
@@ -315,10 +315,10 @@ def test_updates_leave_what_they_do_not_say() -> None:
         ),
     ],
 )
-def test_an_update_that_cannot_be_names_the_member(body: dict[str, Any], code: Code, told: str) -> None:
+def test_the_error_of_an_invalid_update_names_the_member(body: dict[str, Any], code: Code, message: str) -> None:
     with pytest.raises(Problem) as caught:
         read_update(json.dumps(body).encode())
-    assert (caught.value.code, caught.value.message[: len(told)]) == (code, told)
+    assert (caught.value.code, caught.value.message[: len(message)]) == (code, message)
 
 
 def endpoint(token: Any, name: Any = "ne") -> dict[str, Any]:
@@ -347,7 +347,7 @@ def test_a_credential_may_come_from_an_environment_value() -> None:
     assert list(made.secrets.values()) == ["text"]
 
 
-def test_what_holds_no_text_stays() -> None:
+def test_a_field_without_a_text_is_unchanged() -> None:
     key = Key("NotificationEndpointSlack", "ne")
     given = [
         Template.of_objects(

@@ -1,4 +1,4 @@
-"""A platform whose ids are not 16 hex digits: these ids, and those that answers write for them, name its resources."""
+"""A platform whose ids are not 16 hex digits: clients may use its ids, and the ids that answers show instead."""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -18,8 +18,8 @@ from tests.cluster import cluster
 from tests.gateway.gateway import client, gateway, settings
 
 
-class _Words(MachineIds):
-    """Ids in words."""
+class _PathIds(MachineIds):
+    """Ids such as ``resource/1``."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -31,7 +31,7 @@ class _Words(MachineIds):
 @pytest.fixture(params=["one=embedded/one", "one=embedded/one,two=embedded/two"])
 async def session(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[aiohttp.ClientSession]:
     """A client of a gateway in front of that platform, which serves one organisation or two."""
-    opened = partial(platform.opened, platform=Platform("embedded", "embedded", ""), ids=_Words())
+    opened = partial(platform.opened, platform=Platform("embedded", "embedded", ""), ids=_PathIds())
     async with (
         cluster(tmp_path, {"platform": opened}) as services,
         gateway(settings(tmp_path, PKGER_HTTP_ORGS=request.param), services) as address,
@@ -52,21 +52,21 @@ async def test_resources_are_named_by_either_id(session: aiohttp.ClientSession) 
     body = {"orgID": org, "stackID": stacks[0], "template": {"contents": [an_object("Bucket", "raw", "raw")]}}
     _, applied = await sent(session, "POST", "/api/v2/templates/apply", body)
     written = f"{applied['summary']['buckets'][0]['id']:016x}"
-    true = next(id_ for id_ in (f"resource/{number}" for number in range(100)) if hex_id(id_) == written)
-    for resource_id in (written, written.upper(), true):
+    native = next(id_ for id_ in (f"resource/{number}" for number in range(100)) if hex_id(id_) == written)
+    for resource_id in (written, written.upper(), native):
         named = {"resources": [{"kind": "Bucket", "id": resource_id}]}
         status, exported = await sent(session, "POST", "/api/v2/templates/export", named)
         assert (status, [each["spec"]["name"] for each in exported]) == (200, ["raw"])
         added = {"additionalResources": [{"kind": "Bucket", "resourceID": resource_id}]}
-        status, told = await sent(session, "PATCH", f"/api/v2/stacks/{stacks[0]}", added)
-        assert (status, [each["resourceID"] for each in told["events"][-1]["resources"]]) == (200, [written])
-        # The other stack learns who has it, and not that it is not there.
-        status, told = await sent(session, "PATCH", f"/api/v2/stacks/{stacks[1]}", added)
-        assert (status, told["code"]) == (422, "conflict")
-        assert stacks[0] in told["message"]
+        status, document = await sent(session, "PATCH", f"/api/v2/stacks/{stacks[0]}", added)
+        assert (status, [each["resourceID"] for each in document["events"][-1]["resources"]]) == (200, [written])
+        # For the other stack, the error names the owner; it does not say that the resource is missing.
+        status, document = await sent(session, "PATCH", f"/api/v2/stacks/{stacks[1]}", added)
+        assert (status, document["code"]) == (422, "conflict")
+        assert stacks[0] in document["message"]
 
 
-async def test_what_names_nothing_is_no_id(session: aiohttp.ClientSession) -> None:
+async def test_the_id_of_no_resource_is_invalid(session: aiohttp.ClientSession) -> None:
     async with session.get("/api/v2/orgs?org=one") as answer:
         org = (await answer.json())["orgs"][0]["id"]
     _, stack = await sent(session, "POST", "/api/v2/stacks", {"orgID": org})
@@ -79,6 +79,6 @@ async def test_what_names_nothing_is_no_id(session: aiohttp.ClientSession) -> No
                 {"additionalResources": [{"kind": "Bucket", "resourceID": resource_id}]},
             ),
         ):
-            status, told = await sent(session, method, path, body)
-            assert (status, told["code"]) == (400, "invalid"), told
-            assert "is no id" in told["message"]
+            status, document = await sent(session, method, path, body)
+            assert (status, document["code"]) == (400, "invalid"), document
+            assert "is no id" in document["message"]

@@ -1,4 +1,4 @@
-"""The recorded answers of a real InfluxDB to 50 scenarios and 40 packages, held against those of the gateway."""
+"""Compares the gateway with recorded answers of a real InfluxDB, to 50 scenarios and 40 packages."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,20 +25,20 @@ pytestmark = [
 ]
 
 
-LABELS_COME_ALONG = "labels come along with what is named, and each resource is exported once (docs/export.md)"
+LABELS_INCLUDED = "the labels of a named resource are exported with it, and each resource once (docs/export.md)"
 
 OURS = {
     ("dry/match-by-name", 10): "the driver reads checks in their normal form, durations and ends of queries as well",
     ("dry/match-by-name", 11): "the same",
-    ("stacks/update", 1): "what changes nothing is no event",
-    ("apply/rollback-removals", 2): "we remove last, so what would have gone is still there under its ids",
+    ("stacks/update", 1): "an update without a change is no event",
+    ("apply/rollback-removals", 2): "pkger removes last, so after a rollback the resources keep their ids",
     ("apply/system-bucket", 0): "names of buckets of the system are refused, in a dry run too (docs/http.md)",
     ("apply/system-bucket", 1): "the same",
-    **{("export/resources", step): LABELS_COME_ALONG for step in (10, 12, 13, 14, 16, 17, 18, 19)},
-    ("package/docker__docker", 10): "an export of what is left does not fail",
-    ("package/speedtest__speedtest", 6): "an export names what has no name after its object, in any export alike",
+    **{("export/resources", step): LABELS_INCLUDED for step in (10, 12, 13, 14, 16, 17, 18, 19)},
+    ("package/docker__docker", 10): "an export of the remaining resources does not fail",
+    ("package/speedtest__speedtest", 6): "an export names a resource without a name after its object, in every export",
 }
-"""Where ours answers otherwise for a reason, by scenario and step."""
+"""Steps whose answers differ on purpose, with the reason, by scenario and step."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def compare() -> ModuleType:
 
 
 async def differing(compare: ModuleType, servers: Servers, scenarios: Sequence[Scenario]) -> list[str]:
-    """The steps that are answered otherwise, with what differs; and those of ``OURS`` that no longer are."""
+    """Steps with differences that are not in ``OURS``, and steps of ``OURS`` without differences."""
     found: list[str] = []
     for scenario in scenarios:
         steps = await asyncio.to_thread(played, compare, servers, scenario)
@@ -61,7 +61,7 @@ async def differing(compare: ModuleType, servers: Servers, scenarios: Sequence[S
 
 async def test_scenarios_are_answered_as_recorded_in_front_of_influxdb(compare: ModuleType, tmp_path: Path) -> None:
     scenarios = read_scenarios(compare, "scenarios.jsonl")
-    # The first one asks for resources without saying where they are: each organisation is looked into.
+    # Runs first, as an export without an organisation calls the planner for each organisation that exists.
     scenarios.sort(key=lambda scenario: scenario["id"] != "export/resources")
     async with on_influxdb(tmp_path) as servers:
         assert await differing(compare, servers, scenarios) == []
@@ -83,7 +83,7 @@ async def test_real_packages_are_answered_as_recorded(compare: ModuleType, tmp_p
         assert await differing(compare, servers, scenarios) == []
 
 
-async def test_a_spoiled_answer_is_noticed(compare: ModuleType) -> None:
+async def test_a_changed_answer_is_detected(compare: ModuleType) -> None:
     scenario = next(
         each for each in read_scenarios(compare, "scenarios.jsonl") if each["id"] == "dry/all-kinds-empty-org"
     )

@@ -15,11 +15,11 @@ from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.server import serving
 
 VIEWS = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUMMARY, parser_pb2.PACKAGE_VIEW_WARNINGS)
-"""All that can be asked for."""
+"""All views."""
 
 
 class Parser:
-    """The parser as a client has it."""
+    """A client of the parser."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer

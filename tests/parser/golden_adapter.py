@@ -28,7 +28,7 @@ _ENCODINGS = {"yaml": parser_pb2.ENCODING_YAML, "json": parser_pb2.ENCODING_JSON
 """The encoding "source" is left to the service."""
 
 _LATER_LISTS: Collection[str] = ()
-"""Lists of the summary for kinds that the reference parser lacks; the recorded answers do not have them."""
+"""Lists of the summary for kinds that the parser of InfluxDB lacks; the recorded answers do not have them."""
 
 
 async def _answer_all() -> None:

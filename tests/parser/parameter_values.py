@@ -1,6 +1,6 @@
 """
-What values of parameters become by type (docs/reference/package-format.md, "Parameter values"): the one table for
-lists, the command line and gRPC.
+The conversion of parameter values by type (docs/reference/package-format.md, "Parameter values"): one table for lists,
+the command line and gRPC.
 """
 
 import json
@@ -23,7 +23,7 @@ OTHERS: tuple[Any, ...] = (
     *(True, False, 0, 1, 5, -5, 5.0, 5.5, -0.5, 2**53 - 1, 2**62, 1e30, -1e30, 1e300),
     *([], ["5"], [5], {}, {"default": 5}),
 )
-"""What lists and gRPC can send besides."""
+"""Further values that only lists and gRPC can send."""
 
 SCRIPT = {
     "bool": "true",
@@ -78,7 +78,7 @@ def expected(value_type: str, value: Any) -> str | None:
 
 
 def task(name: str, value_type: str, **entry: Any) -> dict[str, Any]:
-    """A task with the parameter ``x``, whose type and more the list says."""
+    """A task with the parameter ``x``, whose type and other keys are in its list."""
     return {
         "apiVersion": "influxdata.com/v2alpha1",
         "kind": "Task",

@@ -1,4 +1,4 @@
-"""How the tests of the parser write packages and read answers."""
+"""Helpers of the parser tests that write packages and read responses."""
 
 import re
 from collections.abc import Mapping

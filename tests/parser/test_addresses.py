@@ -1,4 +1,4 @@
-"""Addresses: those on GitHub, those that are no addresses of packages, and those of private machines."""
+"""Addresses: of files on GitHub, addresses that are refused, and addresses of private machines."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
@@ -70,7 +70,7 @@ def test_other_addresses_stay_as_they_are(address: str) -> None:
         ("https://secret@user@example.com:port/", "no address"),
     ],
 )
-def test_what_cannot_be_fetched_is_refused_without_showing_secrets(address: str, problem: str) -> None:
+def test_an_address_that_cannot_be_fetched_is_refused_without_showing_secrets(address: str, problem: str) -> None:
     with pytest.raises(SourceUnreadable, match=problem) as caught:
         vetted(address)
     assert "secret" not in str(caught.value)

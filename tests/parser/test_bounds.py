@@ -1,4 +1,4 @@
-"""Bounds that an operator sets, and that all sources of a package keep together."""
+"""Bounds that an operator sets, for all sources of a package together."""
 
 import json
 import os
@@ -31,7 +31,7 @@ JSON = '[{"a": [1, 2, {"b": "c"}]}, {"a": [1, 2], "b": [[1, 2], [1, 2]]}]'
 SOURCES = [Source("a.yml", YAML), Source("b.json", JSON)]
 
 EXACT = {"bytes": len(YAML) + len(JSON), "objects": 4, "depth": 4, "nodes": 34}
-"""What ``SOURCES`` ask for: in each of them 6 values in the first object, 11 in the second."""
+"""The usage of ``SOURCES``: in each of them 6 values in the first object, 11 in the second."""
 
 
 @pytest.mark.parametrize("bound", EXACT)
@@ -75,7 +75,7 @@ def test_reading_ends_when_the_time_is_over(encoding: Encoding, text: str) -> No
         read_sources([Source("a", text, encoding)], Bounds(), clock=lambda: next(ticks))
 
 
-def test_seconds_and_bytes_left_are_told() -> None:
+def test_usage_has_the_remaining_seconds_and_bytes() -> None:
     now = 0.0
     usage = Usage(Bounds(bytes=10, seconds=5), lambda: now)
     usage.take_bytes("a", 4)
@@ -93,7 +93,7 @@ def test_every_bound_is_read_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1e6", " 5", "8MiB", "٣", "1" * 17, "²"])
-def test_a_bound_that_is_no_whole_number_in_its_range_is_told(value: str) -> None:
+def test_a_bound_that_is_no_whole_number_in_its_range_is_refused(value: str) -> None:
     with pytest.raises(SettingInvalid, match=r"^Error: PKGER_MAX_BYTES=.*: write a whole number from 1 to"):
         load({"PKGER_MAX_BYTES": value})
 
@@ -103,8 +103,8 @@ def test_a_service_with_a_setting_that_it_cannot_have_ends_with_a_line_that_says
     ended = subprocess.run(
         [sys.executable, "-m", "parser_svc"], env=environ, capture_output=True, text=True, check=False
     )
-    told = "Error: PKGER_MAX_BYTES=8M: write a whole number from 1 to 1,000,000,000,000,000\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", told)
+    expected = "Error: PKGER_MAX_BYTES=8M: write a whole number from 1 to 1,000,000,000,000,000\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", expected)
 
 
 def test_the_bound_on_depth_ends_where_writers_of_json_do() -> None:
@@ -125,11 +125,11 @@ def test_a_switch_is_off_until_it_is_set_to_1(variable: str) -> None:
         load({variable: "yes"})
 
 
-def test_the_table_of_settings_tells_the_default_bounds() -> None:
-    told = dict(
+def test_the_table_of_settings_has_the_default_bounds() -> None:
+    expected = dict(
         re.findall(r"^\| `(PKGER_MAX_\w+)` \| `(\d+)` \|", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE)
     )
-    assert told == {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
+    assert expected == {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
 
 
 async def test_a_service_looks_at_the_clock_while_it_reads() -> None:

@@ -1,4 +1,4 @@
-"""Violations as data: their codes, what they mark, what else they point at, and the fixes that they offer."""
+"""Violations as data: their codes, marked text, related locations, and fixes."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def test_codes_without_a_wrong_example_are_errors_of_sources() -> None:
         parse_text(DIAGNOSTICS[Code.SOURCE_UNDECODABLE].wrong)
 
 
-def test_every_code_is_given_somewhere() -> None:
+def test_every_code_is_used() -> None:
     folders = (ROOT / "services" / "kinds", ROOT / "parser_svc")
     texts = "".join(
         path.read_text() for folder in folders for path in folder.rglob("*.py") if path.name != "diagnostics.py"
@@ -65,7 +65,7 @@ def test_the_page_of_diagnostics_is_that_of_the_table() -> None:
 
 
 def marked(text: str, violation: Violation) -> str:
-    """What a violation marks in *text*."""
+    """The part of *text* that a violation marks."""
     assert violation.end.line == violation.location.line
     line = re.split("\n|\r\n?", text)[violation.location.line - 1]
     return line[violation.location.column - 1 : violation.end.column - 1]
@@ -98,7 +98,7 @@ MARKS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), MARKS)
-def test_a_violation_marks_what_is_wrong_in_one_line(text: str, expected: list[str]) -> None:
+def test_a_violation_marks_the_invalid_text_in_one_line(text: str, expected: list[str]) -> None:
     assert [marked(text, violation) for violation in found(parse_text(text))] == expected
 
 
@@ -154,7 +154,7 @@ FIXES = [
 
 
 @pytest.mark.parametrize(("text", "old", "new"), FIXES)
-def test_a_fix_writes_what_the_reason_says(text: str, old: str, new: str) -> None:
+def test_a_fix_writes_the_text_of_the_reason(text: str, old: str, new: str) -> None:
     violation = next(each for each in found(parse_text(text)) if each.fixes)
     assert violation.fixes[0].is_preferred
     better = corrected(text, violation)
@@ -182,7 +182,7 @@ def test_a_fix_in_json_keeps_the_quotes() -> None:
         document("NotificationEndpointHTTP", HTTP + f"type: none\npasword: {CANARY}"),
     ],
 )
-def test_there_is_no_fix_where_it_is_uncertain_what_to_replace_or_a_credential_may_stand(text: str) -> None:
+def test_there_is_no_fix_if_the_replaced_text_is_uncertain_or_may_be_a_credential(text: str) -> None:
     violations = found(parse_text(text))
     assert violations
     assert [each.fixes for each in violations if each.fixes] == []
@@ -206,7 +206,7 @@ def test_a_label_by_its_display_name_points_at_the_label() -> None:
     assert related(parse_text(text).violations) == [("a.yml:11:9", "this label is meant")]
 
 
-def test_objects_know_their_places_and_display_names() -> None:
+def test_objects_have_their_locations_and_display_names() -> None:
     text = "# a comment\n---\n\n" + document("Label", "name: Good", "a1") + "--- {}\n--- # nothing\n"
     text = text.replace("--- {}\n", "---\n# more\n" + document("Bucket", "", "b1"))
     package = parse_text(text).package
@@ -215,7 +215,7 @@ def test_objects_know_their_places_and_display_names() -> None:
 
 
 @pytest.mark.parametrize("space", ["", " ", "\n", "\r\n\t", " \n \n"])
-def test_objects_of_json_know_their_places(space: str) -> None:
+def test_objects_of_json_have_their_locations(space: str) -> None:
     labels = [json.dumps(yaml.safe_load(document("Label", f"name: ü{number}", f"l{number}"))) for number in range(3)]
     text = f"{space}[{space}" + f"{space},{space}".join(labels) + f"{space}]{space}"
     package = parse([Source("a.json", text)], {}).package
@@ -227,7 +227,7 @@ def test_objects_of_json_know_their_places(space: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.json", "a"])
-def test_objects_of_generated_text_have_no_places(name: str) -> None:
+def test_objects_of_generated_text_have_no_lines(name: str) -> None:
     label = document("Label")
     text = json.dumps([yaml.safe_load(label)]) if name == "a.json" else label
     package = parse([Source(name, text, generated=True)], {}).package

@@ -1,4 +1,4 @@
-"""Documents that were parsed before: they come to the same again, within a bound, and without values of others."""
+"""The cache of documents: it changes no result, stays within its bound, and holds no values of requests."""
 
 import random
 import re
@@ -48,48 +48,48 @@ ODD_LINES = (
     *("  unknown: 1\n", "  every: 1h\n", "kind: 5\n", "spec:\n", "  - kind: Label\n    name: none\n", "[\n", "\u2028"),
     "  query: option params = {a: 1}\n",
 )
-"""What an edit puts in; most of it makes a package that is faulty, odd, or divided in another way."""
+"""Lines that an edit inserts; most make a package that is invalid, odd, or split into other documents."""
 
 
 def answer(
     texts: list[str], cache: DocumentCache | None, env: Mapping[str, Any] | None = None, bounds: Bounds | None = None
 ) -> str:
-    """All that the parser says of *texts*, to the last character, or the error that it ends with."""
+    """The full result of parsing *texts* as text, or the error."""
     sources = [Source(f"{number}.yml", text) for number, text in enumerate(texts)]
     try:
         parsed = parse(sources, env or {}, Options(keep_valid_parts=True), bounds, cache=cache)
     except PkgerError as error:
         return repr((error, error.metadata))
     assert parsed.package
-    # The name beside a spec is no part of what a spec shows.
+    # The repr of a spec does not show its display name.
     return repr((parsed, [item.spec.display_name for item in parsed.package.objects]))
 
 
 def real_packages() -> list[str]:
-    """Packages that people published, beside generated ones, which are never missing."""
+    """Published packages, where they are available, and generated ones."""
     published = [path.read_bytes().decode() for path in sorted(PUBLISHED.glob("*.yml"))] if PUBLISHED.is_dir() else []
     short = [text for text in published if len(text) < 20_000]
     return [*short, *(package_text(12, mix, seed) for mix in Mix for seed in range(3))]
 
 
 def edited(text: str, chance: random.Random) -> str:
-    """*text* after an edit as people make them, and as nobody should."""
+    """*text* after a random edit, sensible or not."""
     lines = text.splitlines(keepends=True) or ["\n"]
-    place = chance.randrange(len(lines))
+    at_line = chance.randrange(len(lines))
     match chance.randrange(7):
         case 0:
-            del lines[place]
+            del lines[at_line]
         case 1:
-            lines.insert(place, lines[place])
+            lines.insert(at_line, lines[at_line])
         case 2:
-            lines.insert(place, chance.choice(ODD_LINES))
+            lines.insert(at_line, chance.choice(ODD_LINES))
         case 3:
             other = chance.randrange(len(lines))
-            lines[place], lines[other] = lines[other], lines[place]
+            lines[at_line], lines[other] = lines[other], lines[at_line]
         case 4:
-            line = lines[place]
+            line = lines[at_line]
             at = chance.randrange(len(line))
-            lines[place] = (
+            lines[at_line] = (
                 line[:at] + chance.choice("abz019-: {}[]&*!|>'\"#%\t\n\x00é") + line[at + chance.randrange(2) :]
             )
         case 5:
@@ -104,10 +104,10 @@ def edited(text: str, chance: random.Random) -> str:
 
 
 def check_edits(count: int, seed: int) -> None:
-    """Hold the answers with a cache against those without one, while somebody edits one package after the other."""
+    """Compare the results with a cache to those without one, for packages that are edited repeatedly."""
     chance = random.Random(seed)
     packages = real_packages()
-    # Now and then it is full, and lets go of documents.
+    # Small enough to be full at times, and to drop documents.
     cache = DocumentCache(256 * 1024)
     original = text = packages[0]
     for number in range(count):
@@ -115,20 +115,20 @@ def check_edits(count: int, seed: int) -> None:
             original = text = chance.choice(packages)
             assert answer([text], cache) == answer([text], None)
         env = {"stage": "live"} if number % 3 == 0 else {}
-        # Mostly one edit after the other; what is broken is put right at times.
+        # Most edits add to the ones before; the others start from the original text again.
         text = edited(text if chance.random() < 0.7 else original, chance)
         texts = [text] if number % 5 else [text, original]
         assert answer(texts, cache, env) == answer(texts, None, env), text
         assert cache.size <= 256 * 1024
 
 
-def test_a_known_document_gives_what_a_new_one_gives() -> None:
+def test_a_cached_document_gives_the_result_of_a_new_one() -> None:
     check_edits(200, seed=1)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("seed", range(2, 12))
-def test_known_documents_give_what_new_ones_give_after_10_000_edits(seed: int) -> None:
+def test_cached_documents_give_the_results_of_new_ones_after_10_000_edits(seed: int) -> None:
     check_edits(1000, seed)
 
 
@@ -161,7 +161,7 @@ def test_a_document_that_depends_on_an_earlier_one_is_read_with_it(end: str) -> 
         text = f"{document('Bucket', f'description: &color {color}')}{end}---\n{label}"
         assert answer([text], cache) == answer([text], None)
     tagged, other = (document("Label", f"color: !x!binary {text}", "red") for text in ("aGVsbG8=", "d29ybGQ="))
-    # Each of the documents before was read in another stream, too.
+    # Each of the earlier documents was read in another stream, too.
     for prefix, last in (("yaml.org,2002", tagged), ("example.com,2000", other), ("example.com,2000", tagged)):
         text = f"{document('Bucket')}{end}%TAG !x! tag:{prefix}:\n---\n{last}"
         assert answer([text], cache) == answer([text], None)
@@ -218,13 +218,13 @@ def test_an_edit_costs_its_document(monkeypatch: pytest.MonkeyPatch) -> None:
         ("retentionRules: [{type: expire, everySeconds: 1}]", "Bucket"),
     ],
 )
-def test_what_depends_on_more_or_is_remarked_on_is_not_kept(kind: str, spec: str) -> None:
+def test_an_object_with_other_dependencies_or_remarks_is_not_cached(kind: str, spec: str) -> None:
     cache = DocumentCache(MEBIBYTE)
     answer([f"{document('Label', name='red')}---\n{document(kind, spec)}"], cache)
     assert [entry.key for entry in cache.entries()] == ([] if "&" in spec else [Key(LABEL, "red")])
 
 
-def test_a_label_whose_name_a_value_may_change_is_looked_at_again() -> None:
+def test_a_label_whose_name_a_value_may_change_is_read_again() -> None:
     cache = DocumentCache(MEBIBYTE)
     bucket = document("Bucket", "associations:\n  - kind: Label\n    name: red", "logs")
     by_value = document("Label").replace("name: thing", "name: {envRef: {key: k, default: red}}")
@@ -239,9 +239,9 @@ def test_bounds_count_known_documents_as_new_ones() -> None:
     cache, text = DocumentCache(MEBIBYTE), package_text(20)
     answer([text], cache)
     for bounds in (Bounds(nodes=50), Bounds(objects=19), Bounds(depth=2), Bounds(bytes=100)):
-        told = answer([text], cache, bounds=bounds)
-        assert told == answer([text], None, bounds=bounds)
-        assert "SourceTooLarge" in told
+        shown = answer([text], cache, bounds=bounds)
+        assert shown == answer([text], None, bounds=bounds)
+        assert "SourceTooLarge" in shown
 
 
 def test_a_spec_that_was_looked_into_takes_no_room_in_the_cache() -> None:
@@ -272,7 +272,7 @@ def entry(name: str, length: int = 100) -> CachedObject:
     return CachedObject(Key(LABEL, name), "v", name, "x" * length, (), 1, 1, 1)
 
 
-def test_what_was_not_asked_for_longest_goes_first() -> None:
+def test_the_least_recently_used_entry_is_dropped_first() -> None:
     cache = DocumentCache(3000)
     cache.keep([(b"a", entry("a")), (b"b", entry("b")), (b"c", entry("c"))])
     assert cache.find([b"a", b"d"]) == [entry("a"), None]

@@ -1,6 +1,6 @@
 """
-Texts at addresses (docs/reference/package-format.md, "Sources", "GitHub addresses"): what is fetched, what is refused,
-and what is told of it.
+Texts at addresses (docs/reference/package-format.md, "Sources", "GitHub addresses"): which are fetched, which are
+refused, and the errors.
 """
 
 import gzip
@@ -40,7 +40,7 @@ async def test_a_byte_order_mark_is_left_to_the_readers() -> None:
 
 
 @pytest.mark.parametrize("page", ["<!DOCTYPE html><title>Log in</title>", "\n <HTML lang=en>"])
-async def test_a_web_page_is_told_from_a_package(page: str) -> None:
+async def test_a_web_page_is_refused(page: str) -> None:
     async with serving({"/a.yml": page}) as server:
         with pytest.raises(SourceUndecodable, match="this is a web page, and no package"):
             await fetch(f"{server.address}/a.yml")
@@ -84,7 +84,7 @@ async def test_as_many_redirects_are_followed_as_the_bound_says_and_no_more() ->
         "javascript:1",
     ],
 )
-async def test_a_redirect_to_what_is_not_fetched_is_told(location: str) -> None:
+async def test_a_redirect_to_an_address_that_is_not_fetched_is_refused(location: str) -> None:
     async with serving({"/a": redirect(location)}) as server:
         with pytest.raises(SourceUnreadable, match=r": leads to .*http and https addresses") as caught:
             await fetch(f"{server.address}/a")
@@ -101,7 +101,7 @@ async def test_a_redirect_without_an_address_is_no_success() -> None:
             await fetch(server.address)
 
 
-async def test_an_answer_that_is_no_success_is_told_with_its_text() -> None:
+async def test_an_error_response_is_reported_with_its_text() -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(status=503, reason="Busy", body=b"try\r\n\tagain\x1b[31m \xff" + b"x" * 100_000)
 
@@ -119,8 +119,8 @@ async def test_an_answer_that_is_no_success_is_told_with_its_text() -> None:
     assert text.startswith(f"{server.address}/busy: the server answered 503 Busy: try again [31m \ufffdxxx")
     assert text.endswith("xxx...")
     assert len(text) < 450
-    told = f"{server.address}/moved: {server.address}/gone answered 404 Not Found: there is nothing"
-    assert str(gone.value) == told
+    expected = f"{server.address}/moved: {server.address}/gone answered 404 Not Found: there is nothing"
+    assert str(gone.value) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ async def test_private_machines_are_not_asked_unless_that_is_allowed(host: str) 
     assert server.requests == []
 
 
-async def test_a_refused_machine_is_told_with_the_way_out() -> None:
+async def test_a_refused_machine_is_reported_with_the_remedy() -> None:
     with pytest.raises(SourceUnreadable) as caught:
         await fetch("http://127.0.0.1:1/a.yml", Fetcher())
-    told = (
+    expected = (
         "http://127.0.0.1:1/a.yml: the server is at 127.0.0.1, which is no public address;"
         " the operator of the parser can allow those with PKGER_ALLOW_PRIVATE_ADDRESSES=1"
     )
-    assert str(caught.value) == told
+    assert str(caught.value) == expected
 
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["::1", "10.0.0.1", "127.0.0.1"]])
@@ -191,7 +191,7 @@ async def test_an_address_with_a_password_is_refused_without_asking() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "told"),
+    ("answer", "error", "expected"),
     [
         (b"x" * 1001, SourceTooLarge, "bytes in all sources together of 1,000"),
         (packed(gzip.compress(b"x" * 1001)), SourceTooLarge, "bytes in all sources together of 1,000"),
@@ -205,11 +205,11 @@ async def test_an_address_with_a_password_is_refused_without_asking() -> None:
     ],
     ids=["long", "long when unpacked", "bomb", "cut off", "more", "not packed", "packed else", "Latin-1", "drip"],
 )
-async def test_an_answer_that_cannot_be_used_is_told(
-    answer: bytes | Handler, error: type[PkgerError], told: str
+async def test_an_unusable_response_is_reported(
+    answer: bytes | Handler, error: type[PkgerError], expected: str
 ) -> None:
     async with serving({"/a": answer}) as server:
-        with pytest.raises(error, match=told) as caught:
+        with pytest.raises(error, match=expected) as caught:
             await fetch(f"{server.address}/a", bounds=Bounds(bytes=1000, seconds=0.3))
     assert str(caught.value).startswith(f"{server.address}/a:")
 
@@ -219,7 +219,7 @@ async def test_a_packed_text_is_unpacked() -> None:
         assert await fetch(server.address, bounds=Bounds(bytes=len(TEXT.encode()))) == TEXT
 
 
-async def test_a_machine_that_does_not_answer_is_told() -> None:
+async def test_a_machine_that_does_not_answer_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(SourceUnreadable, match="no full answer within 1 seconds"):
@@ -228,19 +228,19 @@ async def test_a_machine_that_does_not_answer_is_told() -> None:
         await fetch(f"http://127.0.0.1:{port}/")
 
 
-async def test_a_name_that_does_not_exist_is_told() -> None:
+async def test_a_host_name_that_does_not_exist_is_reported() -> None:
     with pytest.raises(SourceUnreadable, match=r"no connection to nobody\.example:80 \(the name is not known\)"):
         await fetch("http://nobody.example/", Fetcher(resolver=Names({})))
 
 
 @given(st.text(max_size=40) | st.text(":/?#[]@%\\.xn-0123a é", max_size=40).map("http://".__add__))
-async def test_any_text_is_an_address_or_refused_in_our_words(text: str) -> None:
+async def test_any_text_is_an_address_or_refused_with_a_pkger_error(text: str) -> None:
     with pytest.raises(SourceUnreadable) as caught:
         await fetch(text, Fetcher(resolver=Names({})))
     assert str(caught.value).isprintable()
 
 
-async def test_a_server_that_speaks_no_tls_is_told() -> None:
+async def test_a_server_without_tls_is_reported() -> None:
     async with serving({"/": TEXT}) as server:
         with pytest.raises(SourceUnreadable, match=r"cannot be fetched: .*SSL"):
             await fetch(server.address.replace("http", "https"))

@@ -1,4 +1,4 @@
-"""From what a request asks for to sources: addresses and Jsonnet, as far as the operator allows them."""
+"""Sources of requests: addresses and Jsonnet, within the settings of the operator."""
 
 import asyncio
 from pathlib import Path
@@ -86,7 +86,7 @@ async def test_jsonnet_is_evaluated_only_where_it_is_allowed(wanted: Wanted) -> 
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "expected"),
     [
         ("[1,", r"a\.jsonnet:1:4: "),
         ('[importstr "/etc/passwd"]', r'a\.jsonnet:1:2: cannot import "/etc/passwd": only a program in a local file'),
@@ -96,13 +96,13 @@ async def test_jsonnet_is_evaluated_only_where_it_is_allowed(wanted: Wanted) -> 
     ],
     ids=["an error", "a file of this machine", "a deep literal", "memory", "a long result"],
 )
-async def test_a_program_that_cannot_be_evaluated_is_told(program: str, told: str) -> None:
+async def test_an_invalid_program_is_reported(program: str, expected: str) -> None:
     gatherer = Gatherer(Bounds(bytes=20_000, memory=96 * 2**20), allow_jsonnet=True)
-    with pytest.raises((SourceUndecodable, SourceTooLarge), match=told):
+    with pytest.raises((SourceUndecodable, SourceTooLarge), match=expected):
         await gatherer.gather([Wanted("a.jsonnet", text=program)])
 
 
-async def test_a_program_without_an_end_is_told() -> None:
+async def test_a_program_that_does_not_end_is_reported() -> None:
     gatherer = Gatherer(Bounds(seconds=0.4), allow_jsonnet=True)
     with pytest.raises(SourceTooLarge, match=r"a\.jsonnet: exceeds the limit for seconds of evaluation of 1"):
         await gatherer.gather([Wanted("a.jsonnet", text="local f(x) = f(x) tailstrict; f(1)")])
@@ -125,7 +125,7 @@ async def test_all_sources_together_keep_the_bound_on_text() -> None:
                 await gatherer.gather([*urls, more])
 
 
-async def test_the_first_error_in_the_order_of_the_sources_is_told_at_once() -> None:
+async def test_the_first_error_in_the_order_of_the_sources_is_raised_at_once() -> None:
     async with serving({"/drip": drip}) as server:
         missing, second = f"{server.address}/missing", Wanted("b.jsonnet", text="[")
         for wanted in (

@@ -1,4 +1,4 @@
-"""The recorded answers of the reference parser, compared by their own rules (skipped without ../shared)."""
+"""The recorded results of the parser of InfluxDB, compared by their own rules (skipped without ../shared)."""
 
 import subprocess
 import sys

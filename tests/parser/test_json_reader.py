@@ -82,7 +82,7 @@ def test_an_error_says_where_it_is(text: str, line: int, column: int) -> None:
     [
         ("[" * 100_000, "nesting depth"),
         ("[" * 101 + "]" * 101, "nesting depth"),
-        ("[" + "1," * 1_000_000 + "1]", "number of values, with those that aliases repeat,"),
+        ("[" + "1," * 1_000_000 + "1]", "number of values, including repetitions by aliases,"),
     ],
     ids=["endless", "just too deep", "many"],
 )
@@ -120,18 +120,18 @@ def test_keys_of_a_spec_are_matched_exactly() -> None:
     assert item.spec.display_name == "thing"
 
 
-def test_violations_have_places_in_json_too() -> None:
+def test_violations_have_locations_in_json_too() -> None:
     short = ENVELOPE.replace("thing", "other") + ',\n\t\t"SPEC": {"name":"x"}'
     text = f'[\n\t{{{ENVELOPE}}},\n\t{{"Kind": "Foo"}},\n\t{{{short}}},\n null]'
     assert places(text, encoding=Encoding.JSON) == ["root[1].kind@3:11", "root[2].spec.name@5:19", "root[3].kind@6:2"]
 
 
-def test_an_escaped_surrogate_does_not_hide_places() -> None:
+def test_an_escaped_surrogate_does_not_hide_locations() -> None:
     text = f'[{{{ENVELOPE},\n"spec": {{"description": "\\ud83d\\ude00",\n"name": "x"}}}}]'
     assert places(text, encoding=Encoding.JSON) == ["root[0].spec.name@3:9"]
 
 
-def test_what_json_ignores_behind_its_array_may_make_it_something_else_in_yaml() -> None:
+def test_text_after_a_json_array_may_change_its_meaning_in_yaml() -> None:
     text = f'[{{{ENVELOPE}, "spec": {{"name": "x"}}}}]: {{"other": [1]}}'
     assert places(text, encoding=Encoding.JSON) == ["root[0].spec.name@1:1"]
 
@@ -149,12 +149,12 @@ json_trees = st.recursive(
 
 
 @given(st.lists(json_trees), st.booleans())
-def test_what_a_json_writer_writes_reads_back_equal(tree: list[Any], ascii_only: bool) -> None:
+def test_json_that_was_written_reads_back_equal(tree: list[Any], ascii_only: bool) -> None:
     assert read(json.dumps(tree, ensure_ascii=ascii_only)) == tree
 
 
 @given(st.text('{}[]",:\\ud8a0e-+.NaIfinty1 \n', max_size=60) | st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_text_is_read_or_refused_in_our_words(text: str) -> None:
+def test_any_text_is_read_or_refused_with_a_pkger_error(text: str) -> None:
     with suppress(PkgerError):
         parse_text(text, encoding=Encoding.JSON)
 
@@ -167,8 +167,8 @@ def test_any_text_is_read_or_refused_in_our_words(text: str) -> None:
         ('[{"a": 1, "\\u0061": 2}]', (1, 11)),
     ],
 )
-def test_a_key_that_an_object_has_twice_is_no_json_for_us(written: str, place: tuple[int, int]) -> None:
-    """Readers do not agree on which of the two counts, so nobody can say what was meant."""
+def test_a_repeated_key_of_an_object_is_refused(written: str, place: tuple[int, int]) -> None:
+    """JSON readers do not agree on which of the two values counts."""
     with pytest.raises(SourceUndecodable) as raised:
         read_array("a.json", written)
     assert (int(raised.value.metadata["line"]), int(raised.value.metadata["column"])) == place

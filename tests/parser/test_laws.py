@@ -20,7 +20,7 @@ from tests.parser.written import FOUND, environments, packages
 
 
 class _Quoting(yaml.SafeDumper):
-    """Quotes every text, as what PyYAML takes for a text without quotes need not be one for us."""
+    """Quotes every text, as PyYAML leaves texts without quotes that pkger reads as other scalars."""
 
 
 _Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
@@ -30,12 +30,12 @@ def as_yaml(documents: list[dict[str, Any]]) -> str:
     return yaml.dump_all(documents, Dumper=_Quoting, allow_unicode=True)
 
 
-def told(violations: tuple[Violation, ...]) -> list[tuple[str, str, str]]:
+def shown(violations: tuple[Violation, ...]) -> list[tuple[str, str, str]]:
     return [(violation.kind, violation.path, violation.reason.partition(" (a.yml")[0]) for violation in violations]
 
 
-def placeless(package: Package | None) -> list[Object] | None:
-    """What the objects say, wherever they stand."""
+def without_locations(package: Package | None) -> list[Object] | None:
+    """The objects without their locations."""
     return [item._replace(location=None) for item in package.objects] if package else None
 
 
@@ -43,8 +43,8 @@ def placeless(package: Package | None) -> list[Object] | None:
 def test_yaml_and_json_of_the_same_objects_say_the_same(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
     from_yaml = parse_text(as_yaml(documents), env)
     from_json = parse_text(json.dumps(documents), env, Encoding.JSON)
-    assert placeless(from_yaml.package) == placeless(from_json.package)
-    assert told(from_yaml.violations) == told(from_json.violations)
+    assert without_locations(from_yaml.package) == without_locations(from_json.package)
+    assert shown(from_yaml.violations) == shown(from_json.violations)
     assert from_yaml.missing_env_refs == from_json.missing_env_refs
     event(f"valid: {from_yaml.package is not None}")
 
@@ -60,7 +60,7 @@ def test_a_package_written_back_parses_to_itself(
     again = parse_text(render(package, encoding), env, encoding)
     assert again.violations == ()
     assert again.package is not None
-    assert placeless(again.package) == placeless(package)
+    assert without_locations(again.package) == without_locations(package)
     assert summary_document(again.package.objects, {}) == summary_document(package.objects, {})
 
 
@@ -74,8 +74,8 @@ def test_documents_without_content_change_nothing(
     place %= len(texts) + 1
     parsed = parse_text("".join([*texts[:place], *empty, *texts[place:]]))
     expected = parse_text("".join(texts))
-    assert placeless(parsed.package) == placeless(expected.package)
-    assert told(parsed.violations) == told(expected.violations)
+    assert without_locations(parsed.package) == without_locations(expected.package)
+    assert shown(parsed.violations) == shown(expected.violations)
 
 
 @given(packages, st.randoms(use_true_random=False))
@@ -104,7 +104,7 @@ def _named(document: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 @given(packages)
-def test_every_violation_and_warning_has_a_place(documents: list[dict[str, Any]]) -> None:
+def test_every_violation_and_warning_has_a_location(documents: list[dict[str, Any]]) -> None:
     parsed = parse_text(as_yaml(documents))
     for violation in (*parsed.violations, *parsed.warnings):
         assert violation.location.line > 0
@@ -117,7 +117,7 @@ def test_every_violation_and_warning_has_a_place(documents: list[dict[str, Any]]
 @given(
     packages, st.sampled_from([("description", "descriptio"), ("active", "aktive"), ('"Label"', '"Labels"'), ("", "")])
 )
-def test_a_fix_removes_what_it_is_for(documents: list[dict[str, Any]], mistake: tuple[str, str]) -> None:
+def test_a_fix_removes_its_violation(documents: list[dict[str, Any]], mistake: tuple[str, str]) -> None:
     text = as_yaml(documents).replace(*mistake, 5 if mistake[0] else 0)
     parsed = parse_text(text)
     for violation in (*parsed.violations, *parsed.warnings):
@@ -130,7 +130,7 @@ def test_a_fix_removes_what_it_is_for(documents: list[dict[str, Any]], mistake: 
 
 
 @given(packages, environments)
-def test_what_survives_violations_can_be_summarised(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
+def test_valid_parts_can_be_summarised(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
     parsed = parse([Source("a.yml", as_yaml(documents), Encoding.YAML)], env, Options(keep_valid_parts=True))
     assert parsed.package is not None
     json.dumps(summary_document(parsed.package.objects, {}))

@@ -86,7 +86,7 @@ def test_the_rules_of_a_kind_hold(kind: str, fields: str, expected: list[str]) -
     assert [place.partition("@")[0] for place in found] == [f"root[0].spec.{path}" for path in expected]
 
 
-def test_every_violation_below_a_list_has_its_own_place() -> None:
+def test_every_violation_below_a_list_has_its_own_location() -> None:
     text = document("CheckThreshold", THRESHOLD + "- {level: x, type: y, min: 2}")
     assert places(text) == [
         "root[0].spec.level[0]@10:13",

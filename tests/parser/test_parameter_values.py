@@ -1,4 +1,4 @@
-"""Values of parameters by type, over a real parser: converted, or refused with the place, and never another value."""
+"""Values of parameters by type, with a real parser: converted exactly, or refused with their location."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def source(documents: list[dict[str, Any]], encoding: int) -> parser_pb2.Source:
 
 
 def queries(answer: Parsed) -> dict[str, str]:
-    """What became of the parameter of each task."""
+    """The parameter of each task in the response."""
     tasks = orjson.loads(answer.summary)["summaryTask"]
     return {found["templateMetaName"]: written(found["query"]) for found in tasks}
 
@@ -119,7 +119,7 @@ async def test_null_is_no_value_in_any_way(parser: Parser, value_type: str) -> N
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("value_type", SCRIPT)
-async def test_what_json_has_no_number_for_is_refused(parser: Parser, value_type: str, value: float) -> None:
+async def test_a_value_that_is_no_json_number_is_refused(parser: Parser, value_type: str, value: float) -> None:
     answer = await parser.parse(source([task("a", value_type)], YAML), env={key("a"): Value(number_value=value)})
     assert [violation.path for violation in answer.violations] == ["root[0].spec.params.x"]
 
@@ -180,7 +180,7 @@ async def test_a_type_that_the_value_of_the_script_does_not_fit_is_refused(
     [violation] = (await parser.parse(sent)).violations
     assert violation.path == "root[0].spec.params[0].type"
     assert sent.text[violation.location.column - 1 :].startswith(json.dumps(value_type))
-    # A default that fits makes it right.
+    # A default of the right type makes the package valid.
     document["spec"]["params"][0]["default"] = CONVERTED[value_type][0][0]
     assert list((await parser.parse(source([document], YAML))).violations) == []
 
@@ -217,7 +217,7 @@ async def test_parameters_of_charts_are_held_to_their_types(parser: Parser) -> N
         for chart, name, value in ((0, "n", "x"), (1, "t", "5"))
     }
     answer = await parser.parse(right, env=given)
-    # The keys count what the file has, the fields what is shown (docs/reference/package-format.md, "Parameter keys").
+    # Keys number the charts of the file, fields those of the spec (docs/reference/package-format.md, "Parameter keys").
     assert [found.path for found in answer.violations] == [
         "root[0].spec.charts[0].queries[0].params.n",
         "root[0].spec.charts[1].queries[0].params.t",

@@ -1,4 +1,4 @@
-"""Answers in parts: no message is above 1 MiB, however large the package, and the parts joined are the whole."""
+"""Responses in parts: no message is above 1 MiB, however large the package, and the joined parts are complete."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Objects that are plainly right are read in one pass, which comes to what closer looks come to."""
+"""Plainly valid objects are read in one pass, with the result of the full validation."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -24,14 +24,14 @@ from tests.parser.written import environments, mappings, packages, scalars, tree
 
 
 @contextmanager
-def closer_looks() -> Iterator[None]:
-    """Nothing is taken for plainly right."""
+def without_plain_reading() -> Iterator[None]:
+    """No spec counts as plainly valid, so each is validated in full."""
     with mock.patch("parser_svc.validation.plain_spec", return_value=lambda spec: None):
         yield
 
 
 def check(text: str, env: Mapping[str, Any]) -> None:
-    with closer_looks():
+    with without_plain_reading():
         expected = answer([text], None, env)
     assert answer([text], None, env) == expected
 
@@ -61,7 +61,7 @@ def test_packages_come_to_the_same_after_10_000_edits(seed: int) -> None:
 
 
 def tables(table: Table) -> Iterator[Table]:
-    """A table and those that its fields hold."""
+    """A table, and the tables of its fields."""
     yield table
     for field in table.fields.values():
         if isinstance(inner := getattr(field.shape, "table", None), Table):
@@ -70,7 +70,7 @@ def tables(table: Table) -> Iterator[Table]:
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @given(data=st.data())
-def test_what_is_plainly_right_has_neither_faults_nor_remarks(kind: str, data: st.DataObject) -> None:
+def test_plainly_valid_objects_have_neither_faults_nor_remarks(kind: str, data: st.DataObject) -> None:
     table = data.draw(st.sampled_from(list(tables(spec_table(kind)))))
     mapping = data.draw(mappings(table))
     if data.draw(st.booleans()):
@@ -117,7 +117,9 @@ def rule(seconds: Any) -> dict[str, Any]:
         ("Dashboard", {"charts": [{"kind": "none"}]}, False),
     ],
 )
-def test_what_is_plainly_right_ends_where_rules_do(kind: str, spec: dict[str, Any], is_plain: bool) -> None:
+def test_the_limits_of_plainly_valid_specs_are_those_of_the_rules(
+    kind: str, spec: dict[str, Any], is_plain: bool
+) -> None:
     assert (plain_spec(kind)(spec) is not None) == is_plain
 
 

@@ -1,4 +1,4 @@
-"""The parser as a process of its own."""
+"""The parser as a process."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 
 
-async def test_the_process_serves_until_it_is_told_to_stop() -> None:
+async def test_the_process_serves_until_it_is_stopped() -> None:
     server = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

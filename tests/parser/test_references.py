@@ -62,7 +62,7 @@ def test_a_reference_elsewhere_is_an_absent_field() -> None:
 
 
 def test_a_supplied_meta_name_keeps_to_the_format() -> None:
-    """The reference takes any value; issue 16 has environment values follow the rule of names."""
+    """InfluxDB accepts any value; pkger checks environment values by the rules of names."""
     text = document("Label", "name: Good", reference("k", "fine"))
     assert objects(text, {"k": "good"})[0].key.name == "good"
     assert len(places(text, {"k": "Any Text!"})) == 1

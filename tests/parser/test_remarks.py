@@ -1,4 +1,4 @@
-"""Warnings: what looks like a mistake though it breaks no rule. They never change the outcome."""
+"""Warnings about content that breaks no rule but looks like a mistake. They never change the result."""
 
 import pytest
 
@@ -87,7 +87,9 @@ ROWS = {
 @pytest.mark.parametrize(
     ("kind", "fields", "place", "text"), [(kind, *row) for kind, rows in ROWS.items() for row in rows]
 )
-def test_a_value_that_counts_otherwise_than_it_looks_is_told(kind: str, fields: str, place: str, text: str) -> None:
+def test_a_value_that_means_something_else_than_it_seems_is_a_warning(
+    kind: str, fields: str, place: str, text: str
+) -> None:
     package = document(kind, fields)
     [warning] = warnings(package)
     assert warning.startswith(f"root[0].{place}: ")
@@ -109,7 +111,7 @@ def test_a_value_that_counts_otherwise_than_it_looks_is_told(kind: str, fields: 
         ("NotificationEndpointHTTP", HTTP + "type: basic\nusername: ''\npassword: ''"),
     ],
 )
-def test_what_packages_usually_hold_is_not_worth_a_warning(kind: str, fields: str) -> None:
+def test_usual_content_gives_no_warning(kind: str, fields: str) -> None:
     assert warnings(document(kind, fields)) == []
 
 
@@ -137,7 +139,7 @@ def test_keys_of_a_json_envelope_may_be_spelled_in_any_case() -> None:
     assert [warning.path for warning in parsed.warnings] == ["root[0].other"]
 
 
-def test_generated_text_has_no_places_and_no_guesses_about_its_spelling() -> None:
+def test_generated_text_has_no_locations_and_no_warnings_about_its_spelling() -> None:
     text = document("Label", "color: 000000\ncolour: x")
     parsed = parse([Source("a.jsonnet", text, Encoding.YAML, generated=True)], {})
     assert [(warning.path, str(warning.location)) for warning in parsed.warnings] == [
@@ -145,12 +147,12 @@ def test_generated_text_has_no_places_and_no_guesses_about_its_spelling() -> Non
     ]
 
 
-def test_nobody_needs_to_look() -> None:
+def test_warnings_can_be_left_out() -> None:
     assert parse_text(document("Label", "colour: x"), warn=False).warnings == ()
 
 
 @pytest.mark.parametrize("warn", [True, False])
-def test_where_credentials_stand_is_told_as_data_whether_anybody_looks_or_not(warn: bool) -> None:
+def test_credentials_are_located_with_and_without_warnings(warn: bool) -> None:
     endpoints = [
         document("NotificationEndpointHTTP", HTTP + f"type: basic\nusername: {CANARY}\npassword: {CANARY}", "a"),
         document("Label", "color: red", "red"),
@@ -168,7 +170,7 @@ def test_where_credentials_stand_is_told_as_data_whether_anybody_looks_or_not(wa
     assert CANARY not in str(parsed.credentials) + str(parsed.warnings)
 
 
-def test_the_place_of_a_credential_is_told_beside_violations_too() -> None:
+def test_a_credential_is_located_beside_violations_too() -> None:
     faulty = document("NotificationEndpointSlack", f"url: ''\ntoken: {CANARY}")
     parsed = parse([Source("a.json", "[]", Encoding.JSON), Source("b.yml", faulty, Encoding.YAML)], {})
     assert [str(violation.location) for violation in parsed.violations] == ["b.yml:6:8"]

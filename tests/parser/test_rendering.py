@@ -1,4 +1,4 @@
-"""Packages written back as text, as people will read it."""
+"""Packages rendered as text."""
 
 import pytest
 
@@ -85,7 +85,7 @@ def test_a_name_that_comes_from_the_meta_name_stays_so() -> None:
         ),
     ],
 )
-def test_what_is_no_package_cannot_be_written(item: Object, field: str) -> None:
+def test_an_invalid_package_cannot_be_written(item: Object, field: str) -> None:
     with pytest.raises(RequestInvalid) as raised:
         render(Package((item,)), Encoding.YAML)
     assert raised.value.metadata["field"] == field

@@ -1,4 +1,4 @@
-"""The JSON Schemas of the kinds: they accept what is right, and point at what is wrong."""
+"""The JSON Schemas of the kinds: they accept valid packages, and report the paths of errors."""
 
 import json
 from pathlib import Path
@@ -75,12 +75,12 @@ def _fields(schema: Any) -> list[dict[str, Any]]:
         (document("Check", {}), []),
     ],
 )  # fmt: skip
-def test_a_schema_says_what_is_wrong(item: Any, expected: list[str]) -> None:
+def test_a_schema_reports_each_error(item: Any, expected: list[str]) -> None:
     assert paths(item) == expected
 
 
-def test_what_is_ignored_is_flagged() -> None:
-    """Editors strike through what is deprecated, and tell why; validators accept it."""
+def test_ignored_fields_are_deprecated() -> None:
+    """Editors strike through deprecated fields and show the reason; validators accept them."""
     schema = package_schema()
     words = schema["properties"]["kind"]["anyOf"]
     flagged = {word["const"]: word["deprecationMessage"] for word in words if "const" in word}

@@ -17,8 +17,8 @@ def source(text: str, name: str = "", encoding: int = 0) -> parser_pb2.Source:
     return parser_pb2.Source(name=name, text=text, encoding=parser_pb2.Encoding.ValueType(encoding))
 
 
-def placeless(package: object_pb2.Package) -> object_pb2.Package:
-    """What the package says, wherever it stands."""
+def without_locations(package: object_pb2.Package) -> object_pb2.Package:
+    """The package without locations."""
     for item in package.objects:
         item.ClearField("location")
     return package
@@ -35,7 +35,7 @@ async def test_a_valid_package_comes_back_with_its_summary(parser: Parser) -> No
     assert orjson.loads(answer.summary)["labels"][0]["name"] == "Good"
 
 
-async def test_nothing_but_what_is_wrong_and_what_is_needed_comes_unasked(parser: Parser) -> None:
+async def test_without_a_view_the_response_has_only_violations_and_missing_values(parser: Parser) -> None:
     answer = await parser.parse(source(LABEL + "color: red\n"), view=())
     assert (answer.objects, answer.summary, answer.warnings) == ([], "", [])
     assert answer.missing_env_refs == ["shown"]
@@ -53,9 +53,9 @@ async def test_a_faulty_package_is_an_answer(parser: Parser) -> None:
     assert (answer.header.object_count, dict(answer.header.kind_counts)) == (0, {})
     assert (list(answer.header.sources), answer.header.violation_count) == (["labels.yml"], 1)
     [violation] = answer.violations
-    place = violation.location
+    location = violation.location
     assert (violation.kind, violation.path) == ("Label", "root[0].spec.name")
-    assert (place.source, place.line, place.column) == ("labels.yml", 6, 9)
+    assert (location.source, location.line, location.column) == ("labels.yml", 6, 9)
     assert "at least 2 bytes" in violation.reason
 
 
@@ -118,7 +118,7 @@ async def test_warnings_change_nothing_and_can_be_left_out(parser: Parser) -> No
     assert (await parser.parse(source("kind: Check"), view=VIEWS[:2])).warnings == []
 
 
-async def test_what_survives_violations_comes_when_asked_for(parser: Parser) -> None:
+async def test_valid_parts_are_returned_if_they_are_asked_for(parser: Parser) -> None:
     text = "---\n".join([LABEL, "kind: x\n", document("Bucket", "retentionRules: [{}]")])
     answer = await parser.parse(source(text), keep_valid_parts=True)
     assert len(answer.violations) == 3
@@ -133,10 +133,10 @@ async def test_a_package_is_written_and_read_back(parser: Parser, encoding: pars
     env = {"shown": Value(string_value="Other")}
     package = (await parser.parse(source(LABEL), env=env)).package
     text = await parser.render(package, encoding)
-    assert placeless((await parser.parse(source(text), env=env)).package) == placeless(package)
+    assert without_locations((await parser.parse(source(text), env=env)).package) == without_locations(package)
 
 
-async def test_what_cannot_be_written_is_an_error(parser: Parser) -> None:
+async def test_a_package_that_cannot_be_written_is_an_error(parser: Parser) -> None:
     package = (await parser.parse(source(LABEL))).package
     with pytest.raises(RequestInvalid, match="package"):
         await parser.render(None)

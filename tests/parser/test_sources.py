@@ -29,7 +29,7 @@ JSON = (
         ("a.JSON", YAML),
     ],
 )
-def test_without_an_encoding_the_name_and_the_beginning_tell(name: str, text: str) -> None:
+def test_without_an_encoding_the_name_and_the_beginning_decide(name: str, text: str) -> None:
     assert parse([Source(name, text)], {}).package is not None
 
 
@@ -60,7 +60,7 @@ def test_a_given_encoding_overrules_the_name() -> None:
         ("", None),
     ],
 )
-def test_the_ending_of_a_name_tells_the_encoding(name: str, encoding: Encoding | None) -> None:
+def test_the_ending_of_a_name_implies_the_encoding(name: str, encoding: Encoding | None) -> None:
     assert encoding_of(name) is encoding
 
 
@@ -75,7 +75,7 @@ def test_json_that_came_of_jsonnet_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["[\n1]", "[\n1", '[\n{"kind": 5}]', "{}"])
-def test_an_error_in_generated_text_names_no_place_in_it(text: str) -> None:
+def test_an_error_in_generated_text_has_no_line(text: str) -> None:
     with pytest.raises(SourceUndecodable) as caught:
         read_sources([Source("a.jsonnet", text, Encoding.JSON, generated=True)])
     assert caught.value.metadata["line"] == "0"

@@ -180,7 +180,7 @@ def test_a_reason_names_the_way_out(text: str, way_out: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "listed", "told"),
+    ("options", "listed", "expected"),
     [
         (
             "name: x",
@@ -191,10 +191,10 @@ def test_a_reason_names_the_way_out(text: str, way_out: str) -> None:
         ("every: 0s", "{}", ["root[0].spec.every", "root[0].spec.cron"]),
     ],
 )
-def test_the_options_of_a_task_may_be_wrong_in_several_ways(options: str, listed: str, told: list[str]) -> None:
+def test_the_options_of_a_task_may_be_wrong_in_several_ways(options: str, listed: str, expected: list[str]) -> None:
     fields = f"query: 'option task = {{{options}}} x()'\ntask: [{listed}]"
     found = parse_text(document("Task", fields, version="v2alpha2")).violations
-    assert [violation.path for violation in found] == told
+    assert [violation.path for violation in found] == expected
     # The script itself is not quoted as if it were wrong.
     assert not any("option task" in violation.reason for violation in found)
 

@@ -87,7 +87,7 @@ trees = st.recursive(
 
 
 def read(document: str) -> Any:
-    """What our own reader makes of the description of a label."""
+    """The description of a label as the parser reads it."""
     parsed = parse_text(document)
     assert parsed.violations == ()
     assert parsed.package is not None
@@ -137,7 +137,7 @@ def test_no_trap_catches_a_reader(text: str) -> None:
         ("1h30m", ["a: 1h30m"]),
     ],
 )
-def test_people_read_lines_as_lines(text: str, lines: list[str]) -> None:
+def test_lines_of_a_text_are_written_as_lines(text: str, lines: list[str]) -> None:
     assert YamlWriter().document({"a": text}) == "\n".join([*lines, ""])
 
 
@@ -149,5 +149,5 @@ def test_every_document_begins_with_the_comment() -> None:
     assert written([{"a": 1}, {"b": [], "c": {}}], YamlWriter("note")) == "# note\na: 1\n---\n# note\nb: []\nc: {}\n"
 
 
-def test_what_is_large_or_small_has_a_point() -> None:
+def test_large_and_small_numbers_have_a_point() -> None:
     assert YamlWriter().document({"a": 1e16, "b": 1e-07, "c": 1.5}) == "a: 1.0e+16\nb: 1.0e-07\nc: 1.5\n"

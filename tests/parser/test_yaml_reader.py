@@ -46,7 +46,7 @@ def test_a_stream_is_read_document_by_document(text: str, documents: list[Any]) 
     assert read(text) == documents
 
 
-def test_aliases_and_merges_repeat_what_anchors_name() -> None:
+def test_aliases_and_merges_repeat_the_values_of_anchors() -> None:
     text = """
 base: &base {a: 1, b: 2}
 more: &more {b: 3, c: 4}
@@ -60,7 +60,7 @@ both: {<<: [*base, *more], d: &five 5, e: *five}
     assert document["both"] == {"a": 1, "b": 2, "c": 4, "d": 5, "e": 5}
 
 
-def test_an_anchor_can_be_given_anew() -> None:
+def test_an_anchor_can_be_defined_again() -> None:
     assert read("- &a 1\n- *a\n- &a 2\n- *a") == [[1, 1, 2, 2]]
 
 
@@ -80,7 +80,7 @@ def test_an_anchor_can_be_given_anew() -> None:
         ("? [a]\n: b", 1, 1, "keys are texts"),
         ("a: *b", 1, 4, "no anchor of this name"),
         ("a: *b\n---\na: &b 1", 1, 4, "no anchor of this name"),
-        ("a: &b [*b]", 1, 8, "inside of what it names"),
+        ("a: &b [*b]", 1, 8, "inside the value that it names"),
         ("a:\n\tb: c", 2, 1, "a tab cannot indent"),
         ("a: @x", 1, 4, "cannot begin with '@'"),
         ("a: b: c", 1, 5, "mapping values are not allowed"),
@@ -112,9 +112,9 @@ ALIAS_BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("{a: " * 100_000, "nesting depth"),
         ("- " * 100_000, "nesting depth"),
         ("a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60, "nesting depth"),
-        (ALIAS_BOMB, "number of values, with those that aliases repeat,"),
+        (ALIAS_BOMB, "number of values, including repetitions by aliases,"),
         ("a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 200 + "]", "characters repeated by aliases"),
-        ("[" + "a," * 2_000_000 + "]", "number of values, with those that aliases repeat,"),
+        ("[" + "a," * 2_000_000 + "]", "number of values, including repetitions by aliases,"),
     ],
     ids=["lists", "mappings", "block lists", "depth by alias", "alias bomb", "long text by alias", "many values"],
 )
@@ -131,7 +131,7 @@ def test_the_deepest_allowed_nesting_is_read() -> None:
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=30)
-"""Texts that YAML writers write so that every reader gets them back."""
+"""Texts that every YAML reader reads back as they were written."""
 
 trees = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | texts,
@@ -141,7 +141,7 @@ trees = st.recursive(
 
 
 @given(trees, st.booleans())
-def test_what_a_yaml_writer_writes_reads_back_equal(tree: Any, flow: bool) -> None:
+def test_yaml_that_was_written_reads_back_equal(tree: Any, flow: bool) -> None:
     # Every text is quoted: writers of YAML 1.1 leave some unquoted that mean something else here, such as 1e5 and 0o7.
     text = yaml.dump(tree, Dumper=_Quoting, default_flow_style=flow, allow_unicode=True)
     assert read(text) == [tree]
@@ -162,6 +162,6 @@ def test_json_without_escapes_is_yaml(tree: Any) -> None:
 
 
 @given(st.text("ab:-[]{},&*!<|>'\"%@`#?~ \t\n\r10.", max_size=60) | st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_text_is_read_or_refused_in_our_words(text: str) -> None:
+def test_any_text_is_read_or_refused_with_a_pkger_error(text: str) -> None:
     with suppress(PkgerError):
         read(text)

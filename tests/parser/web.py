@@ -19,7 +19,7 @@ class Web:
 
     Attributes:
         address: Its address, without a path.
-        requests: What it was asked, in order.
+        requests: The requests that it received, in order.
     """
 
     address: str = ""
@@ -32,7 +32,7 @@ class Web:
 
 @asynccontextmanager
 async def serving(answers: Mapping[str, str | bytes | Handler]) -> AsyncIterator[Web]:
-    """A server that answers paths with texts, or as handlers say; all else is 404."""
+    """A server that answers paths with texts or by handlers, and all other paths with 404."""
     known = Web()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -73,7 +73,7 @@ def packed(data: bytes, encoding: str = "gzip") -> Handler:
 
 
 async def drip(request: web.Request) -> web.StreamResponse:
-    """One byte, and then nothing more for ever."""
+    """Send one byte, and then never another."""
     response = web.StreamResponse()
     await response.prepare(request)
     await response.write(b"a")
@@ -82,7 +82,7 @@ async def drip(request: web.Request) -> web.StreamResponse:
 
 
 class Names(AbstractResolver):
-    """Knows some names, and remembers what it was asked."""
+    """Resolves some names, and records the queries."""
 
     def __init__(self, known: Mapping[str, list[str]]) -> None:
         self._known = known

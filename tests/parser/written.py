@@ -1,4 +1,4 @@
-"""Strategies for packages as people write them, with every field that the tables of the kinds have."""
+"""Strategies for packages that resemble real ones, with every field in the tables of the kinds."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ PARAMETERS = st.fixed_dictionaries(
 
 
 def values(key: str, shape: Shape) -> st.SearchStrategy[Any]:
-    """What people write into a field, mostly of its type."""
+    """Values of a field, mostly of its type."""
     match shape:
         case _ if key == "query":
             return SCRIPTS
@@ -101,7 +101,7 @@ _ENOUGH: dict[str, dict[str, Any]] = {
     "Telegraf": {"config": "[a]\n  b = 1\n"},
     "Variable": {"type": "map", "values": {"a": 1}},
 }
-"""What makes a spec of a kind valid."""
+"""The fields that make a spec of a kind valid."""
 
 _CHART: dict[str, Any] = {
     "width": 3,
@@ -132,7 +132,7 @@ def specs(draw: st.DrawFn, kind: str) -> dict[str, Any]:
     """Specs of a kind, mostly valid."""
     fields = draw(mappings(spec_table(kind)))
     enough = _ENOUGH.get(kind, {})
-    # What makes it valid mostly stays, the rest is as it comes.
+    # Most specs keep the fields that make them valid; the other fields are random.
     spec = {**fields, **{key: value for key, value in enough.items() if draw(st.integers(0, 9)) or key not in fields}}
     spec.pop("associations", None)
     if kind == "Dashboard":
@@ -194,4 +194,4 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
 
 FOUND = (RED, BLUE, HOOK)
 packages = st.lists(objects(), max_size=3).map(lambda found: [*FOUND, *found])
-"""Packages whose objects find two labels and an endpoint, mostly valid."""
+"""Packages with two labels and an endpoint for their objects, mostly valid."""

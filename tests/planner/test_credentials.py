@@ -1,4 +1,4 @@
-"""Credentials never get into a plan: not its own, not what is said of it."""
+"""No plan holds a credential, and no message about a plan does."""
 
 import string
 from typing import Any
@@ -26,7 +26,7 @@ def refuse(kind: str, field: str, value: Any, skip: frozenset[Key] = frozenset()
 
 @pytest.mark.parametrize(("kind", "field"), SENSITIVE)
 @pytest.mark.parametrize("value", [CANARY, [CANARY], {"secretRef": CANARY}, {**NAMED, "text": CANARY}, 17])
-def test_a_credential_itself_is_refused_with_its_place_and_the_way_out(kind: str, field: str, value: Any) -> None:
+def test_a_credential_is_refused_with_its_location_and_the_remedy(kind: str, field: str, value: Any) -> None:
     with pytest.raises(RequestInvalid) as caught:
         refuse(kind, field, value)
     assert f"{field} of {kind} 'e'" in str(caught.value)
@@ -36,20 +36,20 @@ def test_a_credential_itself_is_refused_with_its_place_and_the_way_out(kind: str
 
 @pytest.mark.parametrize(("kind", "field"), SENSITIVE)
 @pytest.mark.parametrize("value", [NAMED, "", None])
-def test_the_name_of_a_secret_is_none(kind: str, field: str, value: Any) -> None:
+def test_the_key_of_a_secret_is_no_credential(kind: str, field: str, value: Any) -> None:
     refuse(kind, field, value)
 
 
 def test_an_object_that_is_skipped_may_hold_anything() -> None:
-    """It is in no plan."""
+    """A skipped object is in no plan."""
     refuse("NotificationEndpointSlack", "token", CANARY, frozenset({Key("NotificationEndpointSlack", "")}))
 
 
 HTTP = "NotificationEndpointHTTP"
 
 
-def test_the_places_that_the_parser_knows_are_told() -> None:
-    """Which fields are refused is for the platform to say: one that the parser does not know of has no place."""
+def test_credentials_are_named_with_the_locations_that_the_parser_knows() -> None:
+    """The platform declares which fields hold credentials; one that the parser does not know has no location."""
     package = Package((an_object(HTTP, "e", token=CANARY, username=CANARY, password=NAMED),))
     known = [
         Credential(Key(HTTP, "e"), "/username", Location("a.yml", 7, 13)),
@@ -59,7 +59,7 @@ def test_the_places_that_the_parser_knows_are_told() -> None:
     with pytest.raises(RequestInvalid) as caught:
         refuse_written_secrets(Desired(package), EMBEDDED, known)
     assert str(caught.value) == (
-        "package: a plan is shown and kept, so write {secretRef: {key: KEY}} instead of a credential itself as"
+        "package: a plan is shown and stored, so write {secretRef: {key: KEY}} instead of the credential in"
         f" token of {HTTP} 'e', a.yml:7:13 (username of {HTTP} 'e')"
     )
 

@@ -1,4 +1,4 @@
-"""The fields of one resource and how it is: the table of classes, and the laws that follow from it."""
+"""The drift fields and the status of one resource: the table of classes, and the laws that follow from it."""
 
 import json
 import subprocess
@@ -66,7 +66,7 @@ def test_the_class_follows_from_the_three_sides(package: Any, applied: Any, live
     ]
 
 
-def test_what_is_absent_is_not_null() -> None:
+def test_a_missing_value_is_not_null() -> None:
     [field] = fields_of(Side({"a": None}), Side({"a": None}), Side({}))
     assert field == ("/a", DriftClass.DRIFTED, "null", "null", "")
 
@@ -80,21 +80,21 @@ def test_objects_and_lists_are_compared_inside() -> None:
     }
 
 
-def test_a_reference_is_a_field_in_the_place_of_the_word_for_it() -> None:
+def test_a_reference_is_compared_instead_of_the_name_in_the_spec() -> None:
     package, applied, live = (
-        Side({"endpointName": word}, references={"/endpointName": told})
-        for word, told in (("mine", "1"), ("", "1"), ("theirs", "2"))
+        Side({"endpointName": name}, references={"/endpointName": reference})
+        for name, reference in (("mine", "1"), ("", "1"), ("theirs", "2"))
     )
     assert fields_of(package, applied, live) == (("/endpointName", DriftClass.DRIFTED, "1", "1", "2"),)
 
 
-def test_labels_of_other_people_are_no_drift() -> None:
+def test_labels_attached_outside_the_stack_are_no_drift() -> None:
     mine = Side({}, frozenset({"a"}))
     assert fields_of(mine, mine, Side({}, frozenset({"a", "theirs"}))) == ()
     assert classes(fields_of(mine, mine, Side({}, frozenset({"theirs"})))) == {"/associations/a": "drifted"}
 
 
-def test_what_the_revision_does_not_have_is_one_field() -> None:
+def test_an_object_that_the_revision_lacks_is_one_field() -> None:
     side = Side({"name": "a", "b": 1})
     assert classes(fields_of(Side(None), side, side)) == {"": "pending"}
 
@@ -128,7 +128,7 @@ def test_a_rule_takes_labels(rule: str) -> None:
 
 
 @given(SIDES)
-def test_equal_sides_give_nothing(side: Side) -> None:
+def test_equal_sides_have_no_fields(side: Side) -> None:
     assert fields_of(side, side, side) == ()
 
 
@@ -151,7 +151,7 @@ def test_the_classes_follow_the_table(package: Side, applied: Side, live: Side) 
 
 
 @given(SPECS, SPECS)
-def test_what_differs_is_told(before: dict[str, Any], now: dict[str, Any]) -> None:
+def test_each_difference_is_a_field(before: dict[str, Any], now: dict[str, Any]) -> None:
     fields = fields_of(Side(before), Side(before), Side(now))
     assert (fields == ()) == (canonical_text(before) == canonical_text(now))
     assert {each.field_class for each in fields} <= {DriftClass.DRIFTED}
@@ -164,8 +164,8 @@ def test_what_differs_is_told(before: dict[str, Any], now: dict[str, Any]) -> No
 @given(SIDES, SIDES, SIDES)
 def test_the_status_is_that_of_the_worst_field(package: Side, applied: Side, live: Side) -> None:
     fields = fields_of(package, applied, live)
-    told = {each.field_class.value for each in fields}
-    worst = next((word for word in ("conflict", "drifted", "pending") if word in told), "in_sync")
+    found = {each.field_class.value for each in fields}
+    worst = next((each for each in ("conflict", "drifted", "pending") if each in found), "in_sync")
     assert status_of(Found.THERE, fields).value == worst
     assert status_of(Found.GONE, fields) is DriftStatus.MISSING
     assert status_of(Found.UNREADABLE, fields, is_pending_delete=True) is DriftStatus.UNREADABLE
@@ -179,7 +179,7 @@ def test_statuses_are_counted() -> None:
 
 
 def _at(value: Any, path: str) -> Any:
-    """What stands at a pointer; an empty text when nothing does."""
+    """The value at a pointer; an empty text if there is none."""
     for step in path.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What holds of all plans."""
+"""Laws that hold for all plans."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import effect_of
 from services.engine.ids import Ids
 from services.kinds.registry import family_of
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 KINDS = ("Bucket", "CheckDeadman", "CheckThreshold", "Dashboard", "Task", "Telegraf", "Variable")
 ENDPOINTS = ("NotificationEndpointPagerDuty", "NotificationEndpointSlack")
@@ -30,24 +30,24 @@ def a_world() -> World:
     return World(platform=PLATFORM)
 
 
-def with_strangers(world: World) -> set[tuple[str, str]]:
+def with_unowned_resources(world: World) -> set[tuple[str, str]]:
     """
-    Hang a label of nobody on all that carries labels, and rules of nobody on all endpoints.
+    Attach an unowned label to all resources that carry labels, and add an unowned rule for each endpoint.
 
     Returns:
-        Family and name of the objects that they hang on.
+        Family and name of the objects whose resource has the label.
     """
     theirs = world.add("Label", "theirs")
     named = named_resources(world)
-    hung = set()
+    labelled = set()
     for resource in list(world.live.values()):
         if resource.kind in ENDPOINTS:
             reference = Reference("/endpointName", resource.kind, resource.id)
             world.add("NotificationRule", f"of {named[resource.id][1]}", references=[reference])
         if PLATFORM.kinds[resource.kind].labelled:
             world._link(resource.id, {*resource.label_ids, theirs.id})
-            hung.add(named[resource.id])
-    return hung
+            labelled.add(named[resource.id])
+    return labelled
 
 
 def named_resources(world: World) -> dict[str, tuple[str, str]]:
@@ -87,17 +87,17 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
 
 
 @given(packages(), packages())
-def test_a_carried_out_plan_leaves_nothing_to_do(before: tuple[Object, ...], wanted: tuple[Object, ...]) -> None:
+def test_after_a_plan_has_run_there_is_nothing_to_do(before: tuple[Object, ...], wanted: tuple[Object, ...]) -> None:
     world = a_world()
     world.apply(*before)
     world.apply(*wanted)
     again = world.plan(*wanted)
-    assert told(again) == []
+    assert step_lines(again) == []
     assert again.no_change
 
 
 @given(packages(), packages())
-def test_a_carried_out_plan_makes_the_platform_what_the_package_says(
+def test_after_a_plan_has_run_the_platform_equals_the_package(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
     world = a_world()
@@ -116,33 +116,33 @@ def test_a_carried_out_plan_makes_the_platform_what_the_package_says(
 
 
 @given(packages(), packages(), st.integers(0, 40))
-def test_what_was_done_of_a_plan_can_be_taken_back_until_something_irreversible_was_done(
+def test_the_steps_of_a_plan_can_be_undone_until_an_irreversible_step(
     before: tuple[Object, ...], wanted: tuple[Object, ...], count: int
 ) -> None:
-    """What is deleted and created again gets another id, which labels and references have to find."""
+    """A resource that is deleted and created again gets another id, which labels and references must follow."""
     world = a_world()
     world.apply(*before)
-    with_strangers(world)
+    with_unowned_resources(world)
     plan, content = world.plan(*wanted), world.content()
     ids = Ids(plan)
     sealed = next((step.number for step in plan.steps if step.undo is Undo.NONE), len(plan.steps))
     done = plan.steps[: min(count, sealed)]
     for step in done:
-        world.carry_out(step, ids)
+        world.run_step(step, ids)
     for step in reversed(done):
-        world.carry_out(effect_of(step).inverse(), ids)
+        world.run_step(effect_of(step).inverse(), ids)
     assert world.content() == content
 
 
 @given(packages(), packages())
-def test_what_people_hung_on_a_resource_hangs_on_what_takes_its_place(
+def test_labels_and_references_from_outside_the_stack_move_to_the_replacement(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
     world = a_world()
     world.apply(*before)
-    hung = with_strangers(world)
+    labelled = with_unowned_resources(world)
     world.apply(*wanted)
-    left = hung & {_in_family(item.key) for item in wanted}
+    left = labelled & {_in_family(item.key) for item in wanted}
     theirs = next(resource.id for resource in world.live.values() if resource.spec.display_name == "theirs")
     named = named_resources(world)
     assert {named[each.id] for each in world.live.values() if theirs in each.label_ids} == left
@@ -151,11 +151,11 @@ def test_what_people_hung_on_a_resource_hangs_on_what_takes_its_place(
         if family == family_of(ENDPOINTS[0]):
             [reference] = rules[f"of {name}"].references
             assert named[reference.id] == (family, name)
-    assert told(world.plan(*wanted)) == []
+    assert step_lines(world.plan(*wanted)) == []
 
 
 @given(packages(), packages())
-def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_its_resource(
+def test_only_replacements_run_after_an_irreversible_step(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
     world = a_world()
@@ -172,10 +172,10 @@ def test_nothing_reversible_runs_after_an_irreversible_step_but_what_replaces_it
 
 
 @given(packages(), packages())
-def test_what_gets_another_name_is_created_before_what_it_replaces_is_deleted(
+def test_a_replacement_with_another_name_is_created_before_the_old_resource_is_deleted(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
-    """The names of these packages are free, so nobody is ever without one of the two."""
+    """The names of these packages are free, so at any time one of the two resources exists."""
     world = a_world()
     world.apply(*before)
     live = {_in_family(item.key): item.spec.display_name for item in before}
@@ -194,9 +194,9 @@ def test_equal_inputs_give_equal_plans_whatever_the_order_of_objects(
 ) -> None:
     world = a_world()
     world.apply(*before)
-    plan, turned = world.plan(*wanted), world.plan(*reversed(wanted))
-    assert plan.digest == turned.digest
-    assert plan.steps == turned.steps
+    plan, other = world.plan(*wanted), world.plan(*reversed(wanted))
+    assert plan.digest == other.digest
+    assert plan.steps == other.steps
 
 
 @given(packages())

@@ -10,17 +10,17 @@ from planner_svc.sharing import Holders, refuse_owned, with_holders
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
 from services.core.model import Desired, InventoryEntry, Key, Origin, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 FOLDED = [("Variable", "abc", "ABC"), ("Label", "sensors", " sensors "), ("Label", "Fleet", "\tfleet")]
-"""Of a kind, two names that the platform takes for one."""
+"""Two names of a kind that the platform treats as equal."""
 
 
 def test_a_new_object_of_a_kind_with_unique_names_adopts_the_resource_of_its_name() -> None:
     world = World()
     bucket = world.add("Bucket", "events")
     plan = world.apply(an_object("Bucket", "b", name="events"))
-    assert told(plan) == []
+    assert step_lines(plan) == []
     assert not plan.no_change
     assert world.entry("Bucket", "b").resource_id == bucket.id
     assert world.entry("Bucket", "b").origin is Origin.ADOPTED
@@ -30,7 +30,7 @@ def test_label_names_match_whatever_their_case_and_are_then_written_as_wanted() 
     world = World()
     label = world.add("Label", "Fleet")
     plan = world.apply(an_object("Label", "fleet"))
-    assert told(plan) == ["0 update Label fleet"]
+    assert step_lines(plan) == ["0 update Label fleet"]
     assert world.live[label.id].spec.display_name == "fleet"
 
 
@@ -38,14 +38,14 @@ def test_label_names_match_whatever_their_case_and_are_then_written_as_wanted() 
 def test_kinds_without_unique_names_are_never_matched_by_name(kind: str) -> None:
     world = World()
     world.add(kind, "same")
-    assert told(world.plan(an_object(kind, "same"))) == [f"0 create {kind} same"]
+    assert step_lines(world.plan(an_object(kind, "same"))) == [f"0 create {kind} same"]
 
 
 def test_a_recorded_resource_is_found_by_id_whatever_its_name_is_now() -> None:
     world = World()
     world.apply(an_object("Dashboard", "d", name="before"))
     first = world.entry("Dashboard", "d").resource_id
-    assert told(world.apply(an_object("Dashboard", "d", name="after"))) == ["0 update Dashboard d"]
+    assert step_lines(world.apply(an_object("Dashboard", "d", name="after"))) == ["0 update Dashboard d"]
     assert world.entry("Dashboard", "d").resource_id == first
 
 
@@ -55,13 +55,13 @@ def test_a_recorded_resource_that_is_gone_is_created_again_under_the_same_key() 
     gone = world.entry("Task", "t").resource_id
     del world.live[gone]
     plan = world.apply(an_object("Task", "t"))
-    assert told(plan) == ["0 create Task t"]
+    assert step_lines(plan) == ["0 create Task t"]
     assert plan.steps[0].reason == "recorded resource is gone"
     assert world.last.diffs().resources[0].resource_id == gone
     assert world.entry("Task", "t").resource_id != gone
 
 
-def test_what_is_gone_has_its_recorded_id_in_the_summary_and_in_its_associations() -> None:
+def test_a_resource_that_is_gone_has_its_recorded_id_in_summary_and_associations() -> None:
     world = World()
     package = (an_object("Label", "l"), an_object("Bucket", "b", ["l"]))
     world.apply(*package)
@@ -77,15 +77,15 @@ def test_what_is_gone_has_its_recorded_id_in_the_summary_and_in_its_associations
     assert [step.label_id for step in plan.steps if step.label] == [""]
     summary = json.loads(world.last.summary())
     [mapping] = summary["labelMappings"]
-    told = [summary["buckets"][0]["id"], summary["labels"][0]["id"], mapping["resourceID"], mapping["labelID"]]
-    assert told == [int(bucket, 16), int(label, 16)] * 2
+    shown = [summary["buckets"][0]["id"], summary["labels"][0]["id"], mapping["resourceID"], mapping["labelID"]]
+    assert shown == [int(bucket, 16), int(label, 16)] * 2
 
     world.run(plan)
     assert world.entry("Bucket", "b").resource_id != bucket
 
 
 def shown_ids(world: World) -> list[tuple[str, str, str, str]]:
-    """Names and ids of what the associations of the last plan are between."""
+    """Names and ids of resource and label, for each association of the last plan."""
     return [
         (each.resource.name, each.resource_id, each.label.name, each.label_id)
         for each in world.last.diffs().label_mappings
@@ -97,7 +97,7 @@ def test_a_resource_whose_object_got_another_metadata_name_moves_to_the_new_key(
     world.apply(an_object("Bucket", "old", name="data"))
     bucket = world.entry("Bucket", "old").resource_id
     plan = world.apply(an_object("Bucket", "new", name="data"))
-    assert told(plan) == []
+    assert step_lines(plan) == []
     assert [entry.key for entry in world.record.resources] == [Key("Bucket", "new")]
     assert world.entry("Bucket", "new").resource_id == bucket
 
@@ -129,7 +129,7 @@ def test_two_new_objects_cannot_have_names_that_the_platform_holds_equal() -> No
 
 
 @pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
-def test_names_that_the_platform_takes_for_one_are_refused_and_both_objects_named(
+def test_names_that_the_platform_treats_as_equal_are_refused_and_both_objects_named(
     kind: str, first: str, second: str
 ) -> None:
     with pytest.raises(NameTaken) as caught:
@@ -144,7 +144,7 @@ def test_names_that_the_platform_takes_for_one_are_refused_and_both_objects_name
 def test_a_resource_is_adopted_whatever_of_its_name_the_platform_ignores(kind: str, first: str, second: str) -> None:
     world = World()
     held = world.add(kind, first)
-    assert told(world.apply(an_object(kind, "x", name=second))) == [f"0 update {kind} x"]
+    assert step_lines(world.apply(an_object(kind, "x", name=second))) == [f"0 update {kind} x"]
     assert world.entry(kind, "x").resource_id == held.id
 
 
@@ -152,7 +152,7 @@ def test_a_resource_is_adopted_whatever_of_its_name_the_platform_ignores(kind: s
 def test_an_object_whose_name_several_resources_have_is_refused_and_all_are_named(
     kind: str, first: str, second: str
 ) -> None:
-    """Platforms keep what they took before they compared names like this."""
+    """Platforms keep resources with equal names that they accepted before they compared names like this."""
     world = World()
     for number, name in enumerate((first, second)):
         world.live[f"{number}" * 16] = Resource(kind, f"{number}" * 16, an_object(kind, name).spec)
@@ -180,7 +180,7 @@ def test_a_rename_to_a_name_of_several_resources_names_those_that_keep_it(kind: 
 
 
 def with_one_name(kind: str, first: str, second: str) -> World:
-    """A stack with objects 'one' and 'two', whose resources the platform took under names that are one by now."""
+    """A stack with objects 'one' and 'two', whose names the platform has come to treat as equal."""
     world = World()
     world.apply(an_object(kind, "one", name=first), an_object(kind, "two", name="other"))
     two = world.live[world.entry(kind, "two").resource_id]
@@ -190,7 +190,7 @@ def with_one_name(kind: str, first: str, second: str) -> World:
 
 @pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
 def test_recorded_resources_with_one_name_can_be_planned_apart(kind: str, first: str, second: str) -> None:
-    """They are found by id: an update, a rename and a removal of either are as any other."""
+    """They are matched by id, so each of them can be updated, renamed and removed."""
     one = an_object(kind, "one", name=first, description="new")
     two = an_object(kind, "two", name=second)
     for package, steps in [
@@ -199,29 +199,29 @@ def test_recorded_resources_with_one_name_can_be_planned_apart(kind: str, first:
         ([two], {f"0 delete {kind} one"}),
     ]:
         world = with_one_name(kind, first, second)
-        assert set(told(world.plan(*package))) == steps
+        assert set(step_lines(world.plan(*package))) == steps
     world = with_one_name(kind, first, second)
     for first_object in (one, an_object(kind, "one", name=first)):
         with pytest.raises(NameTaken, match=f"{kind} 'one' of the same package"):
             world.plan(first_object, two)
     ended = world.plan(is_end=True)
-    assert set(told(ended)) == {f"0 delete {kind} one", f"0 delete {kind} two"}
+    assert set(step_lines(ended)) == {f"0 delete {kind} one", f"0 delete {kind} two"}
 
 
 @pytest.mark.parametrize(("kind", "first", "second"), FOLDED)
-def test_an_object_found_by_id_keeps_its_name_beside_a_resource_of_nobody_that_has_it_too(
+def test_an_object_found_by_id_keeps_its_name_beside_an_unowned_resource_of_that_name(
     kind: str, first: str, second: str
 ) -> None:
     world = World()
     world.apply(an_object(kind, "x", name=first))
     world.live["f" * 16] = Resource(kind, "f" * 16, an_object(kind, second).spec)
     assert world.plan(an_object(kind, "x", name=first)).no_change
-    assert told(world.plan(an_object(kind, "x", name=first, description="new"))) == [f"0 update {kind} x"]
+    assert step_lines(world.plan(an_object(kind, "x", name=first, description="new"))) == [f"0 update {kind} x"]
     with pytest.raises(NameTaken, match=f"{kind} 'x' of the same package"):
         world.plan(an_object(kind, "x", name=first), an_object(kind, "y", name=second))
 
 
-def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is_written() -> None:
+def test_a_rename_to_a_name_that_another_resource_has_is_refused_before_anything_is_written() -> None:
     world = World()
     world.apply(an_object("Bucket", "b", name="mine"))
     other = world.add("Bucket", "theirs")
@@ -229,7 +229,7 @@ def test_a_rename_to_a_name_that_somebody_else_has_is_refused_before_anything_is
         world.plan(an_object("Bucket", "b", name="theirs"))
 
 
-def test_a_rename_to_a_name_that_this_very_plan_removes_is_refused() -> None:
+def test_a_rename_to_the_name_of_an_object_that_the_plan_removes_is_refused() -> None:
     world = World()
     world.apply(an_object("Variable", "a", name="x"), an_object("Variable", "b", name="y"))
     with pytest.raises(NameTaken, match=r"Variable 'b' has it\. Variable 'b' is removed later in this plan"):
@@ -250,11 +250,11 @@ def test_two_objects_of_one_family_cannot_have_one_name(kind: str, other: str) -
         World().plan(an_object(kind, "a", name="same"), an_object(other, "b", name="same"))
 
 
-def test_a_name_is_given_up_before_an_object_of_another_kind_of_the_family_takes_it() -> None:
+def test_a_name_is_released_before_an_object_of_another_kind_of_the_family_takes_it() -> None:
     world = World()
     world.apply(an_object("CheckDeadman", "a", name="x"), an_object("CheckThreshold", "b", name="y"))
     plan = world.apply(an_object("CheckDeadman", "a", name="y"), an_object("CheckThreshold", "b", name="z"))
-    assert told(plan) == ["0 update CheckThreshold b", "1 update CheckDeadman a"]
+    assert step_lines(plan) == ["0 update CheckThreshold b", "1 update CheckDeadman a"]
 
 
 def test_an_empty_record_has_the_target_of_the_request() -> None:
@@ -269,19 +269,19 @@ def test_skipped_objects_are_neither_applied_nor_removed() -> None:
     plan = world.plan(changed, skip=[Key("Task", "")])
     assert plan.steps == ()
     assert plan.no_change
-    assert told(world.plan(changed, skip=[Key("Task", "gone")])) == ["0 update Task kept"]
+    assert step_lines(world.plan(changed, skip=[Key("Task", "gone")])) == ["0 update Task kept"]
 
 
 def test_a_skipped_label_is_neither_attached_nor_detached() -> None:
     world = World()
     world.apply(an_object("Label", "a"), an_object("Task", "t", ["a"]))
     label = an_object("Label", "a")
-    assert told(world.plan(label, an_object("Task", "t"), skip=[label.key])) == []
-    assert told(World().plan(label, an_object("Task", "t", ["a"]), skip=[label.key])) == ["0 create Task t"]
+    assert step_lines(world.plan(label, an_object("Task", "t"), skip=[label.key])) == []
+    assert step_lines(World().plan(label, an_object("Task", "t", ["a"]), skip=[label.key])) == ["0 create Task t"]
 
 
 def test_the_kinds_of_the_record_are_those_of_a_plan_with_nothing_to_do() -> None:
-    """They are listed while the package is parsed, so that such a plan has no kind left to list."""
+    """They are listed while the package is parsed, so such a plan needs no further listing."""
     world = World()
     package = (an_object("Label", "l"), an_object("Bucket", "b"), an_object("CheckDeadman", "c"))
     world.apply(*package)
@@ -299,7 +299,7 @@ def test_the_kinds_of_the_record_are_those_of_a_plan_with_nothing_to_do() -> Non
         (("Dashboard",), ("Label",), sorted(EMBEDDED.kinds)),
     ],
 )
-def test_a_kind_with_a_costly_listing_is_listed_only_where_labels_go(
+def test_a_kind_with_a_costly_listing_is_listed_only_if_a_label_is_removed(
     kept: tuple[str, ...], removed: tuple[str, ...], listed: list[str]
 ) -> None:
     costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)

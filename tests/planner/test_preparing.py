@@ -6,11 +6,11 @@ from services.core.errors import ContentRefused
 from services.core.model import Key, Location, Origin, Reference, Spec, WantedSpec
 from services.engine.outcome import Failed, RejectionReason
 from services.kinds.format.canonical import spec_of
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 
 def filling_in(wanted: WantedSpec) -> Spec:
-    """A platform that has a description of its own, and forgets what an endpoint was called."""
+    """A platform that fills in a description, and drops the name of an endpoint."""
     content = dict(wanted.spec.value) | {"description": "of the platform"}
     return spec_of(content | ({"endpointName": ""} if wanted.kind == "NotificationRule" else {}))
 
@@ -25,15 +25,15 @@ ENDPOINT = an_object("NotificationEndpointHTTP", "pager")
 RULE = an_object("NotificationRule", "rule", endpointName="pager", statusRules=[{"currentLevel": "CRIT"}])
 
 
-def test_what_the_platform_fills_in_is_planned_once_and_is_no_difference_then() -> None:
+def test_values_that_the_platform_fills_in_are_planned_once() -> None:
     world = World(prepare=filling_in)
     plan = world.apply(RED)
     assert [step.new_spec and step.new_spec.value["description"] for step in plan.steps] == ["of the platform"]
     again = world.plan(RED)
-    assert (told(again), again.no_change) == ([], True)
+    assert (step_lines(again), again.no_change) == ([], True)
     [diff] = world.last.diffs().resources
     assert diff.new_spec == diff.old_spec
-    # What the package says still differs from what is live, so it is asked about; what does not, is not.
+    # The spec of the package still differs from the live one, so it is prepared; an equal one would not be.
     assert world.asked == {Key("Label", "red"): WantedSpec("Label", world.entry("Label", "red").resource_id, RED.spec)}
     world.prepare = lambda wanted: wanted.spec
     world.apply(RED)
@@ -41,13 +41,13 @@ def test_what_the_platform_fills_in_is_planned_once_and_is_no_difference_then() 
     assert [*world.asked] == [Key("Label", "blue")]
 
 
-def test_the_digest_is_that_of_what_would_be_held() -> None:
+def test_the_digest_covers_the_specs_as_the_platform_would_hold_them() -> None:
     as_it_is, filled_in = World(), World(prepare=filling_in)
     assert as_it_is.plan(RED).digest != filled_in.plan(RED).digest
     assert World(prepare=filling_in).plan(RED).digest == filled_in.plan(RED).digest
 
 
-def test_a_reference_is_that_of_the_package_where_the_platform_drops_its_word() -> None:
+def test_a_reference_is_that_of_the_package_if_the_platform_drops_its_name() -> None:
     world = World(prepare=filling_in)
     plan = world.apply(ENDPOINT, RULE)
     assert world.asked[RULE.key].references == (Reference("/endpointName", "NotificationEndpointHTTP", ""),)
@@ -60,7 +60,7 @@ def test_a_reference_is_that_of_the_package_where_the_platform_drops_its_word() 
     assert world.asked[RULE.key].references == rule.references
 
 
-def test_what_is_replaced_is_prepared_as_a_new_resource() -> None:
+def test_a_replacement_is_prepared_as_a_new_resource() -> None:
     world = World()
     world.apply(an_object("Bucket", "b", schemaType="implicit"))
     world.plan(an_object("Bucket", "b", schemaType="explicit"))
@@ -69,15 +69,15 @@ def test_what_is_replaced_is_prepared_as_a_new_resource() -> None:
     assert world.asked[Key("Bucket", "b")].resource_id == world.entry("Bucket", "b").resource_id
 
 
-def test_what_the_platform_would_not_change_is_not_replaced() -> None:
-    """It holds nothing at an immutable path, whatever the package says."""
+def test_an_immutable_field_that_the_platform_would_not_change_replaces_nothing() -> None:
+    """The platform leaves an immutable field empty, whatever the package declares."""
     world = World()
     world.apply(an_object("Bucket", "b"))
     world.prepare = lambda wanted: spec_of(dict(wanted.spec.value) | {"schemaType": ""})
     assert world.plan(an_object("Bucket", "b", schemaType="explicit")).no_change
 
 
-def test_all_refusals_are_told_at_once_with_their_places() -> None:
+def test_all_refusals_are_reported_at_once_with_their_locations() -> None:
     world = World(prepare=refusing)
     world.apply(BLUE)
     placed = RED._replace(location=Location("p.yml", 4, 3))
@@ -94,7 +94,7 @@ def test_all_refusals_are_told_at_once_with_their_places() -> None:
     )
 
 
-def test_many_refusals_are_counted_where_there_is_no_room_for_them() -> None:
+def test_refusals_that_do_not_fit_are_counted() -> None:
     with pytest.raises(ContentRefused) as raised:
         World(prepare=refusing).plan(*(an_object("Label", f"red {number}") for number in range(200)))
     shown = raised.value.metadata["objects"].split("\n")
@@ -102,7 +102,7 @@ def test_many_refusals_are_counted_where_there_is_no_room_for_them() -> None:
     assert str(raised.value).endswith(f"; and {200 - len(shown)} more")
 
 
-def test_what_leaves_or_is_skipped_is_not_asked_about() -> None:
+def test_specs_of_removed_and_skipped_objects_are_not_prepared() -> None:
     world = World()
     world.apply(RED, BLUE)
     world.prepare = refusing
@@ -112,7 +112,7 @@ def test_what_leaves_or_is_skipped_is_not_asked_about() -> None:
     assert world.asked == {}
 
 
-def test_an_adopted_resource_is_asked_about_by_its_id() -> None:
+def test_an_adopted_resource_is_prepared_with_its_id() -> None:
     world = World()
     there = world.add("Label", "red", color="old")
     plan = world.plan(RED)

@@ -1,6 +1,6 @@
 """
-Rules and the endpoints that they refer to (docs/reference/engine.md, "References"): what is bound, when, and what a
-deletion takes along.
+Rules and the endpoints that they refer to (docs/reference/engine.md, "References"): which references are set, when, and
+which ones a deletion removes.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Reference, StepReference
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.registry import KINDS
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 RULE = Key("NotificationRule", "r")
 PAGER = an_object("NotificationEndpointPagerDuty", "e")
@@ -23,12 +23,12 @@ def a_rule(endpoint: str = "e", **spec: str) -> Object:
 
 
 def bound(world: World, kind: str = "NotificationRule", name: str = "r") -> list[str]:
-    """Ids of what the resource of an object refers to."""
+    """Ids of the resources that the resource of an object refers to."""
     return [each.id for each in world.live[world.entry(kind, name).resource_id].references]
 
 
 def changes(world: World, key: Key = RULE) -> list[tuple[str, str, str]]:
-    """What the diff of the last plan tells of an object."""
+    """The changes of an object in the diffs of the last plan."""
     return [
         (change.path, change.old, change.new)
         for diff in world.last.diffs().resources
@@ -46,53 +46,53 @@ def replacing_world() -> World:
 def test_a_rule_is_created_after_its_endpoint_and_bound_to_it() -> None:
     world = World()
     plan = world.apply(a_rule(), PAGER)
-    assert told(plan) == ["0 create NotificationEndpointPagerDuty e", "1 create NotificationRule r"]
+    assert step_lines(plan) == ["0 create NotificationEndpointPagerDuty e", "1 create NotificationRule r"]
     assert plan.steps[1].references == (StepReference("/endpointName", PAGER.key),)
     assert bound(world) == [world.entry(*PAGER.key).resource_id]
     assert world.plan(a_rule(), PAGER).no_change
 
 
-def test_a_rule_that_gets_another_endpoint_tells_both_in_the_words_of_the_package() -> None:
+def test_the_diff_of_a_rule_with_another_endpoint_has_both_names_of_the_package() -> None:
     world = World()
     world.apply(a_rule(), PAGER, SLACK)
     plan = world.apply(a_rule("s"), PAGER, SLACK)
-    assert told(plan) == ["0 update NotificationRule r"]
+    assert step_lines(plan) == ["0 update NotificationRule r"]
     assert changes(world) == [("/endpointName", '"e"', '"s"')]
     assert [each.key for each in plan.steps[0].old_references] == [PAGER.key]
     assert bound(world) == [world.entry(*SLACK.key).resource_id]
 
 
 def test_a_rule_whose_endpoint_has_another_name_is_not_written() -> None:
-    """The word for the endpoint is the package's own: a rename, or a stack that forgot it, leads to the same one."""
+    """The name of the endpoint is one of the package: after a change of metadata.name it leads to the same resource."""
     world = World()
     world.apply(a_rule("e"), an_object("NotificationEndpointSlack", "e", name="team"))
     renamed = an_object("NotificationEndpointSlack", "f", name="team")
-    assert told(world.plan(a_rule("f"), renamed)) == []
+    assert step_lines(world.plan(a_rule("f"), renamed)) == []
     plan = world.plan(a_rule("f", description="more"), renamed)
-    assert told(plan) == ["0 update NotificationRule r"]
+    assert step_lines(plan) == ["0 update NotificationRule r"]
     assert changes(world) == [("/description", '""', '"more"')]
 
 
-def test_an_endpoint_that_is_created_again_is_given_to_its_rule() -> None:
+def test_a_rule_refers_to_its_endpoint_that_is_created_again() -> None:
     world = World()
     world.apply(a_rule(), PAGER)
     gone = world.entry(*PAGER.key).resource_id
     del world.live[gone]
     world._refer(world.entry(*RULE).resource_id, ())
     plan = world.apply(a_rule(), PAGER)
-    assert told(plan) == ["0 create NotificationEndpointPagerDuty e", "1 update NotificationRule r"]
+    assert step_lines(plan) == ["0 create NotificationEndpointPagerDuty e", "1 update NotificationRule r"]
     assert changes(world) == [("/endpointName", "", '{"kind":"NotificationEndpointPagerDuty"}')]
     assert bound(world) == [world.entry(*PAGER.key).resource_id] != [gone]
 
 
-def test_a_rule_that_people_gave_another_endpoint_is_given_its_own_again() -> None:
+def test_a_rule_whose_endpoint_was_changed_outside_the_stack_gets_its_own_again() -> None:
     world = World()
     world.apply(a_rule(), PAGER)
     other = world.add("NotificationEndpointHTTP", "theirs")
     world._refer(world.entry(*RULE).resource_id, [Reference("/endpointName", other.kind, other.id)])
     plan = world.apply(a_rule(), PAGER)
     own = world.entry(*PAGER.key).resource_id
-    assert told(plan) == ["0 update NotificationRule r"]
+    assert step_lines(plan) == ["0 update NotificationRule r"]
     assert plan.steps[0].old_references == (StepReference("/endpointName", Key(other.kind, ""), other.id),)
     assert changes(world) == [
         (
@@ -108,23 +108,23 @@ def test_a_rule_moves_to_its_new_endpoint_before_the_old_one_is_removed() -> Non
     world = World()
     world.apply(a_rule(), PAGER)
     plan = world.apply(a_rule("s"), SLACK)
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 create NotificationEndpointSlack s",
         "1 update NotificationRule r",
         "2 delete NotificationEndpointPagerDuty e",
     ]
 
 
-def test_rules_are_removed_before_their_endpoints_and_remember_them() -> None:
+def test_rules_are_removed_before_their_endpoints_and_their_steps_have_the_references() -> None:
     world = World()
     world.apply(a_rule(), PAGER)
     plan = world.apply()
-    assert told(plan) == ["0 delete NotificationRule r", "1 delete NotificationEndpointPagerDuty e"]
+    assert step_lines(plan) == ["0 delete NotificationRule r", "1 delete NotificationEndpointPagerDuty e"]
     assert [each.key for each in plan.steps[0].old_references] == [PAGER.key]
 
 
-def test_a_deletion_takes_the_references_of_others_away_as_steps_of_the_plan() -> None:
-    """The platform would take them away unseen, and an undo could not bring them back."""
+def test_a_plan_removes_the_references_to_deleted_resources_in_steps() -> None:
+    """Otherwise the platform would remove them, and an undo could not restore them."""
     world = World()
     world.apply(a_rule(), PAGER, SLACK)
     pager = world.entry(*PAGER.key).resource_id
@@ -132,24 +132,24 @@ def test_a_deletion_takes_the_references_of_others_away_as_steps_of_the_plan() -
         "NotificationRule", "theirs", [Reference("/endpointName", PAGER.key.kind, pager)], endpointName="e"
     )
     plan = world.apply(a_rule("s"), SLACK)
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 update NotificationRule r",
         f"1 update NotificationRule {theirs.id}",
         "2 delete NotificationEndpointPagerDuty e",
     ]
-    losing = plan.steps[1]
-    assert (losing.old_spec, losing.new_spec, losing.references) == (theirs.spec, theirs.spec, ())
-    assert losing.old_references == (StepReference("/endpointName", PAGER.key, pager),)
+    removal = plan.steps[1]
+    assert (removal.old_spec, removal.new_spec, removal.references) == (theirs.spec, theirs.spec, ())
+    assert removal.old_references == (StepReference("/endpointName", PAGER.key, pager),)
     assert world.plan(a_rule("s"), SLACK).no_change
 
 
-def test_a_replaced_endpoint_is_taken_from_its_rule_and_given_back_under_its_new_id() -> None:
+def test_a_rule_loses_a_replaced_endpoint_and_gets_its_replacement() -> None:
     world = replacing_world()
     world.apply(a_rule("s"), SLACK)
     before = world.entry(*SLACK.key).resource_id
     moved = an_object("NotificationEndpointSlack", "s", url="https://example.org")
     plan = world.apply(a_rule("s", description="new"), moved)
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 update NotificationRule r",
         "1 delete NotificationEndpointSlack s",
         "2 create NotificationEndpointSlack s",
@@ -168,7 +168,7 @@ def test_a_new_rule_waits_for_the_endpoint_that_is_replaced_and_its_labels_wait_
     world.apply(label, SLACK)
     moved = an_object("NotificationEndpointSlack", "s", url="https://example.org")
     rule = an_object("NotificationRule", "r", ["l"], endpointName="s")
-    assert told(world.apply(label, rule, moved)) == [
+    assert step_lines(world.apply(label, rule, moved)) == [
         "0 delete NotificationEndpointSlack s",
         "1 create NotificationEndpointSlack s",
         "2 create NotificationRule r",
@@ -183,7 +183,7 @@ def test_a_skipped_endpoint_of_the_stack_serves_a_rule(skip: Key) -> None:
     assert world.plan(a_rule(), PAGER, skip=[skip]).no_change
     world.apply(PAGER)
     plan = world.plan(a_rule(), PAGER, skip=[skip])
-    assert told(plan) == ["0 create NotificationRule r"]
+    assert step_lines(plan) == ["0 create NotificationRule r"]
     assert plan.steps[0].references == (StepReference("/endpointName", PAGER.key, world.entry(*PAGER.key).resource_id),)
 
 
@@ -191,7 +191,7 @@ def test_a_skipped_endpoint_that_is_live_serves_a_rule_by_its_name() -> None:
     world = World()
     live = world.add("NotificationEndpointPagerDuty", "e")
     plan = world.plan(a_rule(), PAGER, skip=[PAGER.key])
-    assert told(plan) == ["0 create NotificationRule r"]
+    assert step_lines(plan) == ["0 create NotificationRule r"]
     assert [each.id for each in plan.steps[0].references] == [live.id]
     assert [entry.key for entry in world.owned_after(plan)] == [RULE]
 
@@ -201,9 +201,9 @@ def test_a_skipped_endpoint_that_is_of_another_kind_today_serves_a_rule() -> Non
     world.apply(an_object("NotificationEndpointSlack", "e", name="team"))
     plan = world.plan(a_rule(), PAGER, skip=[PAGER.key, Key("NotificationEndpointSlack", "e")])
     assert [each.key for each in plan.steps[0].references] == [Key("NotificationEndpointSlack", "e")]
-    stranger = World()
-    live = stranger.add("NotificationEndpointSlack", "e")
-    plan = stranger.plan(a_rule(), PAGER, skip=[PAGER.key])
+    other = World()
+    live = other.add("NotificationEndpointSlack", "e")
+    plan = other.plan(a_rule(), PAGER, skip=[PAGER.key])
     assert [(each.key.kind, each.id) for each in plan.steps[0].references] == [(live.kind, live.id)]
 
 
@@ -212,10 +212,10 @@ def test_a_skipped_endpoint_that_is_nowhere_is_refused_with_both_names() -> None
     world.add("NotificationEndpointSlack", "another")
     with pytest.raises(RequestInvalid, match="NotificationRule 'r' refers to NotificationEndpointPagerDuty 'e'"):
         world.plan(a_rule(), PAGER, skip=[PAGER.key])
-    assert told(world.plan(a_rule(), PAGER, skip=[PAGER.key, RULE])) == []
+    assert step_lines(world.plan(a_rule(), PAGER, skip=[PAGER.key, RULE])) == []
 
 
-def test_the_digest_is_also_that_of_the_references() -> None:
+def test_the_digest_covers_the_references() -> None:
     world, other = World(), World()
     for each in (world, other):
         each.apply(PAGER, SLACK)
@@ -228,19 +228,19 @@ def test_the_digest_is_also_that_of_the_references() -> None:
         reference = Reference("/endpointName", endpoint.key.kind, each.entry(*endpoint.key).resource_id)
         each._refer(each.entry(*RULE).resource_id, [reference])
         bindings.append(each.plan(a_rule("s", description="x"), pager, slack))
-    assert told(bindings[0]) == told(bindings[1])
+    assert step_lines(bindings[0]) == step_lines(bindings[1])
     assert bindings[0].digest != bindings[1].digest
 
 
-def test_kinds_that_know_nothing_of_packages_are_no_hindrance() -> None:
-    foreign = replace(EMBEDDED.kinds["Task"], kind="Spaceship")
-    world = World(platform=replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Spaceship": foreign}))
+def test_kinds_that_packages_do_not_have_are_ignored() -> None:
+    spaceship = replace(EMBEDDED.kinds["Task"], kind="Spaceship")
+    world = World(platform=replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Spaceship": spaceship}))
     assert "Spaceship" not in KINDS
     assert len(world.apply(a_rule(), PAGER).steps) == 2
 
 
-def test_the_diff_of_a_reference_tells_the_kind_that_its_resource_has() -> None:
-    """An endpoint changes its kind: the rule refers to the old resource, which is of the old kind."""
+def test_the_diff_of_a_reference_has_the_kind_of_its_resource() -> None:
+    """An endpoint changes its kind: the rule refers to the old resource, which has the old kind."""
     world = World()
     world.apply(a_rule(), an_object("NotificationEndpointSlack", "e"))
     slack = world.entry("NotificationEndpointSlack", "e").resource_id

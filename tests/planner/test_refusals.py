@@ -1,4 +1,4 @@
-"""The list of the checks that refuse a plan: what it has, in which order, and that the first one decides."""
+"""The list of the checks that refuse a plan: its content, its order, and that the first refusal decides."""
 
 import pytest
 from pkger.model.v1 import object_pb2
@@ -17,8 +17,8 @@ WITHOUT_ENDPOINTS = PlatformTraits("plain", "1", {"Label": EMBEDDED.kinds["Label
 RECORD = StackRecord("1" * 16, World().record.target, "s", 0)
 
 
-def test_the_checks_stand_in_their_order() -> None:
-    """Their order decides which error a caller gets, so a change of it is a change for callers."""
+def test_the_order_of_the_checks() -> None:
+    """The order decides which error a caller gets, so a change of it is visible to callers."""
     assert [check.name for check in CHECKS] == [
         "nothing is desired",
         "no objects find the stack",
@@ -36,7 +36,7 @@ def test_the_checks_stand_in_their_order() -> None:
         "a reference leads to nothing",
         "a shared resource differs",
         "another stack uses what is replaced",
-        "a resource of nobody would be replaced",
+        "an unowned resource would be replaced",
         "two objects have one name",
         "a name is not free in time",
         "objects exchange their names",
@@ -44,14 +44,14 @@ def test_the_checks_stand_in_their_order() -> None:
     ]
 
 
-def test_no_check_stands_before_one_whose_facts_are_known_earlier() -> None:
-    """The list would not say in which order the checks run."""
-    places = [FACTS.index(check.facts) for check in CHECKS]
-    assert places == sorted(places)
+def test_checks_are_listed_in_the_order_of_their_facts() -> None:
+    """Otherwise the list would not show the order in which the checks run."""
+    positions = [FACTS.index(check.facts) for check in CHECKS]
+    assert positions == sorted(positions)
 
 
 def test_a_request_for_nothing_is_refused() -> None:
-    with pytest.raises(RequestInvalid, match="desired: say what is wanted"):
+    with pytest.raises(RequestInvalid, match="desired: give a package, a revision, or destroy"):
         run_checks(planner_pb2.CreatePlanRequest())
     run_checks(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
 
@@ -75,7 +75,7 @@ def test_a_package_without_a_source_is_refused() -> None:
         ([], [""], [], WITHOUT_ENDPOINTS, "secret_keys"),
     ],
 )
-def test_of_several_faults_of_a_request_the_first_check_decides(
+def test_of_several_violations_of_a_request_the_first_check_decides(
     skips: list[Key], secret_keys: list[str], objects: list[Object], platform: PlatformTraits, field: str
 ) -> None:
     desired = Desired(Package(tuple(objects)), secret_keys=frozenset(secret_keys))
@@ -101,7 +101,7 @@ def test_a_clash_of_names_decides_before_an_owner() -> None:
             run_checks(Matched(desired, RECORD, matching, holders))
 
 
-def test_an_empty_package_takes_all_only_where_that_is_allowed() -> None:
+def test_an_empty_package_empties_a_stack_only_if_that_is_allowed() -> None:
     world = World()
     world.apply(an_object("Bucket", "b"))
     for is_allowed in (True, False):

@@ -1,4 +1,4 @@
-"""Secrets in a plan: their keys, what becomes of them, and that they come first."""
+"""Secrets in a plan: their keys, their steps, and that these come first."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from planner_svc.secrets import missing_secrets, refuse_unusable_keys, secret_st
 from services.core.errors import RequestInvalid
 from services.core.model import SECRET, Desired, Key, Object, Package, PlatformTraits, Undo, Verb
 from services.drivers.embedded.kinds import EMBEDDED
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 WITHOUT = PlatformTraits("plain", "1", EMBEDDED.kinds, 10, 1)
 
@@ -20,12 +20,12 @@ def refusal(keys: Iterable[str], platform: PlatformTraits = EMBEDDED, is_end: bo
     return str(caught.value)
 
 
-def test_what_is_held_is_overwritten_for_good_and_the_rest_created() -> None:
+def test_held_secrets_are_overwritten_irreversibly_and_others_created() -> None:
     created, overwritten = secret_steps(["b", "a"], {"b", "c"})
     assert (created.verb, created.key, created.undo) == (Verb.CREATE, Key(SECRET, "a"), Undo.EXACT)
     assert (overwritten.verb, overwritten.key, overwritten.undo) == (Verb.UPDATE, Key(SECRET, "b"), Undo.NONE)
     assert overwritten.resource_id == "b"
-    assert "cannot come back" in overwritten.reason
+    assert "cannot be restored" in overwritten.reason
     assert not any(step.old_spec or step.new_spec for step in (created, overwritten))
 
 
@@ -33,7 +33,7 @@ def test_secrets_come_before_everything_else() -> None:
     world = World(secrets={"held"})
     world.apply(an_object("Bucket", "old"))
     plan = world.plan(an_object("Label", "l"), secret_keys=["new", "held"])
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 update Secret held",
         "0 create Secret new",
         "1 create Label l",
@@ -43,11 +43,11 @@ def test_secrets_come_before_everything_else() -> None:
     assert [step.number for step in plan.steps] == [0, 1, 2, 3]
 
 
-def test_secrets_alone_are_something_to_do_and_nothing_to_own() -> None:
+def test_a_plan_of_secrets_alone_has_steps_and_changes_no_record() -> None:
     world = World()
     world.apply(an_object("Label", "l"))
     plan = world.plan(an_object("Label", "l"), secret_keys=["k"])
-    assert told(plan) == ["0 create Secret k"]
+    assert step_lines(plan) == ["0 create Secret k"]
     assert not plan.no_change
     assert world.owned_after(plan) == world.record.resources
 
@@ -82,7 +82,7 @@ def test_a_secret_is_missing_when_it_is_neither_given_nor_held(
     assert missing_secrets(referred, given, held) == missing
 
 
-def test_what_only_skipped_objects_refer_to_is_not_needed() -> None:
+def test_secrets_of_skipped_objects_alone_are_not_needed() -> None:
     def endpoint(name: str, key: str) -> Object:
         return an_object("NotificationEndpointSlack", name, token={"secretRef": {"key": key}})
 
@@ -94,13 +94,13 @@ def test_what_only_skipped_objects_refer_to_is_not_needed() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", "\x00", "\x7f"])
-def test_a_key_that_cannot_be_one_is_refused(key: str) -> None:
+def test_an_invalid_key_is_refused(key: str) -> None:
     assert "a key is 1 to 200 characters" in refusal(["good", key])
     assert len(refusal([key])) < 400
 
 
 @pytest.mark.parametrize("keys", [[], ["k"], ["x" * 200], ["with blanks and ☂"], [str(n) for n in range(100)]])
-def test_other_keys_are_not(keys: list[str]) -> None:
+def test_other_keys_are_accepted(keys: list[str]) -> None:
     refuse_unusable_keys(Desired(Package(()), secret_keys=frozenset(keys)), EMBEDDED)
 
 
@@ -108,10 +108,10 @@ def test_more_secrets_than_one_apply_writes_are_refused() -> None:
     assert "101 are more than the 100" in refusal(map(str, range(101)))
 
 
-def test_a_platform_without_secrets_is_given_none() -> None:
+def test_a_platform_without_secrets_accepts_none() -> None:
     assert "platform 'plain' holds no secrets" in refusal(["k"], WITHOUT)
     refuse_unusable_keys(Desired(Package(())), WITHOUT)
 
 
-def test_the_end_of_a_stack_takes_no_secrets() -> None:
-    assert "the end of a stack" in refusal(["k"], is_end=True)
+def test_an_uninstall_takes_no_secrets() -> None:
+    assert "an uninstall writes no secrets" in refusal(["k"], is_end=True)

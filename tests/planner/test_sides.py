@@ -1,4 +1,4 @@
-"""What package, baseline and platform say of a recorded resource, without any service."""
+"""The three sides of a recorded resource, package, baseline and platform, without any service."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ def test_a_credential_that_a_platform_shows_is_masked_on_all_sides() -> None:
     assert (field.path, {field.package, field.applied, field.live}) == ("/token", {'"(sensitive)"'})
 
 
-def test_a_credential_in_what_the_revision_does_not_have_is_masked() -> None:
+def test_a_credential_of_an_object_that_the_revision_lacks_is_masked() -> None:
     [report] = reports_of(facts(KEY, None, {"token": "hunter2", "url": "u"}, {"token": "hunter2", "url": "u"}))
     assert report.status is DriftStatus.PENDING
     [field] = report.fields
@@ -57,28 +57,28 @@ def test_a_credential_in_what_the_revision_does_not_have_is_masked() -> None:
     assert "hunter2" not in str(report)
 
 
-def test_the_name_of_a_secret_is_none() -> None:
+def test_the_key_of_a_secret_is_no_credential() -> None:
     before, now = ({"token": {"secretRef": {"key": key}}} for key in "ab")
     [report] = reports_of(facts(KEY, before, before, now))
     [field] = report.fields
     assert (field.path, field.applied, field.live) == ("/token/secretRef/key", '"a"', '"b"')
 
 
-def test_a_spec_that_is_none_is_unreadable() -> None:
+def test_an_invalid_spec_is_unreadable() -> None:
     found = facts(KEY, {}, {}, {}, text="[]")
     assert specs_to_compare(found) == {}
     [report] = reports_of(found)
     assert (report.status, report.problem) == (DriftStatus.UNREADABLE, "a spec is no JSON object")
 
 
-def test_words_that_say_what_is_so_anyway_are_no_difference() -> None:
+def test_a_default_that_is_written_out_is_no_difference() -> None:
     key = Key("Bucket", "b")
     found = facts(key, {"schemaType": "implicit"}, {"schemaType": ""}, {})
     assert specs_to_compare(found) == {}
     assert reports_of(found)[0].fields == ()
 
 
-def test_what_the_platform_would_hold_stands_for_what_the_package_says() -> None:
+def test_the_prepared_spec_is_compared_instead_of_that_of_the_package() -> None:
     found = facts(KEY, {"url": "HTTP://A"}, {"url": "http://a"}, {"url": "http://a"})
     [asked] = specs_to_compare(found)
     [report] = reports_of(found)
@@ -87,7 +87,7 @@ def test_what_the_platform_would_hold_stands_for_what_the_package_says() -> None
     assert (report.status, report.fields) == (DriftStatus.IN_SYNC, ())
 
 
-def test_what_a_rule_refers_to_is_compared_and_not_the_word_for_it() -> None:
+def test_references_are_compared_instead_of_the_names_in_the_spec() -> None:
     rule, endpoint = Key("NotificationRule", "r"), InventoryEntry(KEY, "02", Origin.CREATED)
     found = facts(rule, {"endpointName": "chat"}, {"endpointName": ""}, {"endpointName": "x"})
     stack = replace(found.stack, resources=(endpoint, *found.stack.resources))
@@ -109,7 +109,7 @@ def test_what_a_rule_refers_to_is_compared_and_not_the_word_for_it() -> None:
         f'{{"id":"02",{kind}}}',
         f'{{"id":"03",{kind}}}',
     )
-    # The endpoint was made anew by an undo: rule and record follow, the baseline does not.
+    # An undo created the endpoint again: rule and record have its new id, the baseline has the old one.
     [field] = reports_of(referring("01", "02"))[0].fields
     assert (field.path, field.field_class) == ("/endpointName", "converged")
 

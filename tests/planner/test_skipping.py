@@ -1,4 +1,4 @@
-"""What a caller leaves out (docs/reference/engine.md, "Matching")."""
+"""The objects and kinds that a caller skips (docs/reference/engine.md, "Matching")."""
 
 from dataclasses import replace
 
@@ -7,14 +7,14 @@ import pytest
 from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
 from services.core.errors import RequestInvalid
 from services.core.model import InventoryEntry, Key, Object, Origin, Package, StackRecord, Target
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 CHECKS = {"CheckDeadman", "CheckThreshold"}
 ENDPOINTS = {"NotificationEndpointHTTP", "NotificationEndpointPagerDuty", "NotificationEndpointSlack"}
 
 
 @pytest.mark.parametrize(
-    ("kind", "left_out"),
+    ("kind", "skipped"),
     [
         ("Label", {"Label"}),
         ("NotificationRule", {"NotificationRule"}),
@@ -25,15 +25,15 @@ ENDPOINTS = {"NotificationEndpointHTTP", "NotificationEndpointPagerDuty", "Notif
     ],
 )
 @pytest.mark.parametrize("name", ["", "one"])
-def test_the_kinds_of_a_family_are_left_out_together(kind: str, name: str, left_out: set[str]) -> None:
-    assert skipped_keys([Key(kind, name)]) == {Key(each, name) for each in left_out}
+def test_the_kinds_of_a_family_are_skipped_together(kind: str, name: str, skipped: set[str]) -> None:
+    assert skipped_keys([Key(kind, name)]) == {Key(each, name) for each in skipped}
 
 
 @pytest.mark.parametrize(
     ("kind", "problem"),
     [("", "name a kind"), ("Lable", "'Lable' is no kind"), ("Package", "is no kind"), ("label", "is no kind")],
 )
-def test_what_is_no_kind_is_refused_with_its_place(kind: str, problem: str) -> None:
+def test_an_unknown_kind_is_refused_with_its_position(kind: str, problem: str) -> None:
     with pytest.raises(RequestInvalid, match=problem) as caught:
         refuse_unknown_kinds([Key("Label", ""), Key(kind, "one")])
     assert caught.value.metadata["field"] == "skip[1].kind"
@@ -44,49 +44,52 @@ NO_LABELS = [Key("Label", "")]
 
 
 @pytest.mark.parametrize("adopted", [False, True])
-def test_an_association_that_goes_while_its_label_is_skipped_goes_later(adopted: bool) -> None:
+def test_an_association_with_a_skipped_label_is_detached_by_a_later_apply(adopted: bool) -> None:
     world = World()
     if adopted:
         world.add("Bucket", "b")
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
     plan = world.apply(LABEL_L, an_object("Bucket", "b"), skip=NO_LABELS)
-    assert told(plan) == []
+    assert step_lines(plan) == []
     assert plan.no_change
     assert world.entry("Bucket", "b").associations == (LABEL_L.key,)
-    assert told(world.apply(LABEL_L, an_object("Bucket", "b"))) == ["0 detach Bucket b l"]
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b"))) == ["0 detach Bucket b l"]
 
 
 def test_an_association_with_a_skipped_label_is_recorded_once_it_is_made() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]), skip=NO_LABELS)
     assert [(entry.key.name, entry.associations) for entry in world.record.resources] == [("b", ())]
-    assert told(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 create Label l", "1 attach Bucket b l"]
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == [
+        "0 create Label l",
+        "1 attach Bucket b l",
+    ]
     assert world.entry("Bucket", "b").associations == (LABEL_L.key,)
 
 
-def test_a_label_that_goes_leaves_the_record_of_what_is_skipped() -> None:
+def test_a_removed_label_leaves_the_entries_of_skipped_objects() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
     plan = world.apply(an_object("Bucket", "b", ["l"]), skip=[Key("Bucket", "")])
-    assert told(plan) == ["0 detach Bucket b l", "1 delete Label l"]
+    assert step_lines(plan) == ["0 detach Bucket b l", "1 delete Label l"]
     assert [(entry.key.name, entry.associations) for entry in world.record.resources] == [("b", ())]
 
 
-def test_what_is_skipped_knows_its_label_by_the_name_that_it_got() -> None:
+def test_the_entry_of_a_skipped_object_has_the_new_key_of_its_label() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
     renamed = an_object("Label", "m", name="l")
     world.apply(renamed, skip=[Key("Bucket", "")])
     assert world.entry("Bucket", "b").associations == (renamed.key,)
-    assert told(world.plan(renamed, an_object("Bucket", "b"))) == ["0 detach Bucket b m"]
+    assert step_lines(world.plan(renamed, an_object("Bucket", "b"))) == ["0 detach Bucket b m"]
 
 
-def test_a_skipped_label_stays_on_what_is_replaced() -> None:
+def test_a_skipped_label_is_attached_to_the_replacement() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
     world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"), skip=NO_LABELS)
     assert world.live[world.entry("Bucket", "b").resource_id].label_ids == (world.entry(*LABEL_L.key).resource_id,)
-    assert told(world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"))) == ["0 detach Bucket b l"]
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", schemaType="explicit"))) == ["0 detach Bucket b l"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_a_skipped_object_that_got_another_key_keeps_its_resource(old: Object, n
     world = World()
     world.apply(old)
     plan = world.plan(new, skip=skipped_keys([new.key]))
-    assert told(plan) == []
+    assert step_lines(plan) == []
     assert plan.no_change
 
 
@@ -113,7 +116,7 @@ def test_a_rule_of_a_skipped_endpoint_that_got_another_name_refers_to_it_already
     endpoint = an_object("NotificationEndpointSlack", "e2", name="team")
     rule = an_object("NotificationRule", "r", endpointName="e2")
     plan = world.plan(endpoint, rule, skip=[endpoint.key])
-    assert told(plan) == []
+    assert step_lines(plan) == []
     assert [entry.key.name for entry in world.owned_after(plan)] == ["e1", "r"]
 
 
@@ -122,13 +125,13 @@ def test_a_label_that_got_another_key_while_it_is_skipped_stays_where_it_is() ->
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
     renamed = an_object("Label", "m", name="l")
     plan = world.plan(renamed, an_object("Bucket", "b", ["m"]), skip=[renamed.key])
-    assert told(plan) == []
+    assert step_lines(plan) == []
     assert plan.no_change
 
 
 @pytest.mark.parametrize("skip", ["Bucket", "Bucket:b"])
 @pytest.mark.parametrize("is_wanted", [False, True])
-def test_what_waits_to_be_deleted_is_skipped_by_the_name_of_its_object(skip: str, is_wanted: bool) -> None:
+def test_an_entry_that_is_pending_deletion_is_skipped_by_the_name_of_its_object(skip: str, is_wanted: bool) -> None:
     world, wanted = World(), [an_object("Bucket", "b")] if is_wanted else []
     old = world.add("Bucket", "old").id
     world.apply(*wanted)
@@ -136,12 +139,12 @@ def test_what_waits_to_be_deleted_is_skipped_by_the_name_of_its_object(skip: str
     world.record = replace(world.record, resources=(*world.record.resources, left))
     skips = [Key(*skip.split(":") if ":" in skip else (skip, ""))]
     plan = world.plan(*wanted, LABEL_L, skip=skips)
-    assert (told(plan), plan.record.removed) == (["0 create Label l"], ())
+    assert (step_lines(plan), plan.record.removed) == (["0 create Label l"], ())
     assert idle_skips(skips, Package(()), world.record) == []
-    assert told(world.plan(*wanted, LABEL_L)) == ["0 create Label l", "1 delete Bucket b~" + old]
+    assert step_lines(world.plan(*wanted, LABEL_L)) == ["0 create Label l", "1 delete Bucket b~" + old]
 
 
-def test_a_skip_that_fits_nothing_is_told_with_what_was_probably_meant() -> None:
+def test_a_skip_without_effect_is_a_warning_with_a_hint() -> None:
     package = Package((an_object("Bucket", "raw", name="readings"), an_object("CheckDeadman", "c")))
     record = StackRecord("1", Target(), "s", 1, (InventoryEntry(Key("Task", "recorded"), "t-1", Origin.CREATED),))
     skips = [
@@ -160,7 +163,7 @@ def test_a_skip_that_fits_nothing_is_told_with_what_was_probably_meant() -> None
     ]
 
 
-def test_what_is_skipped_and_changed_all_the_same_is_told() -> None:
+def test_a_change_of_a_skipped_resource_is_a_warning() -> None:
     world = World()
     endpoint, rule = an_object("NotificationEndpointSlack", "e"), an_object("NotificationRule", "r", endpointName="e")
     world.apply(LABEL_L, endpoint, rule, an_object("Task", "t", ["l"]))

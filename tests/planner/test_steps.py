@@ -7,7 +7,7 @@ import pytest
 from services.core.errors import DependencyCycle, NameTaken
 from services.core.model import DiffStatus, Key, StackRecord, Target, Undo
 from services.drivers.embedded.kinds import EMBEDDED
-from tests.planner.world import World, an_object, told
+from tests.planner.world import World, an_object, step_lines
 
 S1 = (
     an_object("Label", "lucid_einstein", name="label_1"),
@@ -19,7 +19,7 @@ S1 = (
 def test_labels_come_first_then_primary_kinds_then_associations() -> None:
     world = World()
     plan = world.plan(*S1)
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 create Label lucid_einstein",
         "1 create Bucket pristine_noir",
         "1 create Dashboard charmed_saratoba",
@@ -43,26 +43,26 @@ def test_the_same_package_again_is_nothing_to_do() -> None:
 def test_a_removed_label_is_detached_everywhere_before_it_is_deleted() -> None:
     world = World()
     world.apply(*S1)
-    stranger = world.add("Task", "not of the package")
+    unowned = world.add("Task", "not of the package")
     label_id = world.entry("Label", "lucid_einstein").resource_id
-    world._link(stranger.id, {label_id})
+    world._link(unowned.id, {label_id})
     plan = world.plan(
         an_object("Bucket", "pristine_noir", name="bucket_1"), an_object("Dashboard", "charmed_saratoba", name="dash_1")
     )
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 detach Bucket pristine_noir lucid_einstein",
         "0 detach Dashboard charmed_saratoba lucid_einstein",
-        f"0 detach Task {stranger.id} lucid_einstein",
+        f"0 detach Task {unowned.id} lucid_einstein",
         "1 delete Label lucid_einstein",
     ]
     assert [diff.status for diff in world.last.diffs().label_mappings] == [DiffStatus.REMOVE] * 2
 
 
-def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last() -> None:
+def test_removals_run_in_reverse_order_and_irreversible_ones_last() -> None:
     world = World()
     world.apply(*S1)
     plan = world.plan()
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 detach Bucket pristine_noir lucid_einstein",
         "0 detach Dashboard charmed_saratoba lucid_einstein",
         "1 delete Dashboard charmed_saratoba",
@@ -73,37 +73,37 @@ def test_removals_run_in_reverse_order_and_what_cannot_be_undone_comes_last() ->
     assert world.owned_after(plan) == ()
 
 
-def test_the_end_of_a_stack_leaves_what_it_adopted_but_for_its_labels() -> None:
+def test_an_uninstall_leaves_adopted_resources_and_detaches_its_labels() -> None:
     world = World()
     theirs = world.add("Bucket", "theirs")
     world.apply(an_object("Label", "l"), an_object("Bucket", "theirs", ["l"]), an_object("Task", "ours"))
     plan = world.plan(is_end=True)
-    assert told(plan) == [f"0 detach Bucket {theirs.id} l", "1 delete Task ours", "2 delete Label l"]
+    assert step_lines(plan) == [f"0 detach Bucket {theirs.id} l", "1 delete Task ours", "2 delete Label l"]
     assert plan.remarks.warnings == (
         f"Bucket 'theirs' was there before the stack, which adopted it: resource {theirs.id} stays",
     )
     assert world.owned_after(plan) == ()
     left = world.plan(an_object("Label", "l"))
-    assert told(left)[-1] == "2 delete Bucket theirs"
+    assert step_lines(left)[-1] == "2 delete Bucket theirs"
 
 
-def test_a_label_that_people_attached_is_left_alone_until_its_resource_is_removed() -> None:
+def test_a_label_attached_outside_the_stack_stays_until_its_resource_is_removed() -> None:
     world = World()
     world.apply(an_object("Task", "t"))
     theirs = world.add("Label", "theirs")
     world._link(world.entry("Task", "t").resource_id, {theirs.id})
     assert world.plan(an_object("Task", "t")).no_change
-    assert told(world.plan()) == [f"0 detach Task t {theirs.id}", "1 delete Task t"]
+    assert step_lines(world.plan()) == [f"0 detach Task t {theirs.id}", "1 delete Task t"]
 
 
-def test_a_label_that_people_detached_is_attached_again() -> None:
+def test_a_label_detached_outside_the_stack_is_attached_again() -> None:
     world = World()
     world.apply(*S1)
     world._link(world.entry("Bucket", "pristine_noir").resource_id, set())
-    assert told(world.plan(*S1)) == ["0 attach Bucket pristine_noir lucid_einstein"]
+    assert step_lines(world.plan(*S1)) == ["0 attach Bucket pristine_noir lucid_einstein"]
 
 
-def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_labels_anew() -> None:
+def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_labels_again() -> None:
     world = World()
     label, bucket, _ = S1
     world.apply(label, bucket)
@@ -111,7 +111,7 @@ def test_a_change_of_an_immutable_field_replaces_the_resource_and_attaches_its_l
     plan = world.apply(
         label, an_object("Bucket", "pristine_noir", ["lucid_einstein"], name="bucket_1", schemaType="explicit")
     )
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 detach Bucket pristine_noir lucid_einstein",
         "1 delete Bucket pristine_noir",
         "2 create Bucket pristine_noir",
@@ -130,7 +130,7 @@ def test_a_replaced_resource_whose_label_is_removed_is_detached_first() -> None:
     world = World()
     world.apply(*S1[:2])
     plan = world.plan(an_object("Bucket", "pristine_noir", name="bucket_1", schemaType="explicit"))
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 detach Bucket pristine_noir lucid_einstein",
         "1 delete Label lucid_einstein",
         "2 delete Bucket pristine_noir",
@@ -143,13 +143,13 @@ def test_a_replaced_label_is_detached_everywhere_and_attached_again_where_it_is_
     kinds = {**EMBEDDED.kinds, "Label": replace(label, immutable_paths=("/color",))}
     world = World(platform=replace(EMBEDDED, kinds=kinds))
     world.apply(*S1[:2])
-    stranger = world.add("Task", "not of the package")
-    world._link(stranger.id, {world.entry("Label", "lucid_einstein").resource_id})
+    unowned = world.add("Task", "not of the package")
+    world._link(unowned.id, {world.entry("Label", "lucid_einstein").resource_id})
     changed = an_object("Label", "lucid_einstein", name="label_1", color="red")
     plan = world.apply(changed, S1[1])
-    assert told(plan) == [
+    assert step_lines(plan) == [
         "0 detach Bucket pristine_noir lucid_einstein",
-        f"0 detach Task {stranger.id} lucid_einstein",
+        f"0 detach Task {unowned.id} lucid_einstein",
         "1 delete Label lucid_einstein",
         "2 create Label lucid_einstein",
         "3 attach Bucket pristine_noir lucid_einstein",
@@ -157,23 +157,23 @@ def test_a_replaced_label_is_detached_everywhere_and_attached_again_where_it_is_
     assert world.plan(changed, S1[1]).no_change
 
 
-def test_a_name_is_given_up_before_another_object_takes_it() -> None:
+def test_a_name_is_released_before_another_object_takes_it() -> None:
     world = World()
     world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
     plan = world.apply(
         an_object("Bucket", "a", name="y"), an_object("Bucket", "b", name="z"), an_object("Bucket", "c", name="x")
     )
-    assert told(plan) == ["0 update Bucket b", "1 update Bucket a", "2 create Bucket c"]
+    assert step_lines(plan) == ["0 update Bucket b", "1 update Bucket a", "2 create Bucket c"]
 
 
-def test_a_name_that_is_given_up_only_by_a_replacement_is_refused() -> None:
+def test_a_name_that_only_a_replacement_releases_is_refused() -> None:
     world = World()
     world.apply(an_object("Bucket", "a", name="x"), an_object("Bucket", "b", name="y"))
     replaced = an_object("Bucket", "a", name="z", schemaType="explicit")
     with pytest.raises(NameTaken, match=r"Bucket 'a' has it\. Bucket 'a' is replaced later in this plan"):
         world.plan(replaced, an_object("Bucket", "b", name="x"))
     world.apply(replaced, an_object("Bucket", "b", name="y"))
-    assert told(world.apply(replaced, an_object("Bucket", "b", name="x"))) == ["0 update Bucket b"]
+    assert step_lines(world.apply(replaced, an_object("Bucket", "b", name="x"))) == ["0 update Bucket b"]
 
 
 def test_the_order_of_a_list_that_is_a_set_on_the_platform_is_no_difference() -> None:
@@ -204,7 +204,7 @@ def test_a_diff_names_each_field_with_its_old_and_new_value() -> None:
     ]
 
 
-def test_the_digest_is_that_of_the_effect() -> None:
+def test_the_digest_covers_the_effect_of_the_plan() -> None:
     one, other = World(), World()
     assert one.plan(*S1).digest == other.plan(*reversed(S1)).digest
     assert one.plan(*S1).digest != one.plan(*S1[:2]).digest
@@ -219,17 +219,17 @@ def test_without_a_stack_a_second_resource_of_one_name_is_warned_of() -> None:
     world.add("Label", "same")
     plan = world.plan(an_object("Dashboard", "same"), an_object("Label", "same"), an_object("Task", "same"))
     assert plan.remarks.warnings == (
-        "Dashboard 'same' is created beside another one named 'same'; only a stack would know it",
+        "Dashboard 'same' is created beside another one named 'same'; only a stack would match the two",
     )
     assert World().plan(an_object("Dashboard", "same")).remarks.warnings == ()
 
 
-def test_without_a_stack_nobody_knows_what_is_there_of_a_kind_with_a_costly_listing() -> None:
+def test_without_a_stack_each_create_of_a_kind_with_a_costly_listing_is_warned_of() -> None:
     costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
     platform = replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
     world = World(record=StackRecord("", Target(), "", 0), platform=platform)
     assert world.plan(an_object("Dashboard", "same")).remarks.warnings == (
-        "Dashboard 'same' is created, also if there is one named 'same' already; only a stack would know it",
+        "Dashboard 'same' is created, also if one named 'same' exists; only a stack would match the two",
     )
 
 

@@ -1,4 +1,4 @@
-"""A platform and a stack as plain values, and what carrying a plan out makes of them."""
+"""A platform and a stack as plain values, and their state after a plan has run."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ from services.kinds.registry import KINDS
 
 
 def an_object(kind: str, key: str, /, labels: Iterable[str] = (), **spec: Any) -> Object:
-    """An object with the least of a spec: its display name is its name unless given."""
+    """An object with a minimal spec: its display name is its name unless *spec* has one."""
     associations = tuple(Key(LABEL, label) for label in sorted(labels))
     least = KINDS[kind].fields.read({}) | _SPECS.get(kind, {})
     return Object(Key(kind, key), "influxdata.com/v2alpha1", spec_of(least | {"name": key} | spec), associations)
@@ -56,17 +56,17 @@ _SPECS: dict[str, dict[str, Any]] = {
 @dataclass
 class World:
     """
-    What is live and what one stack records of it.
+    The live resources of a platform, and the record of one stack.
 
     Attributes:
         live: All resources, by id.
         record: The record of the stack.
         created: How many resources were ever created.
-        platform: What the platform can do.
+        platform: The traits of the platform.
         secrets: Keys of its secrets.
-        prepare: How the platform would hold a spec, or why it would not.
-        asked: The specs that the last plan asked about.
-        last: The last plan that was made, with all that its views are made of.
+        prepare: Returns a spec as the platform would hold it, or the failure with which it rejects the spec.
+        asked: The specs that the last plan had prepared.
+        last: The last plan that was made, with all that its views are made from.
     """
 
     live: dict[str, Resource] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class World:
     last: Planned = field(init=False)
 
     def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:
-        """Put a resource on the platform that no stack knows."""
+        """Put an unowned resource on the platform."""
         return self._create(kind, an_object(kind, name, **spec).spec, references)
 
     def plan(
@@ -106,16 +106,16 @@ class World:
         return self.last.plan
 
     def apply(self, *objects: Object, skip: Iterable[Key] = (), allow_replace: bool = False) -> Plan:
-        """Plan *objects* and carry the plan out, step by step."""
+        """Plan *objects* and run the plan, step by step."""
         plan = self.plan(*objects, skip=skip, allow_replace=allow_replace)
         self.run(plan)
         return plan
 
     def run(self, plan: Plan) -> None:
-        """Carry a plan out, step by step."""
+        """Run a plan, step by step."""
         ids = Ids(plan)
         for step in plan.steps:
-            self.carry_out(step, ids)
+            self.run_step(step, ids)
         entries = tuple(
             entry._replace(resource_id=ids.get(entry.key) or entry.resource_id) for entry in self.owned_after(plan)
         )
@@ -123,13 +123,13 @@ class World:
             self.record = replace(self.record, resources=entries, generation=self.record.generation + 1)
 
     def owned_after(self, plan: Plan) -> tuple[InventoryEntry, ...]:
-        """What the stack owns once *plan* has run, sorted; without ids where a step creates the resource."""
+        """The entries of the stack after *plan* has run, sorted; without ids for resources that a step creates."""
         entries = {entry.key: entry for entry in self.record.resources if entry.key not in plan.record.removed}
         entries |= {entry.key: entry for entry in plan.record.entries}
         return tuple(entries[key] for key in sorted(entries))
 
-    def carry_out(self, step: Step, ids: Ids) -> None:
-        """Do what *step* says, as the strictest platform would let it."""
+    def run_step(self, step: Step, ids: Ids) -> None:
+        """Run *step* as the strictest platform would."""
         effect = effect_of(step)
         resource_id, label_id = effect.target(ids), effect.label_id(ids)
         references = ids.references(step.references)
@@ -158,19 +158,19 @@ class World:
         effect.learn(ids, resource_id)
 
     def delete(self, resource_id: str) -> None:
-        """Remove a resource; what was attached to it or referred to it is so no more."""
+        """Remove a resource with its attachments and the references to it."""
         del self.live[resource_id]
         for resource in list(self.live.values()):
             self._link(resource.id, set(resource.label_ids) - {resource_id})
             self._refer(resource.id, [each for each in resource.references if each.id != resource_id])
 
     def write(self, resource: Resource) -> None:
-        """Put *resource* in the place of the one with its id, as people do."""
+        """Replace the resource with the id of *resource*, as a writer outside pkger does."""
         self._refuse_taken(resource.kind, resource.spec.display_name, resource.id)
         self.live[resource.id] = resource
 
     def content(self) -> list[tuple[object, ...]]:
-        """Kind, spec, labels and references of all there is, sorted; names stand for ids."""
+        """Kind, spec, labels and references of all resources, sorted; with names instead of ids."""
         name = {resource.id: resource.spec.display_name for resource in self.live.values()}
         return sorted(
             (
@@ -183,7 +183,7 @@ class World:
         )
 
     def entry(self, kind: str, name: str) -> InventoryEntry:
-        """What the stack records for an object."""
+        """The entry of an object."""
         return next(entry for entry in self.record.resources if entry.key == Key(kind, name))
 
     def _create(self, kind: str, spec: Any, references: Iterable[Reference]) -> Resource:
@@ -211,8 +211,8 @@ class World:
         self.live[resource_id] = self.live[resource_id]._replace(label_ids=tuple(sorted(label_ids)))
 
 
-def told(plan: Plan) -> list[str]:
-    """The steps of a plan in words, stage by stage: ``"0 create Label a"``."""
+def step_lines(plan: Plan) -> list[str]:
+    """The steps of a plan as text, stage by stage: ``"0 create Label a"``."""
     return [
         f"{step.stage} {step.verb.value} {step.key.kind} {step.key.name or step.resource_id}"
         + (f" {step.label.name or step.label_id}" if step.label else "")

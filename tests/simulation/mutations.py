@@ -39,7 +39,7 @@ class Mutation:
 
 
 _BATCH = "applier_svc/execution/batch.py"
-_INQUIRY = "applier_svc/execution/inquiry.py"
+_LOOKUP = "applier_svc/execution/outcome_lookup.py"
 _PROBER = "applier_svc/execution/prober.py"
 _RESOURCES = "services/rpc/resources.py"
 _RUNNER = "applier_svc/execution/runner.py"
@@ -201,7 +201,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "no_wait_for_settle",
-        _INQUIRY,
+        _LOOKUP,
         "await asyncio.sleep(last + self._timeouts.settle - loop_time())",
         "await asyncio.sleep(0)",
         frozenset({"I3"}),
@@ -210,7 +210,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "token_not_raised",
-        _INQUIRY,
+        _LOOKUP,
         "if self._traits.fences and await self._is_fenced(until):",
         "if False:",
         frozenset({"CONTENT", "FORGOTTEN", "GHOST"}),
@@ -219,8 +219,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "look_up_before_the_token_is_raised",
-        _INQUIRY,
-        "await self.settle(is_stubborn=True)\n",
+        _LOOKUP,
+        "await self.settle(until_resolved=True)\n",
         "await asyncio.sleep(self._timeouts.settle)\n",
         frozenset({"I3", "LEFT_OVER"}),
         200,
@@ -259,8 +259,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _LEASE,
         """\
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
-            told = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
-            request.blocked_steps.extend(next(told, []))
+            shown = parts(map(blocked_step_to_pb, blocked), operation_pb2.BlockedStep.ByteSize, MOST_BLOCKED_BYTES)
+            request.blocked_steps.extend(next(shown, []))
 """,
         "            pass\n",
         frozenset({"BLOCKED_EMPTY"}),
@@ -295,7 +295,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "undo_before_what_may_arrive_late",
         _RUNNER,
-        "await self._exchange.inquiry.settle(is_stubborn=True)\n",
+        "await self._exchange.lookup.settle(until_resolved=True)\n",
         "pass\n",
         frozenset({"CONTENT"}),
         600,
@@ -331,8 +331,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "claim_not_taken",
         _APPLIER_JOURNAL,
-        "return await self._fold(records, unsaid, steps_sent_to_pb(steps, direction), claims=claims)",
-        "return await self._fold(records, unsaid, steps_sent_to_pb(steps, direction))",
+        "return await self._fold(records, unpublished, steps_sent_to_pb(steps, direction), claims=claims)",
+        "return await self._fold(records, unpublished, steps_sent_to_pb(steps, direction))",
         frozenset({"I8", "OTHERS"}),
         10,
         frozenset({"same_names"}),

@@ -1,1 +1,1 @@
-"""What InfluxDB's clients are answered: plans as diff and summary, stacks with their history, violations: pure."""
+"""Documents for InfluxDB's clients: plans as diff and summary, stacks with their history, violations: pure."""

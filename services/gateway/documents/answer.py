@@ -19,17 +19,17 @@ from services.rpc.plan_parts import JoinedPlan
 
 def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:
     """
-    What a plan would do, or has done, as JSON text.
+    The changes that a plan would make, or has made, as JSON text.
 
-    Each object is read, completed and written before the next one, so that a large plan takes no more memory than its
-    text, and other threads run in between.
+    Each object is read, completed and written before the next one. So a large plan takes no more memory than its text,
+    and other threads run in between.
 
     Args:
         made: The plan, with its diffs and its summary.
         stack_id: The stack; empty for none.
         org_id: The organisation, in 16 hex digits.
         is_applied: Whether the plan ran.
-        hidden: Keys of secrets that are not shown.
+        hidden: Keys of secrets that the answer leaves out.
     """
     diff = Diff(made.diffs, org_id, hidden)
     summary = _completed(Summary(made.summary, _ids(made.diffs), org_id, is_applied), diff, hidden)
@@ -45,7 +45,7 @@ def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, 
 
 
 def _completed(summary: Summary, diff: Diff, hidden: Collection[str]) -> dict[str, orjson.Fragment]:
-    """The summary, list by list; each of its entries is added to the diff, too."""
+    """The summary, list by list; each entry is also added to the diff."""
     written: dict[str, orjson.Fragment] = {}
     for name in LISTS:
         entries, plain_tasks = [], []
@@ -66,7 +66,7 @@ def _completed(summary: Summary, diff: Diff, hidden: Collection[str]) -> dict[st
 
 
 def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, Any]:
-    """What is wrong with a package, in the shape of the answer that there is not."""
+    """The answer to a package with violations; diff and summary are empty, as clients expect them."""
     first = violations[0]
     more = and_more(len(violations) - 1, ", ")
     return {
@@ -81,7 +81,7 @@ def refused_document(violations: Sequence[object_pb2.Violation]) -> dict[str, An
 
 
 def _ids(diffs: plan_pb2.PlanDiffs) -> Ids:
-    """Ids of the resources of the objects that the plan wants."""
+    """Ids of the resources of all objects that the plan does not remove."""
     return {
         (diff.key.kind, diff.key.name): number_id(diff.resource_id)
         for diff in diffs.resources

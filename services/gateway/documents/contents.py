@@ -1,5 +1,5 @@
 """
-What a diff shows of one side of an object, made of the entry that a summary has for it
+Makes one side of an object in a diff from its entry in a summary
 (docs/reference/package-format.md, "Summary entries", "Diff").
 """
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Entry = Mapping[str, Any]
-"""What only its kind has in the summary entry of an object."""
+"""The members of a summary entry that are particular to its kind."""
 
 Content = dict[str, Any]
 
@@ -22,7 +22,7 @@ def _bucket(entry: Entry) -> Content:
         **_members(entry, "name", "description"),
         "retentionRules": [{"type": "expire", "everySeconds": seconds}] if seconds else None,
     }
-    # Implicit is what a bucket is that says nothing, and the command line knows no other word.
+    # A bucket without schemaType is implicit, and the command line knows only "explicit".
     if entry.get("schemaType") == "explicit":
         content["schemaType"] = "explicit"
     if schemas := entry.get("measurementSchemas"):
@@ -73,14 +73,14 @@ CONTENTS: Mapping[str, Callable[[Entry], Content]] = {
     "telegrafConfigs": _telegraf,
     "variables": _variable,
 }
-"""How a side of a diff is made, by the list of the summary that has the entry."""
+"""Makes a side of a diff, by the list of the summary that has the entry."""
 
 
 def task_times(entry: Entry) -> Content:
     """
-    When a task runs, without what is empty.
+    The times of a task that are not empty.
 
-    The command line shows an empty ``cron`` as the cycle of the task. With ``cron``, there is no ``every``: it counts.
+    The command line would show an empty ``cron`` as the schedule of the task. ``cron`` takes precedence over ``every``.
     """
     times = {name: entry[name] for name in _TASK_TIMES if entry[name]}
     if "cron" in times:

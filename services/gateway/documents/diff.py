@@ -24,13 +24,13 @@ STATUSES = {
 }
 
 _NAMES = {"summaryTask": "tasks"}
-"""The lists that a diff calls otherwise than a summary."""
+"""Names of lists in a diff that differ from those in a summary."""
 
 _WITH_ORG = ("checks", "notificationEndpoints")
-"""Lists whose contents name their organisation: a strict client reads none without."""
+"""Lists whose contents name their organisation: a strict client rejects contents without it."""
 
 _WITHOUT_NULL = "variables"
-"""The list whose entries have no ``old`` where there is no old side; all other lists have null there."""
+"""The list whose entries leave out ``old`` if there is no old side; entries of other lists have null."""
 
 _ENDPOINT = "endpointName"
 """The field in which a rule names its endpoint."""
@@ -41,16 +41,16 @@ _ENDPOINT_FAMILIES = frozenset(kind.uses[_ENDPOINT] for kind in KINDS.values() i
 
 
 class Diff:
-    """What happens to each object and to each association; made while the entries of the summary go by."""
+    """The changes of objects and associations; made while the entries of the summary are written."""
 
     def __init__(self, diffs: plan_pb2.PlanDiffs, org_id: str, hidden: Collection[str] = ()) -> None:
         """
         Args:
-            diffs: The differences that the plan is made of.
+            diffs: The diffs of the plan.
             org_id: Id of the organisation, 16 hex digits.
-            hidden: Keys of secrets that no new side shows.
+            hidden: Keys of secrets that the new sides leave out.
         """
-        # By key, with their places: each is taken out when its row is added.
+        # By key, with their positions. A diff is removed when its row is added.
         self._left = {(diff.key.kind, diff.key.name): (place, diff) for place, diff in enumerate(diffs.resources)}
         self._mappings = diffs.label_mappings
         self._sides = _Sides(diffs, org_id)
@@ -65,7 +65,7 @@ class Diff:
             self._add(*found, entry)
 
     def document(self) -> dict[str, orjson.Fragment]:
-        """All lists; objects without an entry, whose rows were not added, are those that the package no longer has."""
+        """All lists. Objects whose rows were not added have no entry: the package no longer has them."""
         for (kind, _), (place, diff) in self._left.items():
             if kind in KINDS:
                 self._add(place, diff, None)
@@ -82,7 +82,7 @@ class Diff:
         kind, name = key = (diff.key.kind, diff.key.name)
         new, old = self._sides.both(diff, entry)
         self._names[key] = (new or old or {}).get("name", name)
-        # Also that of a resource which is gone: the stack knows it.
+        # Also set for a resource that is gone, as the record has its id.
         self._ids[key] = number = number_id(diff.resource_id)
         list_name = _list_of(kind)
         row = {"kind": kind, "id": number, "stateStatus": STATUSES[diff.status], "templateMetaName": name, "new": new}
@@ -114,10 +114,10 @@ class _Sides:
 
     def both(self, diff: plan_pb2.ResourceDiff, entry: Entry | None) -> tuple[Content | None, Content | None]:
         """
-        What is wanted, and what the platform has; None for what goes away, or is not there.
+        The wanted and the live content; None for an object that is removed, or a resource that does not exist.
 
         Args:
-            diff: The differences of an object.
+            diff: The diff of an object.
             entry: Its entry in the summary; None: the package has no such object.
         """
         new = self._new(diff, entry)
@@ -136,10 +136,10 @@ class _Sides:
         if diff.status == plan_pb2.DIFF_STATUS_REMOVE:
             return None
         if entry and not diff.old_spec_json:
-            # What is created is in the summary already, and need not be made of specs again: of a large package, that
-            # takes most of the time.
+            # The summary has the content of a created object. To make it from the spec again would take most of the
+            # time for a large package.
             return self._content(diff.key.kind, entry)
-        # What is there already may keep some of its fields, whatever the package says of them.
+        # An existing resource may keep some fields that the package declares otherwise.
         return self._side(diff, diff.key.kind, diff.new_spec_json)
 
     def _side(self, diff: plan_pb2.ResourceDiff, kind: str, spec: str) -> Content | None:
@@ -165,15 +165,15 @@ class _Sides:
         if isinstance(before, dict):
             return self._live_endpoint(before.get("id", ""), before["kind"])
         if change is None and rule:
-            # It leads where it is to lead, whatever word the platform has for that.
+            # The reference does not change, so the rule has the endpoint that the package names.
             known = self._endpoints.get(rule["endpointTemplateMetaName"])
             name = _live_name(known) if known else rule["endpointTemplateMetaName"]
             return _endpoint_members(rule["endpointID"], name, rule["endpointType"])
-        # A platform that knows no references has the word of the package.
-        word = str(orjson.loads(diff.old_spec_json).get(_ENDPOINT, ""))
-        known = self._endpoints.get(word)
+        # A platform without references stores the name of the object in the package.
+        name = str(orjson.loads(diff.old_spec_json).get(_ENDPOINT, ""))
+        known = self._endpoints.get(name)
         if known is None:
-            return _endpoint_members(0, word, "")
+            return _endpoint_members(0, name, "")
         return self._live_endpoint(known.resource_id, known.old_kind or known.key.kind)
 
     def _live_endpoint(self, endpoint_id: str, kind: str) -> Content:
@@ -182,7 +182,7 @@ class _Sides:
 
 
 def _live_name(endpoint: plan_pb2.ResourceDiff) -> str:
-    """The display name that an endpoint has on the platform; where it is not there, the name of its object."""
+    """The display name of an endpoint on the platform; the name of its object, if the endpoint does not exist."""
     return str(orjson.loads(endpoint.old_spec_json)["name"]) if endpoint.old_spec_json else endpoint.key.name
 
 
@@ -191,16 +191,16 @@ def _is_endpoint(kind: str) -> bool:
 
 
 def _type(endpoint_kind: str) -> str:
-    """The type of an endpoint: what its kind adds to the word for the whole family."""
+    """The type of an endpoint: its kind without the name of the family."""
     family_kind = KINDS[endpoint_kind].family_kind if endpoint_kind in KINDS else ""
     return endpoint_kind.removeprefix(family_kind).lower()
 
 
 def _new_endpoint(rule: Entry | None) -> Content:
-    """The endpoint that a rule is to have."""
-    told = rule or {}
+    """The wanted endpoint of a rule."""
+    entry = rule or {}
     return _endpoint_members(
-        told.get("endpointID", 0), told.get("endpointTemplateMetaName", ""), told.get("endpointType", "")
+        entry.get("endpointID", 0), entry.get("endpointTemplateMetaName", ""), entry.get("endpointType", "")
     )
 
 
@@ -211,15 +211,15 @@ def _endpoint_members(number: int, name: str, type_: str) -> Content:
 def _mapping(diff: plan_pb2.LabelMappingDiff, names: Mapping[_Key, str], ids: Mapping[_Key, int]) -> dict[str, Any]:
     resource, label = diff.resource, diff.label
     kind, name, label_name = resource.kind, resource.name, label.name
-    # What goes away is told without names, as InfluxDB does.
-    is_going = diff.status == plan_pb2.DIFF_STATUS_REMOVE
+    # A removed association has no display names, as in InfluxDB.
+    is_removed = diff.status == plan_pb2.DIFF_STATUS_REMOVE
     return {
         "stateStatus": STATUSES[diff.status],
         "resourceType": KINDS[kind].resource_type,
         "resourceID": ids.get((kind, name)) or number_id(diff.resource_id),
-        "resourceName": "" if is_going else names.get((kind, name), name),
+        "resourceName": "" if is_removed else names.get((kind, name), name),
         "resourceTemplateMetaName": name,
         "labelID": ids.get((label.kind, label_name)) or number_id(diff.label_id),
-        "labelName": "" if is_going else names.get((label.kind, label_name), label_name),
+        "labelName": "" if is_removed else names.get((label.kind, label_name), label_name),
         "labelTemplateMetaName": label_name,
     }

@@ -1,4 +1,8 @@
-"""Exported objects as InfluxDB writes them: with what our packages leave out, and its words for charts."""
+"""
+Writes exported objects as InfluxDB writes them.
+
+They have the default values that our packages leave out, and InfluxDB's names of chart kinds.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,12 +14,12 @@ Content = dict[str, Any]
 _RANGES = ("inside_range", "outside_range")
 
 _DIMENSIONS = ("color", "intensity", "radius")
-"""What the layers of a map have labels for."""
+"""The dimensions of the layers of a map; each has a label."""
 
 
 def exported_object(document: Mapping[str, Any]) -> Content:
     """
-    An object of an export, in the words of InfluxDB: as an object of a package, it means the same.
+    An object of an export in the form of InfluxDB; a package with either form declares the same.
 
     Args:
         document: The object as the planner writes it.
@@ -46,7 +50,7 @@ def _dashboard(spec: Content) -> Content:
 
 def _chart(chart: Content) -> Content:
     written = {**chart, "kind": "_".join(word.capitalize() for word in str(chart["kind"]).split("_"))}
-    # InfluxDB repeats the members of the legend at the chart, and programs that read its exports may look there.
+    # InfluxDB repeats the members of the legend in the chart, and programs that read its exports may need them there.
     written = {**written.get("staticLegend", {}), **written}
     if layers := written.get("geoLayers"):
         written["geoLayers"] = [_layer(each) for each in layers]
@@ -64,4 +68,4 @@ _COMPLETIONS: Mapping[str, Callable[[Content], Content]] = {
     "dashboard": _dashboard,
     "endpoint": _endpoint,
 }
-"""What is completed, by family."""
+"""Functions that complete a spec, by family."""

@@ -1,4 +1,4 @@
-"""Parts of a JSON document that are text already."""
+"""Parts of a JSON document that are encoded already."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ import orjson
 
 
 def json_fragment(value: Any) -> orjson.Fragment:
-    """*value* as text, to stand in a larger document."""
+    """*value* as encoded JSON, to embed in a larger document."""
     return orjson.Fragment(orjson.dumps(value))

@@ -1,4 +1,4 @@
-"""Keys of secrets that the gateway makes for credentials, in the answer to a dry run."""
+"""Hides the keys of secrets that the gateway makes for credentials, in the answer to a dry run."""
 
 from collections.abc import Collection
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 
 def hide_keys(endpoint: dict[str, Any], keys: Collection[str]) -> None:
     """
-    Leave out the keys that an apply would make, as InfluxDB shows none before there are any.
+    Leave out the keys that an apply would make, as InfluxDB shows no key before it exists.
 
     Args:
         endpoint: The members of an endpoint; changed in place.
-        keys: The keys.
+        keys: The keys to leave out.
     """
     if keys:
         made = {f"secret: {key}" for key in keys}

@@ -1,4 +1,4 @@
-"""A stack with its history (docs/http.md)."""
+"""The document of a stack with its history (docs/http.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,13 +25,13 @@ def stack_document(
     org_id: str,
 ) -> dict[str, Any]:
     """
-    The stack. Its last event, and the members beside the events, are the record as it is now.
+    The stack. Its last event has the members of its current record, and the document repeats them.
 
     Args:
         stack: The record.
-        resources: What it has.
+        resources: Its inventory.
         revisions: Its history, the oldest first.
-        objects: Objects of its package, as far as they refer to others.
+        objects: The objects of its package that refer to others.
         org_id: The organisation.
     """
     uses = {(item.key.kind, item.key.name): _uses(item) for item in objects}
@@ -44,7 +44,7 @@ def stack_document(
     }
     events = _events(stack, revisions)
     if revisions and _is_uninstall(revisions[-1]):
-        # What was applied last; the record of an empty stack no longer says it.
+        # The sources of the last apply; the record of an uninstalled stack has none.
         now["sources"] = next(event["sources"] for event in reversed(events) if "sources" in event)
     for event in events[:-1]:
         event |= {**now, "resources": [], "sources": event.get("sources", [])}
@@ -53,7 +53,7 @@ def stack_document(
 
 
 def _events(stack: stack_pb2.Stack, revisions: Iterable[stack_pb2.Revision]) -> list[dict[str, Any]]:
-    """What happened, with times that grow: of two that are equal, clients may take either for the last one."""
+    """The events, with strictly growing times: clients take the event with the latest time for the last one."""
     last = _time(stack.create_time)
     events = [_event("create", last)]
     sources: list[str] = []
@@ -94,7 +94,7 @@ def _resource(entry: object_pb2.InventoryEntry, uses: Sequence[Mapping[str, str]
 
 
 def _uses(item: object_pb2.Object) -> list[dict[str, str]]:
-    """What an object refers to by name."""
+    """The objects that an object refers to by name."""
     kind = KINDS.get(item.key.kind)
     if kind is None or not kind.uses:
         return []
@@ -107,5 +107,5 @@ def _uses(item: object_pb2.Object) -> list[dict[str, str]]:
 
 
 def generic_kind(kind: str) -> str:
-    """The word that records have for a kind: one for all kinds of checks, one for all kinds of endpoints."""
+    """The kind in a stack document: all kinds of checks have one name, and all kinds of endpoints."""
     return KINDS[kind].family_kind or kind if kind in KINDS else kind

@@ -12,13 +12,13 @@ _INDEX = re.compile(r"\d+")
 
 
 def violation_document(violation: object_pb2.Violation) -> dict[str, Any]:
-    """One violation: its path in steps, and where it stands."""
+    """One violation: its path in steps, and its location."""
     fields, indexes = path_steps(violation.path)
     document: dict[str, Any] = {
         "kind": violation.kind,
         "fields": fields,
         "idxs": indexes,
-        # The command line reads this one.
+        # The command line reads this member, and not idxs.
         "indexes": indexes,
         "reason": violation.reason,
     }
@@ -34,9 +34,9 @@ def violation_document(violation: object_pb2.Violation) -> dict[str, Any]:
 
 def path_steps(path: str) -> tuple[list[str], list[int | None]]:
     """
-    The steps of a path such as ``root[3].spec.charts[0].name``, and the position in each step that is a list.
+    The steps of a path such as ``root[3].spec.charts[0].name``, and for each the position in its list, or None.
 
-    A step with several positions, a list in a list, is there once for each.
+    A step with several positions, for a list in a list, is repeated for each of them.
     """
     fields: list[str] = []
     indexes: list[int | None] = []

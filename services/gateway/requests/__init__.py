@@ -1,1 +1,1 @@
-"""Bodies and queries of requests as values, checked in the order of the wire contract: pure."""
+"""Reads bodies and queries of requests into values, with the checks in the order of InfluxDB: pure."""

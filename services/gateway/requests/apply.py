@@ -1,4 +1,4 @@
-"""``POST /api/v2/templates/apply``."""
+"""Reads requests of ``POST /api/v2/templates/apply``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,24 +18,24 @@ from services.kinds.registry import ACCEPTED
 JSONNET_TYPE = "application/x-jsonnet"
 
 DEEPEST_VALUE = 40
-"""Levels of lists and objects in an environment value: messages of the services take no more than a hundred."""
+"""Most levels of lists and objects in an environment value: messages of the services allow a hundred levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
     """
-    What somebody asks for.
+    The request to plan or apply a package.
 
     Attributes:
-        is_dry: Whether it is only planned.
-        org_id: Organisation.
-        stack_id: Stack; empty: a nameless one.
+        is_dry: Whether it is a dry run.
+        org_id: Id of the organisation.
+        stack_id: Id of the stack; empty for a nameless stack.
         templates: Sources, in order.
         env: Environment values, by key.
-        secrets: Values of secrets, by key; not shown.
-        skips: Kinds and objects to leave out; without a name, all of the kind.
-        allow_empty: Whether nothing may take all from the stack.
-        plan_digest: The plan that the client agreed to; empty: any.
+        secrets: Values of secrets, by key; not part of the repr.
+        skips: Kinds and objects to leave out; a key without a name is all objects of the kind.
+        allow_empty: Whether a package without objects may remove all resources of the stack.
+        plan_digest: Digest of the plan that the client approved; empty: any plan.
     """
 
     is_dry: bool
@@ -51,18 +51,18 @@ class Apply:
 
 def read_apply(body: bytes, media_type: str) -> Apply:
     """
-    What a body asks for; its checks come in the order in which InfluxDB makes them.
+    Read the body of an apply; the checks are in the order of InfluxDB's.
 
     Args:
         body: The body.
         media_type: Its media type, without parameters.
 
     Raises:
-        Problem: It asks for nothing that can be.
+        Problem: The body is invalid.
     """
     if media_type == JSONNET_TYPE:
-        told = "a body of Jsonnet is not evaluated; send JSON, with the program as the contents of a template"
-        raise Problem(Code.UNPROCESSABLE_ENTITY, told)
+        message = "a body of Jsonnet is not evaluated; send JSON, with the program as the contents of a template"
+        raise Problem(Code.UNPROCESSABLE_ENTITY, message)
     members = decoded_as(media_type, body)
     is_dry, org, stack = members.flag("dryRun"), members.text("orgID"), members.any("stackID")
     env, secrets = members.mapping("envRefs"), members.text_mapping("secrets")
@@ -79,27 +79,32 @@ def read_apply(body: bytes, media_type: str) -> Apply:
 
 
 def _skip(action: Members) -> Key:
-    word = action.text("action")
-    if word not in ("skipKind", "skipResource"):
-        raise Problem(Code.INVALID, f"{action.place('action')}: {word[:60]!r} is none; write skipKind or skipResource")
+    action_name = action.text("action")
+    if action_name not in ("skipKind", "skipResource"):
+        raise Problem(
+            Code.INVALID,
+            f"{action.place('action')}: {action_name[:60]!r} is not an action; write skipKind or skipResource",
+        )
     properties = action.object("properties") or Members({}, action.place("properties."))
     kind, name = properties.text("kind"), properties.text("resourceTemplateName")
     if kind not in ACCEPTED:
         raise Problem(Code.INVALID, f"{properties.place('kind')}: {unknown_kind(kind)}")
-    if word == "skipResource" and not name:
-        told = "name the object, by its metadata.name; skipKind leaves out all of a kind"
-        raise Problem(Code.INVALID, f"{properties.place('resourceTemplateName')}: {told}")
-    return Key(kind, name if word == "skipResource" else "")
+    if action_name == "skipResource" and not name:
+        remedy = "write the metadata.name of the object; to leave out all objects of the kind, use skipKind"
+        raise Problem(Code.INVALID, f"{properties.place('resourceTemplateName')}: {remedy}")
+    return Key(kind, name if action_name == "skipResource" else "")
 
 
 def _refuse_deep(env: Mapping[str, Any]) -> None:
     for key, value in env.items():
         if _depth(value, DEEPEST_VALUE) < 0:
-            raise Problem(Code.INVALID, f"envRefs.{key[:60]}: lists and objects inside each other, too many")
+            raise Problem(
+                Code.INVALID, f"envRefs.{key[:60]}: lists and objects are nested more than {DEEPEST_VALUE} levels deep"
+            )
 
 
 def _depth(value: Any, left: int) -> int:
-    """What is left of *left* levels below *value*; negative: it has more."""
+    """The levels of *left* that *value* does not use; negative: it has more levels."""
     if left < 0 or not isinstance(value, dict | list):
         return left
     inner = value.values() if isinstance(value, dict) else value

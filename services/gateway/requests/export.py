@@ -1,4 +1,4 @@
-"""``POST /api/v2/templates/export``."""
+"""Reads requests of ``POST /api/v2/templates/export``."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from services.kinds.registry import ACCEPTED
 @dataclass(frozen=True, slots=True)
 class NamedResource:
     """
-    What one entry names.
+    A resource, or all resources with one display name.
 
     Attributes:
-        kind: Its kind, or the word for a family.
-        id: Its id; empty: it is named by its display name alone.
-        name: Its display name; empty: it is named by its id alone. Beside an id, the name of what has no such id.
+        kind: Its kind, or the name of a family.
+        id: Its id; empty: it has only a display name.
+        name: Its display name; empty: it has only an id. With an id, too, the text may be either.
         new_name: Name to export it under; empty: its own.
     """
 
@@ -36,12 +36,12 @@ class NamedResource:
 @dataclass(frozen=True, slots=True)
 class WholeOrg:
     """
-    All of an organisation that passes.
+    The resources of an organisation that pass a filter.
 
     Attributes:
-        org_id: The organisation.
-        kinds: Kinds and words for families; empty: all.
-        labels: Names of labels of which a resource has to have one; empty: any.
+        org_id: Id of the organisation.
+        kinds: Kinds and names of families; empty: all kinds.
+        labels: Names of labels, of which a resource needs one; empty: no label is needed.
     """
 
     org_id: str
@@ -52,12 +52,12 @@ class WholeOrg:
 @dataclass(frozen=True, slots=True)
 class Export:
     """
-    What somebody asks for.
+    The request to export resources.
 
     Attributes:
         stack_id: Stack whose resources are exported; empty for none.
-        orgs: Organisations.
-        resources: Single resources, whose organisation nobody says.
+        orgs: Organisations whose resources are exported.
+        resources: Single resources, of any organisation that is served.
     """
 
     stack_id: str = ""
@@ -67,23 +67,23 @@ class Export:
 
 def read_export(body: bytes, media_type: str = "") -> Export:
     """
-    What a body, of that media type, asks for.
+    Read the body of an export.
 
     Raises:
-        Problem: It asks for nothing that can be.
+        Problem: The body is invalid.
     """
     members = decoded_as(media_type, body)
     stack, orgs, entries = members.text("stackID"), list(members.objects("orgIDs")), list(members.objects("resources"))
     names = {(entry.text("kind"), entry.text("name")) for entry in entries if not entry.has("id")}
     twins = names & {(entry.text("kind"), entry.text("id")) for entry in entries}
-    # All ids before all else, as they are refused while a body is decoded.
+    # Ids are checked first, as InfluxDB refuses an invalid id while it decodes the body.
     stack_id = id_of(stack, "stackID") if stack else ""
     org_ids = [id_of(org.text("orgID"), org.place("orgID")) for org in orgs]
     named = [each for entry in entries for each in _named(entry, twins)]
     if not (stack_id or orgs or entries):
         raise Problem(
             Code.UNPROCESSABLE_ENTITY,
-            "nothing to export is named: write stackID, orgIDs, resources, or several of them",
+            "nothing to export: the request needs stackID, orgIDs or resources, or several of them",
         )
     for entry in entries:
         _refuse_unknown(entry.text("kind"), entry.place("kind"))
@@ -95,10 +95,10 @@ def read_export(body: bytes, media_type: str = "") -> Export:
 
 def _named(entry: Members, twins: set[tuple[str, str]]) -> Iterator[NamedResource]:
     """
-    What an entry names.
+    The resource of an entry; none for an entry with an id whose twin has the name.
 
-    The command line sends each word of ``--resource-type`` as an id and, in an entry of its own, as a name: of such
-    *twins*, the one with the name stands for both.
+    The command line sends each argument behind ``--resource-type`` twice: in one entry as an id, in another one as a
+    name. The second entry of such *twins* stands for both.
     """
     kind, name = entry.text("kind"), entry.text("name")
     if not entry.has("id"):

@@ -1,4 +1,4 @@
-"""Credentials that a package holds itself, made into secrets under keys of their own (docs/http.md)."""
+"""Replaces credentials in the text of a package by references to secrets, under generated keys (docs/http.md)."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ class Replaced:
 
     Attributes:
         templates: The templates, with references in place of the credentials.
-        secrets: The credentials, by the keys of the references; not shown.
+        secrets: The credentials, by the keys of the references; not part of the repr.
     """
 
     templates: tuple[Template, ...]
@@ -33,13 +33,13 @@ def with_references(
     templates: Iterable[Template], places: Iterable[tuple[Key, str]], env: Mapping[str, Any], scope: str
 ) -> Replaced:
     """
-    Put references in place of credentials, as far as they stand in lists of objects.
+    Replace credentials by references in templates that are lists of objects; other templates stay as they are.
 
     Args:
-        templates: What a client sent.
-        places: Objects that hold credentials, with pointers into their specs.
-        env: Environment values; a credential may be one.
-        scope: What the keys belong to: nobody else has the same ones.
+        templates: The templates of a request.
+        places: Keys of objects that have credentials, with pointers into their specs.
+        env: Environment values; a credential may be one of them.
+        scope: Organisation and stack: the same object of another scope gets other keys.
     """
     pointers: dict[Key, list[str]] = {}
     for key, pointer in places:
@@ -67,10 +67,10 @@ def objects_with_references(
     objects: Iterable[object_pb2.Object], places: Iterable[tuple[Key, str]], scope: str
 ) -> tuple[list[object_pb2.Object], dict[str, str]]:
     """
-    The same with objects as the parser gives them, whatever their sources were written in.
+    Replace credentials by references in parsed objects, for sources of any encoding.
 
     Args:
-        objects: The objects; those that hold credentials are changed in place.
+        objects: The objects; objects that have credentials are changed in place.
         places: As for ``with_references``.
         scope: As for ``with_references``.
 
@@ -89,7 +89,7 @@ def objects_with_references(
             for pointer in pointers[key]:
                 spec = _with_reference(spec, pointer.split("/")[1:], {}, secrets, secret_key(scope, key, pointer))
             item.spec_json = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode()
-            # A credential that came from an environment value comes from the secret now.
+            # A credential from an environment value is a secret now, so its environment reference is removed.
             written = [each for each in item.written if each.pointer.removeprefix("/spec") not in pointers[key]]
             del item.written[:]
             item.written.extend(written)
@@ -98,7 +98,7 @@ def objects_with_references(
 
 
 def secret_key(scope: str, key: Key, pointer: str) -> str:
-    """The key for a credential: the same whenever the same object of the same stack is applied."""
+    """The key for a credential; the same in each apply of the same object to the same stack."""
     digest = hashlib.sha256(f"{scope}/{key.kind}/{key.name}".encode()).hexdigest()[:16]
     return f"{digest}-{_WORDS.sub('-', pointer.rpartition('/')[2]).lower()}"
 
@@ -106,7 +106,7 @@ def secret_key(scope: str, key: Key, pointer: str) -> str:
 def _with_reference(
     spec: Mapping[str, Any], steps: Sequence[str], env: Mapping[str, Any], secrets: dict[str, str], secret: str
 ) -> Mapping[str, Any]:
-    """*spec* with a reference at the end of *steps*; as it is where there is no text."""
+    """*spec* with a reference at the end of *steps*; unchanged if there is no text at that place."""
     step, *further = steps
     value = spec.get(step)
     if further:
@@ -127,7 +127,7 @@ def _name(item: Mapping[str, Any], env: Mapping[str, Any]) -> str:
 
 
 def _resolved(value: Any, env: Mapping[str, Any]) -> Any:
-    """What a value is, once an environment reference in it is looked up."""
+    """The value; if it is an environment reference, the value that the reference names."""
     if not isinstance(value, dict) or not isinstance(reference := value.get("envRef"), dict):
         return value
     key = str(reference.get("key"))

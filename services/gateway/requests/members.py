@@ -1,4 +1,4 @@
-"""Reads the members of JSON objects; what is wrong names the member."""
+"""Reads the members of JSON objects; errors name the member."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,10 +13,10 @@ _NAMES = {str: "a text", bool: "true or false", list: "a list", dict: "an object
 
 def decoded(body: bytes) -> "Members":
     """
-    The JSON object that a body is.
+    Read a body as a JSON object.
 
     Raises:
-        Problem: It is none.
+        Problem: The body is not a JSON object.
     """
     if not body.strip():
         raise Problem(Code.INVALID, "the body is empty; send a JSON object")
@@ -34,46 +34,46 @@ class Members:
         """
         Args:
             value: The object.
-            where: What to write in front of the names of members, such as ``actions[0].``.
+            where: Prefix for the names of members in messages, such as ``actions[0].``.
         """
         self._value, self._where = value, where
 
     @classmethod
     def of(cls, value: Any, where: str) -> "Members":
         """
-        The members of *value*, which stands at *where*; for the whole body, members go by their names alone.
+        The members of *value* at *where*; for ``the body``, messages have the names of members without a prefix.
 
         Raises:
-            Problem: It is no object.
+            Problem: *value* is not an object.
         """
         if not isinstance(value, dict):
             raise _wrong(where, "an object", value)
         return cls(value, "" if where == "the body" else f"{where}.")
 
     def place(self, name: str) -> str:
-        """Where the member of a name stands, for messages."""
+        """The path of a member, for messages."""
         return f"{self._where}{name}"
 
     def has(self, name: str) -> bool:
-        """Whether a member is there and not null."""
+        """Whether a member is present and not null."""
         return self._value.get(name) is not None
 
     def any(self, name: str) -> Any:
-        """The value of a member, whatever it is; None when it is not there."""
+        """The value of a member, of any type; None when it is absent."""
         return self._value.get(name)
 
     def text(self, name: str) -> str:
-        """A text; empty when the member is null or not there."""
+        """A text; empty when the member is null or absent."""
         value: str = self._read(name, str, "")
         return value
 
     def flag(self, name: str) -> bool:
-        """True or false; false when the member is null or not there."""
+        """True or false; false when the member is null or absent."""
         value: bool = self._read(name, bool, False)
         return value
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts; empty when the member is null or not there."""
+        """A list of texts; empty when the member is null or absent."""
         found = self._read(name, list, [])
         for place, each in enumerate(found):
             if not isinstance(each, str):
@@ -81,24 +81,24 @@ class Members:
         return list(found)
 
     def objects(self, name: str) -> "Iterator[Members]":
-        """The objects of a list; none when the member is null or not there."""
+        """The objects of a list; none when the member is null or absent."""
         for place, each in enumerate(self._read(name, list, [])):
             yield Members.of(each, f"{self.place(name)}[{place}]")
 
     def object(self, name: str) -> "Members | None":
-        """An object; None when the member is null or not there."""
+        """An object; None when the member is null or absent."""
         return Members.of(self._value[name], self.place(name)) if self.has(name) else None
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """An object by its keys; empty when the member is null or not there."""
+        """An object by its keys; empty when the member is null or absent."""
         return dict(self._read(name, dict, {}))
 
     def text_mapping(self, name: str) -> dict[str, str]:
-        """An object whose values are texts; empty when the member is null or not there."""
+        """An object whose values are texts; empty when the member is null or absent."""
         found = self.mapping(name)
         for key, value in found.items():
             if not isinstance(value, str):
-                # Not the value: what belongs here may be a secret.
+                # The message leaves out the value, which may be a secret.
                 raise Problem(Code.INVALID, f"{self.place(name)}.{key[:60]}: write a text")
         return found
 

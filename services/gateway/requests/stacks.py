@@ -1,4 +1,4 @@
-"""``/api/v2/stacks``."""
+"""Reads requests of ``/api/v2/stacks``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from services.kinds.registry import ACCEPTED
 @dataclass(frozen=True, slots=True)
 class Listing:
     """
-    Which stacks to list.
+    The request to list stacks. A stack is listed if it has one of the ids or names; all stacks if there are none.
 
     Attributes:
-        org_id: Their organisation.
-        ids: Ids; with *names*, a stack passes that has one of either. None of both: all stacks.
-        names: Names.
+        org_id: Id of their organisation.
+        ids: Ids of stacks.
+        names: Names of stacks.
     """
 
     org_id: str
@@ -32,7 +32,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A stack to make; attributes as its members."""
+    """The request to create a stack; its attributes are those of the stack."""
 
     org_id: str
     name: str = ""
@@ -43,12 +43,12 @@ class Creation:
 @dataclass(frozen=True, slots=True)
 class Addition:
     """
-    A resource to take into a stack.
+    A resource to import into a stack.
 
     Attributes:
-        kind: Its kind, or the word for a family.
+        kind: Its kind, or the name of a family.
         resource_id: Its id.
-        name: metadata.name of its object; empty: one is made.
+        name: metadata.name of its object; empty: it is generated.
     """
 
     kind: str
@@ -59,14 +59,14 @@ class Addition:
 @dataclass(frozen=True, slots=True)
 class Update:
     """
-    What changes of a stack.
+    The request to update a stack.
 
     Attributes:
-        name: The new name; None: it stays.
-        description: The new description; None: it stays.
-        urls: The new URLs; None: they stay.
-        more_urls: URLs to put behind those that it has, or gets.
-        additions: Resources to take in.
+        name: The new name; None: no change.
+        description: The new description; None: no change.
+        urls: The new URLs; None: no change.
+        more_urls: URLs to append to the new URLs, or to the current ones.
+        additions: Resources to import.
     """
 
     name: str | None = None
@@ -78,10 +78,10 @@ class Update:
 
 def read_listing(query: MultiMapping[str]) -> Listing:
     """
-    Which stacks a query is for.
+    Read the query of a list of stacks.
 
     Raises:
-        Problem: It has no organisation, or an id that is none.
+        Problem: It names no organisation, or an id in it is invalid.
     """
     org_id = read_org(query)
     if not org_id:
@@ -92,20 +92,20 @@ def read_listing(query: MultiMapping[str]) -> Listing:
 
 def read_org(query: MultiMapping[str]) -> str:
     """
-    The organisation that a query names; empty: none.
+    The id of the organisation in a query; empty without one.
 
     Raises:
-        Problem: What it names is no id.
+        Problem: It is not an id.
     """
     return id_of(query["orgID"], "orgID") if "orgID" in query else ""
 
 
 def read_creation(body: bytes) -> Creation:
     """
-    The stack that a body describes.
+    Read the body of a creation.
 
     Raises:
-        Problem: It describes none.
+        Problem: The body is invalid.
     """
     members = decoded(body)
     name, description, urls = members.text("name"), members.text("description"), _urls(members, "urls")
@@ -114,10 +114,10 @@ def read_creation(body: bytes) -> Creation:
 
 def read_update(body: bytes) -> Update:
     """
-    What a body changes.
+    Read the body of an update.
 
     Raises:
-        Problem: It changes nothing that can be.
+        Problem: The body is invalid.
     """
     members = decoded(body)
     update = Update(
@@ -129,8 +129,8 @@ def read_update(body: bytes) -> Update:
     )
     for place, addition in enumerate(update.additions):
         if addition.kind not in ACCEPTED:
-            told = f"additionalResources[{place}].kind: {unknown_kind(addition.kind)}"
-            raise Problem(Code.UNPROCESSABLE_ENTITY, told)
+            message = f"additionalResources[{place}].kind: {unknown_kind(addition.kind)}"
+            raise Problem(Code.UNPROCESSABLE_ENTITY, message)
     return update
 
 

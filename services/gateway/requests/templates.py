@@ -1,4 +1,4 @@
-"""Templates of an apply as sources of a package."""
+"""Reads the templates of an apply as sources of a package."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ UNNAMED = "byte stream"
 
 
 class Encoding(StrEnum):
-    """How a source is written; unknown: the parser finds out."""
+    """The encoding of a source; the parser detects an unknown one."""
 
     UNKNOWN = ""
     YAML = "yaml"
@@ -31,11 +31,11 @@ class Template:
     One source: a text or an address.
 
     Attributes:
-        name: Name of the source; empty for an address, which is its own.
-        encoding: How its text is written.
-        text: Its text; of no meaning beside an address. It may hold credentials; not shown.
-        url: Where its text is; empty: here.
-        is_generated: Whether the text was made of objects: its lines mean nothing to whoever sent them.
+        name: Name of the source; empty for an address, which is its own name.
+        encoding: Encoding of its text.
+        text: Its text; unused with an address. It may contain credentials, and is not part of the repr.
+        url: Address of its text; empty: the text is in *text*.
+        is_generated: Whether the text was made from objects, so that its lines are not lines of the client.
     """
 
     name: str = ""
@@ -47,25 +47,25 @@ class Template:
     @classmethod
     def of_objects(cls, name: str, encoding: Encoding, objects: Sequence[Any]) -> Self:
         """
-        A list of objects, as text.
+        A template with a list of objects, encoded as JSON.
 
         Raises:
-            Problem: It cannot be written.
+            Problem: The objects cannot be encoded.
         """
         try:
             text = orjson.dumps(objects).decode()
         except orjson.JSONEncodeError:
-            told = f"{name[:200]}: too many lists and objects inside each other"
-            raise Problem(Code.UNPROCESSABLE_ENTITY, told) from None
+            message = f"{name[:200]}: lists and objects are nested too deeply to be encoded; use fewer levels"
+            raise Problem(Code.UNPROCESSABLE_ENTITY, message) from None
         return cls(name, encoding, text, is_generated=True)
 
 
 def read_remotes(body: Members) -> list[Template]:
     """
-    The addresses of a body; entries without an address do not count.
+    The addresses of a body; entries without an address are ignored.
 
     Raises:
-        Problem: An entry is not what it should be.
+        Problem: An entry is invalid.
     """
     return [
         Template(url=url, encoding=_of_type(remote.text("contentType")))
@@ -76,10 +76,10 @@ def read_remotes(body: Members) -> list[Template]:
 
 def read_templates(body: Members) -> list[Template]:
     """
-    The templates of a body: ``templates``, then ``template``. What has no contents is none.
+    The templates of a body: ``templates``, then ``template``. Entries without contents are ignored.
 
     Raises:
-        Problem: An entry is not what it should be.
+        Problem: An entry is invalid.
     """
     given = list(body.objects("templates"))
     if single := body.object("template"):
@@ -94,7 +94,7 @@ def _template(place: int, given: Members) -> Iterator[Template]:
     if isinstance(contents, str):
         yield Template(name, encoding, text=contents)
     elif encoding is Encoding.JSONNET:
-        # A list is a program, too; whether programs are read is for the parser to say.
+        # A list is a valid Jsonnet program, too. The parser decides whether it accepts Jsonnet.
         yield Template.of_objects(name, encoding, contents if isinstance(contents, list) else [])
     elif isinstance(contents, dict):
         yield Template.of_objects(name, Encoding.JSON, [contents])
@@ -108,7 +108,7 @@ def _template(place: int, given: Members) -> Iterator[Template]:
 
 
 def _is_empty_document(value: Any) -> bool:
-    """Whether an entry is what InfluxDB's command line makes of an empty YAML document."""
+    """Whether an entry is the one that InfluxDB's command line sends for an empty YAML document."""
     if not isinstance(value, dict):
         return value is None
     metadata = value.get("metadata") or {}
@@ -128,9 +128,9 @@ _TYPES: Mapping[str, Encoding] = {
 }
 
 
-def _of_type(word: str) -> Encoding:
-    """What a ``contentType`` says: a word, or a media type."""
-    return _TYPES.get(word.lower().rpartition("/")[2].removeprefix("x-"), Encoding.UNKNOWN)
+def _of_type(content_type: str) -> Encoding:
+    """The encoding that a ``contentType`` names, such as ``yaml`` or a media type."""
+    return _TYPES.get(content_type.lower().rpartition("/")[2].removeprefix("x-"), Encoding.UNKNOWN)
 
 
 def _of_name(name: str) -> Encoding:

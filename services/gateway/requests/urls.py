@@ -1,4 +1,4 @@
-"""Addresses of packages, as far as their text goes; what may be fetched is for the parser to say."""
+"""Checks the text of addresses of packages; the parser decides which addresses may be fetched."""
 
 import re
 
@@ -10,10 +10,10 @@ _ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 
 def refuse_bad_escapes(url: str, where: str) -> None:
     """
-    Refuse an address that cannot be percent-decoded.
+    Refuse an address with an invalid percent escape.
 
     Raises:
-        Problem: It cannot be.
+        Problem: The address has one.
     """
     if _ESCAPE.search(url):
         raise Problem(Code.INVALID, f"{where}: {url[:200]!r} has a % that escapes nothing; write %25")

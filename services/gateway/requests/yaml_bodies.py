@@ -1,4 +1,4 @@
-"""Bodies of YAML, with the members of JSON."""
+"""Reads bodies in YAML that have the same members as bodies in JSON."""
 
 import math
 from typing import Any, ClassVar
@@ -13,13 +13,13 @@ from services.kinds.format.scalars import MERGE, plain_scalar
 from services.kinds.format.timestamp import Timestamp
 
 DEEPEST = 100
-"""Lists and mappings inside each other."""
+"""Most levels of nested lists and mappings."""
 
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_BASE):  # type: ignore[misc]
-    """Reads scalars as the parser reads those of packages: PyYAML's own rules are of YAML 1.1."""
+    """Reads scalars as the parser reads them in packages, as PyYAML has the rules of YAML 1.1."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
@@ -43,10 +43,10 @@ _Loader.add_constructor("tag:yaml.org,2002:str", _scalar)
 
 def decoded_as(media_type: str, body: bytes) -> Members:
     """
-    The members of a body of that media type; what begins as JSON is JSON, which YAML does not read in all its forms.
+    Read a body by its media type; a body that begins with ``{`` is read as JSON, as YAML does not accept all JSON.
 
     Raises:
-        Problem: It is none.
+        Problem: The body is invalid.
     """
     is_yaml = media_type in YAML_TYPES and not body.lstrip().startswith(b"{")
     return decoded_yaml(body) if is_yaml else decoded(body)
@@ -54,10 +54,10 @@ def decoded_as(media_type: str, body: bytes) -> Members:
 
 def decoded_yaml(body: bytes) -> Members:
     """
-    The mapping that a body is.
+    Read a body as a YAML mapping.
 
     Raises:
-        Problem: It is none, or has what JSON has not.
+        Problem: It is not a mapping, or has a construct that JSON does not have.
     """
     if not body.strip():
         raise Problem(Code.INVALID, "the body is empty; send a YAML mapping")
@@ -76,10 +76,10 @@ def _refuse_more_than_json(text: str) -> None:
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
             line = event.start_mark.line + 1 if event.start_mark else 1
-            raise Problem(Code.INVALID, f"line {line} of the body: aliases and tags are not read here")
+            raise Problem(Code.INVALID, f"line {line} of the body: aliases and tags are not supported")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
-            raise Problem(Code.INVALID, f"the body has more than {DEEPEST} lists and mappings inside each other")
+            raise Problem(Code.INVALID, f"the body has lists and mappings nested more than {DEEPEST} levels deep")
 
 
 def _refuse_other_keys(value: Any) -> None:

@@ -1,1 +1,1 @@
-"""``/api/pkger/v1``: the public RPCs over HTTP, made of their descriptors."""
+"""``/api/pkger/v1``: the public RPCs over HTTP, derived from their descriptors."""

@@ -1,4 +1,4 @@
-"""Which request of HTTP is which RPC: the ``google.api.http`` annotations of the contracts (AIP-127), read."""
+"""Reads the ``google.api.http`` annotations of the contracts (AIP-127), which map requests of HTTP to RPCs."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,16 +17,16 @@ PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
     applier_pb2.DESCRIPTOR.services_by_name["ApplierService"],
     stack_pb2.DESCRIPTOR.services_by_name["StackService"],
 )
-"""The services whose RPCs are all public; journals and drivers are for services only."""
+"""The services whose RPCs are public; only services call those of journals and drivers."""
 
 _PARAMETER = re.compile(r"\{([\w.]+)(?:=([^{}]*))?\}")
 
 _NAME_OF_COLLECTION = re.compile(r"([\w/]+/)\*")
-"""What may stand behind the equals sign: a collection and one segment, such as ``plans/*``."""
+"""The supported pattern of a parameter: a collection and one segment, such as ``plans/*``."""
 
 
 class AnnotationInvalid(Exception):
-    """An annotation is missing, or says what is not served here."""
+    """An annotation is missing, or is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PathParameter:
 
     @property
     def name(self) -> str:
-        """Its name in a route, which knows no dots."""
+        """Its name in a route, in which dots are not allowed."""
         return self.field.replace(".", "_")
 
 
@@ -56,10 +56,10 @@ class Binding:
     Attributes:
         rpc: The RPC.
         method: Method of HTTP.
-        path: Path of the route: ``{name}`` stands for one segment.
-        parameters: Those of the path, in its order.
-        has_body: Whether the body holds all other fields; else the query does.
-        number: 0 for the first way, which is how the docs show it.
+        path: Path of the route; ``{name}`` matches one segment.
+        parameters: The parameters of the path, in its order.
+        has_body: Whether the body has all other fields; else the query has them.
+        number: Position among the bindings of the RPC; the docs show binding 0.
     """
 
     rpc: MethodDescriptor
@@ -71,13 +71,13 @@ class Binding:
 
     @property
     def name(self) -> str:
-        """A name that no other binding has."""
+        """A unique name."""
         name = f"{self.rpc.containing_service.name}_{self.rpc.name}"
         return f"{name}_{self.number + 1}" if self.number else name
 
 
 def follows(rpc: MethodDescriptor) -> bool:
-    """Whether an RPC tells what happens as it happens: a stream that another one can carry on."""
+    """Whether an RPC streams events as they occur, so that another call can resume the stream."""
     fields = rpc.input_type.fields_by_name
     return bool(rpc.server_streaming) and ("after_seq" in fields or "position" in fields)
 
@@ -87,7 +87,7 @@ def bindings(services: Iterable[ServiceDescriptor] = PUBLIC_SERVICES) -> list[Bi
     All ways to call the RPCs of *services*, in the order of the contracts.
 
     Raises:
-        AnnotationInvalid: An RPC has no annotation, or one that is not served here.
+        AnnotationInvalid: An RPC has no annotation, or one that is not supported.
     """
     return [binding for service in services for rpc in service.methods for binding in _bindings_of(rpc)]
 
@@ -97,15 +97,15 @@ def _bindings_of(rpc: MethodDescriptor) -> Iterator[Binding]:
     for number, rule in enumerate((first, *first.additional_bindings)):
         verb = rule.WhichOneof("pattern")
         if verb not in ("get", "post", "patch", "put", "delete"):
-            raise AnnotationInvalid(f"{rpc.full_name}: there is no google.api.http with a method that is served here")
+            raise AnnotationInvalid(f"{rpc.full_name}: google.api.http is missing, or has no supported method")
         if rule.body not in ("", "*") or rule.response_body:
-            raise AnnotationInvalid(f"{rpc.full_name}: a body is all of a message here, in both directions")
+            raise AnnotationInvalid(f'{rpc.full_name}: the body must be "" or "*", and response_body must be empty')
         path, parameters = _read_template(rpc, getattr(rule, verb))
         yield Binding(rpc, verb.upper(), path, parameters, rule.body == "*", number)
 
 
 def _read_template(rpc: MethodDescriptor, template: str) -> tuple[str, tuple[PathParameter, ...]]:
-    """The path of the route of a template, and its parameters."""
+    """The path of the route for a path template, and its parameters."""
     parameters: list[PathParameter] = []
 
     def segment(found: re.Match[str]) -> str:

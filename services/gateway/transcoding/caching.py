@@ -1,4 +1,4 @@
-"""What does not change, and the tags by which a client asks only whether it has."""
+"""ETags, and the rules for which streams are immutable and get one before they end."""
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -9,34 +9,34 @@ from pkger.stack.v1 import stack_pb2
 
 
 def _is_settled_plan(first: Message) -> bool:
-    """Whether a plan stays as it is told: ids of what it creates come to it while it runs."""
-    assert isinstance(first, stack_pb2.GetPlanResponse)  # noqa: S101 - as the table says
+    """Whether a plan does not change any more: while it runs, it gets the ids of the resources that it creates."""
+    assert isinstance(first, stack_pb2.GetPlanResponse)  # noqa: S101 - the response of the RPC
     return first.part.header.state not in (plan_pb2.PLAN_STATE_UNSPECIFIED, plan_pb2.PLAN_STATE_APPLYING)
 
 
 def _is_revision(first: Message) -> bool:
     """Revisions never change."""
-    assert isinstance(first, stack_pb2.GetRevisionResponse)  # noqa: S101 - as the table says
+    assert isinstance(first, stack_pb2.GetRevisionResponse)  # noqa: S101 - the response of the RPC
     return first.HasField("revision")
 
 
-TOLD_BY_THE_FIRST: Mapping[str, Callable[[Message], bool]] = {
+IMMUTABLE_BY_FIRST: Mapping[str, Callable[[Message], bool]] = {
     "pkger.stack.v1.StackService.GetPlan": _is_settled_plan,
     "pkger.stack.v1.StackService.GetRevision": _is_revision,
 }
-"""Streams all of which follows from their request and first message, if that says so."""
+"""Streams that may be immutable, by RPC; the function decides it by the first message."""
 
 EVENTS = "pkger.applier.v1.ApplierService.WatchOperation"
-"""The stream that never changes once its operation has ended."""
+"""The stream that is immutable after the end of its operation."""
 
 
 def is_ended(operation: operation_pb2.Operation) -> bool:
-    """Whether nothing happens to an operation any more."""
+    """Whether an operation has ended."""
     return operation.HasField("end_time")
 
 
 def tag_of(*parts: bytes) -> str:
-    """A weak tag for what follows from *parts*: a compressed answer has the same one."""
+    """A weak ETag for an answer that depends only on *parts*; it is the same if the answer is compressed."""
     digest = sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8))
@@ -50,7 +50,7 @@ def content_of(message: Message) -> bytes:
 
 
 def is_known(tag: str, if_none_match: str | None) -> bool:
-    """Whether a client that sends this ``If-None-Match`` has what *tag* stands for."""
+    """Whether a client that sends this ``If-None-Match`` has the answer with *tag*."""
     if if_none_match is None:
         return False
     known = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
@@ -58,5 +58,5 @@ def is_known(tag: str, if_none_match: str | None) -> bool:
 
 
 def headers_of(tag: str) -> dict[str, str]:
-    """The headers of an answer with a tag: it may be kept, and has to be asked for each time."""
+    """The headers of an answer with a tag: a client may store it, and must validate it before each use."""
     return {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept, Accept-Encoding, Authorization"}

@@ -1,4 +1,4 @@
-"""One route: the request decoded, the RPC called, its answer encoded."""
+"""Answers one route: decodes the request, calls the RPC, and encodes its response."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
@@ -22,7 +22,7 @@ from services.gateway.http_request import HttpRequest
 from services.gateway.transcoding.bindings import Binding, follows
 from services.gateway.transcoding.caching import (
     EVENTS,
-    TOLD_BY_THE_FIRST,
+    IMMUTABLE_BY_FIRST,
     content_of,
     headers_of,
     is_ended,
@@ -45,10 +45,10 @@ from services.rpc.client import Peer
 from services.rpc.documents import document_of
 
 LARGE = 64 * 1024
-"""Bytes of a body or a message from which on it is decoded or encoded in a thread, so that other requests go on."""
+"""Bytes of a body or message from which on a thread decodes or encodes it, so that other requests do not wait."""
 
-FAREWELL_SECONDS = 1.0
-"""How long the end of a stream may take when the server stops."""
+STOP_SECONDS = 1.0
+"""Timeout to write the last message of a stream when the server stops."""
 
 Result = TypeVar("Result")
 
@@ -59,9 +59,9 @@ class Caller:
     def __init__(self, binding: Binding, peer: Peer, limits: StreamLimits = STREAM_LIMITS) -> None:
         """
         Args:
-            binding: What is called, and how.
-            peer: Where.
-            limits: What clients of streams may take.
+            binding: The RPC, and its route.
+            peer: The service of the RPC.
+            limits: Limits of clients of streams.
         """
         self._binding, self._peer, self._limits = binding, peer, limits
         rpc = binding.rpc
@@ -74,7 +74,7 @@ class Caller:
         if self._binding.rpc.server_streaming:
             return await self._stream(request, form_for(request.headers.get(hdrs.ACCEPT, "")))
         message = await self._decoded(request)
-        answer = await _while_there(request, self._peer.call(self._call, message))
+        answer = await _while_connected(request, self._peer.call(self._call, message))
         body = await _encoded(answer)
         if not self._is_safe:
             return Answer(200, body)
@@ -84,20 +84,20 @@ class Caller:
         return Answer(200, body, headers_of(tag))
 
     async def _decoded(self, request: HttpRequest) -> Message:
-        """The message that a request stands for, with what its headers and its token say."""
+        """The request message of the RPC, with the values of headers and token."""
         _check_escapes(request)
         body = await request.body()
         if body and self._binding.has_body:
             _check_media_type(request)
         arguments = self._binding, request.parameters, list(request.query.items()), body
         message = await asyncio.to_thread(decode, *arguments) if len(body) >= LARGE else decode(*arguments)
-        _take_key(message, _header(request, "Idempotency-Key"))
-        _take_position(message, _header(request, "Last-Event-ID"))
-        _take_author(message, request.principal)
+        _set_request_id(message, _header(request, "Idempotency-Key"))
+        _set_position(message, _header(request, "Last-Event-ID"))
+        _set_author(message, request.principal)
         return message
 
     async def _stream(self, request: HttpRequest, form: StreamForm) -> Answer | web.StreamResponse:
-        """The answer of an RPC with a stream of them."""
+        """The answer of an RPC that streams responses."""
         message = await self._decoded(request)
         tag = await self._tag_of_events(request, message, form)
         if tag and is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
@@ -107,23 +107,25 @@ class Caller:
         filling = asyncio.create_task(feed.fill(messages))
         gone, stopping = asyncio.create_task(request.gone.wait()), asyncio.create_task(request.stopping.wait())
         async with running(filling, gone, stopping):
-            # A browser that watches learns soon that it is connected; all others learn first whether it went well.
+            # A browser that watches gets headers soon, even without a message. Other clients get them after the first
+            # message, so that the status shows an error.
             is_watch = self._is_safe and bool(form.ping())
             others = {gone, stopping} if self._is_safe else {gone}
             first = await _first(feed, others, self._limits.ping_seconds if is_watch else None, request)
             if isinstance(first, Message):
                 await _refuse_violations(first, feed)
-                if (told := TOLD_BY_THE_FIRST.get(self._binding.rpc.full_name)) and told(first):
+                is_immutable = IMMUTABLE_BY_FIRST.get(self._binding.rpc.full_name)
+                if is_immutable and is_immutable(first):
                     tag = tag_of(form.media_type.encode(), content_of(message), content_of(first))
                     if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
                         return Answer(304, headers=headers_of(tag))
             elif first is None and is_watch:
-                # The one answer after which a browser does not come back.
+                # After a 204, a browser does not reconnect.
                 return Answer(204)
             headers = {**request.common_headers(), "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
             response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
             if self._follows:
-                request.is_following()
+                request.count_as_stream()
             await response.prepare(request.http)
             if request.http.method != hdrs.METH_HEAD:
                 writing = asyncio.create_task(self._write(response, form, first, feed, request))
@@ -132,7 +134,7 @@ class Caller:
                 if not writing.cancelled():
                     return response
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(FAREWELL_SECONDS):
+                    async with asyncio.timeout(STOP_SECONDS):
                         await response.write(form.error(pkger_form(_stopping(), request.id)))
             return response
 
@@ -144,7 +146,7 @@ class Caller:
         feed: Feed,
         request: HttpRequest,
     ) -> None:
-        """Wait until all is written, or the server stops; cut the connection of a client that does not read."""
+        """Wait until all messages are written, or the server stops; disconnect a client that does not read."""
         try:
             await asyncio.wait({writing, filling, *others}, return_when=asyncio.FIRST_COMPLETED)
             if filling.done():
@@ -161,10 +163,10 @@ class Caller:
 
     async def _until_taken(self, works: "set[asyncio.Task[Any]]", feed: Feed) -> None:
         """
-        Wait until one of *works* is done, of which one writes the last messages.
+        Wait until one of *works* is done; one of them writes the last messages.
 
         Raises:
-            NotRead: The client takes none of them.
+            NotRead: The client took no message for ``last_seconds``.
         """
         taken = -1
         while not (await asyncio.wait(works, timeout=self._limits.last_seconds, return_when=asyncio.FIRST_COMPLETED))[
@@ -178,15 +180,15 @@ class Caller:
         self,
         response: web.StreamResponse,
         form: StreamForm,
-        first: "Message | _NoNews | None",
+        first: "Message | _Pending | None",
         feed: Feed,
         request: HttpRequest,
     ) -> None:
-        """Write all messages, and comments while there are none."""
+        """Write all messages, and comments while the stream waits for one."""
         if start := form.start(self._limits):
             await response.write(start)
         try:
-            message = await self._next(response, form, feed) if isinstance(first, _NoNews) else first
+            message = await self._next(response, form, feed) if isinstance(first, _Pending) else first
             while message is not None:
                 data = form.message(await _document(message), _position_of(message))
                 await response.write(data)
@@ -194,11 +196,11 @@ class Caller:
         except ConnectionError:
             raise
         except Exception as error:
-            # The status is sent, so the stream says it.
+            # The status is already sent, so the error is part of the stream.
             await response.write(form.error(pkger_form(problem_of(error, request.id), request.id)))
 
     async def _next(self, response: web.StreamResponse, form: StreamForm, feed: Feed) -> Message | None:
-        """The next message of a stream, with comments until it is there."""
+        """The next message of a stream; writes comments while it waits."""
         taking = asyncio.create_task(feed.take())
         async with running(taking):
             while not (await asyncio.wait({taking}, timeout=self._limits.ping_seconds))[0]:
@@ -207,24 +209,24 @@ class Caller:
             return taking.result()
 
     async def _tag_of_events(self, request: HttpRequest, message: Message, form: StreamForm) -> str:
-        """The tag of the events of an operation that has ended; empty for all else."""
+        """The ETag of the events of an operation that has ended; empty for all other streams."""
         if self._binding.rpc.full_name != EVENTS:
             return ""
-        assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - what the RPC takes
+        assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - the request of the RPC
         get = self._binding.rpc.containing_service.methods_by_name["GetOperation"]
         asked = applier_pb2.GetOperationRequest(operation=message.operation)
-        found = await _while_there(request, self._peer.call(_callable(self._peer, get), asked))
+        found = await _while_connected(request, self._peer.call(_callable(self._peer, get), asked))
         if not is_ended(found.operation):
             return ""
         return tag_of(form.media_type.encode(), content_of(message), content_of(found))
 
 
-class _NoNews:
-    """There is no first message yet."""
+class _Pending:
+    """The first message has not arrived yet."""
 
 
 def _callable(peer: Peer, rpc: MethodDescriptor) -> Any:
-    """What calls an RPC."""
+    """The gRPC callable of an RPC."""
     path = f"/{rpc.containing_service.full_name}/{rpc.name}"
     make = peer.channel.unary_stream if rpc.server_streaming else peer.channel.unary_unary
     answer = GetMessageClass(rpc.output_type)
@@ -235,8 +237,13 @@ def _bytes_of(message: Message) -> bytes:
     return message.SerializeToString()
 
 
-async def _while_there(request: HttpRequest, work: Awaitable[Result]) -> Result:
-    """The result of *work*, which is cancelled when the client is gone."""
+async def _while_connected(request: HttpRequest, work: Awaitable[Result]) -> Result:
+    """
+    The result of *work*, which is cancelled when the client disconnects.
+
+    Raises:
+        ClientGone: The client disconnected.
+    """
     working, gone = asyncio.ensure_future(work), asyncio.create_task(request.gone.wait())
     async with running(cast("asyncio.Task[Any]", working), gone):
         await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -247,15 +254,19 @@ async def _while_there(request: HttpRequest, work: Awaitable[Result]) -> Result:
 
 async def _first(
     feed: Feed, others: "set[asyncio.Task[Any]]", seconds: float | None, request: HttpRequest
-) -> Message | _NoNews | None:
+) -> Message | _Pending | None:
     """
-    The first message of a stream; None when there is none, and no news when it is not there in time.
+    The first message of a stream; None when there is none, and pending when the time is over.
 
     Args:
         feed: The messages.
-        others: What ends the waiting: that the client is gone, or that the server stops.
-        seconds: How long to wait; None: as long as it takes.
-        request: What is answered.
+        others: Tasks that end the wait: the client disconnects, or the server stops.
+        seconds: How long to wait; None: without a limit.
+        request: The request.
+
+    Raises:
+        ClientGone: The client disconnected.
+        Problem: The server stops.
     """
     taking = asyncio.create_task(feed.take())
     async with running(taking):
@@ -266,21 +277,21 @@ async def _first(
             raise ClientGone
         if done:
             raise _stopping()
-        return _NoNews()
+        return _Pending()
 
 
 def _stopping() -> Problem:
-    """What a stream ends with when the server stops."""
-    told = "the gateway stops: ask again, for what is behind the last message"
-    return Problem(Code.UNAVAILABLE, told, headers=retry_after(SECONDS_UNTIL_RETRY))
+    """The error at the end of a stream when the server stops."""
+    message = "the gateway stops: send the request again to get the messages after the last one"
+    return Problem(Code.UNAVAILABLE, message, headers=retry_after(SECONDS_UNTIL_RETRY))
 
 
 async def _refuse_violations(first: Message, feed: Feed) -> None:
     """
-    Make an error of an answer that is nothing but violations: nothing came of the request.
+    Turn a response that consists of violations into an error, as the request had no effect.
 
     Raises:
-        PackageInvalid: It is such an answer.
+        PackageInvalid: The response consists of violations.
     """
     found: list[object_pb2.Violation] = []
     message: Any = first
@@ -301,7 +312,7 @@ async def _encoded(message: Message) -> bytes:
 
 
 def _position_of(message: Any) -> str:
-    """What another stream goes on behind: the sequence of an event, or the position of a change."""
+    """The position from which another stream resumes: the number of an event, or the position of a change."""
     event = getattr(message, "event", None)
     if isinstance(event, operation_pb2.OperationEvent):
         return str(event.seq) if message.HasField("event") else ""
@@ -310,22 +321,22 @@ def _position_of(message: Any) -> str:
 
 def _check_media_type(request: HttpRequest) -> None:
     """
-    Refuse what a page of another site can send without being asked for leave, and what is no JSON.
+    Refuse a body of another media type than JSON: a page of another site can send some types without a preflight.
 
     Raises:
-        Problem: The body is said to be something else.
+        Problem: Content-Type is not application/json.
     """
     if request.media_type != "application/json":
-        told = "the body has to be JSON, and to say so: write Content-Type: application/json"
-        raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, told)
+        message = "the body has to be JSON: send it with Content-Type: application/json"
+        raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, message)
 
 
 def _check_escapes(request: HttpRequest) -> None:
     """
-    Refuse what would be decoded to something else than was meant.
+    Refuse percent escapes that are not UTF-8, as they would be decoded to other text.
 
     Raises:
-        RequestInvalid: An escape of the address is no UTF-8.
+        RequestInvalid: Path or query has such an escape.
     """
     address = request.http.rel_url
     for name, escaped in (("path", address.raw_path), ("query", address.raw_query_string)):
@@ -337,10 +348,10 @@ def _check_escapes(request: HttpRequest) -> None:
 
 def _header(request: HttpRequest, name: str) -> str:
     """
-    The text of a header that gets into a message; empty without it.
+    The text of a header for the request message; empty without the header.
 
     Raises:
-        RequestInvalid: It is no text.
+        RequestInvalid: The header is not UTF-8.
     """
     text = request.headers.get(name, "")
     try:
@@ -350,17 +361,21 @@ def _header(request: HttpRequest, name: str) -> str:
     return text
 
 
-def _take_key(message: Any, key: str) -> None:
-    """Let the key of a request be its id, where the RPC has one."""
+def _set_request_id(message: Any, key: str) -> None:
+    """Use the Idempotency-Key as request id, if the RPC has one."""
     if not key or "request_id" not in message.DESCRIPTOR.fields_by_name:
         return
     if message.request_id not in ("", key):
-        raise RequestInvalid("request_id", "Idempotency-Key says something else: say it in one way")
+        raise RequestInvalid("request_id", "differs from Idempotency-Key: send one of them, or both alike")
     message.request_id = key
 
 
-def _take_position(message: Any, last: str) -> None:
-    """Go on behind the last event that a client has, where the RPC can; a browser repeats its query beside it."""
+def _set_position(message: Any, last: str) -> None:
+    """
+    Resume after the last event that a client has, if the RPC supports that.
+
+    The header replaces the position in the query, which a browser repeats unchanged when it reconnects.
+    """
     if not last:
         return
     if "after_seq" in message.DESCRIPTOR.fields_by_name:
@@ -371,10 +386,10 @@ def _take_position(message: Any, last: str) -> None:
         message.position = last
 
 
-def _take_author(message: Any, principal: str) -> None:
-    """Let the token say who asks, where there are tokens."""
+def _set_author(message: Any, principal: str) -> None:
+    """Set the author to the name of the token, if the client has one."""
     if not principal or "author" not in message.DESCRIPTOR.fields_by_name:
         return
     if message.author not in ("", principal):
-        raise RequestInvalid("author", f"the token is that of {principal!r}: leave the author out")
+        raise RequestInvalid("author", f"differs from the name of the token, {principal!r}: leave the author out")
     message.author = principal

@@ -1,4 +1,4 @@
-"""The comments of the contracts, which the build keeps beside the generated code."""
+"""Reads the comments of the contracts, which the build stores beside the generated code."""
 
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
@@ -7,10 +7,10 @@ from typing import Any
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 _MESSAGES, _ENUMS, _SERVICES = 4, 5, 6
-"""Numbers of fields of FileDescriptorProto, by which places are told."""
+"""Field numbers of FileDescriptorProto, from which the paths of locations are made."""
 
 _FIELDS, _NESTED, _METHODS, _VALUES = 2, 3, 2, 2
-"""Likewise of DescriptorProto (fields; messages in it), of ServiceDescriptorProto, and of EnumDescriptorProto."""
+"""Field numbers of DescriptorProto (fields, nested messages), ServiceDescriptorProto and EnumDescriptorProto."""
 
 
 def read_comments() -> dict[str, str]:
@@ -40,7 +40,7 @@ def _comments_of(file: FileDescriptorProto) -> Iterable[tuple[str, str]]:
 def _within(
     texts: Mapping[tuple[int, ...], str], path: tuple[int, ...], name: str, parent: Any, inner: str
 ) -> Iterable[tuple[str, str]]:
-    """The comments of a message or a service and of all in it."""
+    """The comments of a message or a service, and of its fields, nested messages or methods."""
     yield from _at(texts, path, name)
     for index, each in enumerate(getattr(parent, inner)):
         yield from _at(texts, (*path, _FIELDS if inner == "field" else _METHODS, index), f"{name}.{each.name}")

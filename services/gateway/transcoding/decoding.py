@@ -1,4 +1,4 @@
-"""A request of HTTP as the message of its RPC: path, query and body in, message out; what is wrong names the field."""
+"""Decodes path, query and body of a request into the message of its RPC; errors name the field."""
 
 import re
 from base64 import urlsafe_b64decode
@@ -16,10 +16,10 @@ from services.core.errors import RequestInvalid
 from services.gateway.transcoding.bindings import Binding
 
 ALIASES = {"after_sequence": "after_seq", "plan_digest": "digest", "planDigest": "digest"}
-"""Other names of fields, which say more to clients of HTTP; they count where a message has the field."""
+"""Further names of fields, which are clearer to clients of HTTP; accepted for messages that have the field."""
 
 ANY_JSON = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
-"""Messages whose JSON is any JSON."""
+"""Messages that are JSON values."""
 
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -36,25 +36,25 @@ def decode(
     binding: Binding, path: Mapping[str, str], query: Iterable[tuple[str, str]] = (), body: bytes = b""
 ) -> Message:
     """
-    The message that a request stands for.
+    Decode a request.
 
     Args:
-        binding: What was asked for.
+        binding: The RPC, and its route.
         path: The parameters of the path by name, percent-decoded.
         query: The parameters of the query, decoded, in their order.
-        body: The body; empty counts as an empty object.
+        body: The body; an empty one is read as an empty object.
 
     Raises:
-        RequestInvalid: Something is not as the contract says, or is said twice.
+        RequestInvalid: The request contradicts the contract, or sets a field twice.
     """
     message: Message = GetMessageClass(binding.rpc.input_type)()
     pairs = list(query)
     if binding.has_body:
         if pairs:
-            raise RequestInvalid(pairs[0][0], "is not a parameter of the query: all fields stand in the body")
+            raise RequestInvalid(pairs[0][0], "is not a parameter of the query: send all fields in the body")
         _fill(message, _read_body(body), "")
     elif body:
-        raise RequestInvalid("body", f"{binding.method} takes none here: all fields stand in the query")
+        raise RequestInvalid("body", f"is not allowed for {binding.method}: send all fields in the query")
     else:
         _fill(message, _read_query(binding.rpc.input_type, pairs), "", is_text=True)
     for parameter in binding.parameters:
@@ -63,7 +63,7 @@ def decode(
 
 
 def field_of(message: Descriptor, name: str) -> FieldDescriptor | None:
-    """The field that a member or parameter of that name fills; None when there is none."""
+    """The field for a member or parameter of that name; None when there is none."""
     for field in message.fields:
         if name in (field.name, field.json_name):
             return field
@@ -89,7 +89,7 @@ def _read_body(body: bytes) -> dict[str, Any]:
 
 
 def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """A query as a document: dots lead into messages, and what may repeat is a list."""
+    """The query as a document: dots lead into messages, and repeated parameters become a list."""
     document: dict[str, Any] = {}
     wholes: set[str] = set()
     for name, text in pairs:
@@ -101,7 +101,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
                 raise _unknown_parameter(name)
             path += f"{field.name}."
             if path in wholes:
-                raise RequestInvalid(name[:200], f"{field.name} is there as a whole, too: say it in one way")
+                raise RequestInvalid(name[:200], f"{field.name} is also set as a whole: send only one of them")
             inner, descriptor = inner.setdefault(field.name, {}), field.message_type
         field = field_of(descriptor, last)
         if field is None or is_map(field):
@@ -110,7 +110,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
         if field.is_repeated:
             inner.setdefault(field.name, []).extend(value if isinstance(value, list) else [value])
         elif field.name in inner:
-            raise RequestInvalid(name, "is there twice")
+            raise RequestInvalid(name, "is set twice: send it once")
         else:
             inner[field.name] = value
             if value != {}:
@@ -119,26 +119,26 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
 
 
 def _json_of(name: str, text: str) -> Any:
-    """The value of a parameter that fills a message: JSON."""
+    """The value of a parameter for a message, decoded from JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise RequestInvalid(name, "is no JSON, as a parameter for a message has to be") from None
+        raise RequestInvalid(name, "is no JSON; the parameter is a message, so write it as JSON") from None
 
 
 def _unknown_parameter(name: str) -> RequestInvalid:
-    return RequestInvalid(name[:200], "there is no such parameter of the query here")
+    return RequestInvalid(name[:200], "there is no such parameter of this query")
 
 
 def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bool = False) -> None:
     """
-    Fill a message from JSON data; null is as good as absent.
+    Fill a message from JSON data; null is the same as absent.
 
     Args:
         message: An empty message.
         document: The data.
-        where: Path of the message in the request, empty or with a dot at its end.
-        is_text: Scalars are texts of a query.
+        where: Path of the message in the request; empty, or with a dot at its end.
+        is_text: Whether scalars are texts of a query.
     """
     filled: dict[str, str] = {}
     for name, value in document.items():
@@ -150,7 +150,7 @@ def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bo
             continue
         one = field.containing_oneof.full_name if field.containing_oneof else field.full_name
         if one in filled:
-            raise RequestInvalid(place, f"is there beside {where}{filled[one]}: only one of them can be")
+            raise RequestInvalid(place, f"conflicts with {where}{filled[one]}: send only one of them")
         filled[one] = name
         if is_map(field):
             _fill_map(getattr(message, field.name), field, value, place)
@@ -166,7 +166,7 @@ def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bo
 
 def _fill_list(items: Any, field: FieldDescriptor, values: list[Any], place: str, is_text: bool) -> None:
     for index, value in enumerate(values):
-        # A parameter that repeats has no index.
+        # A repeated parameter has no index.
         at = place if is_text else f"{place}[{index}]"
         if field.message_type:
             _fill_message(items.add(), value, at, is_text)
@@ -187,7 +187,7 @@ def _fill_map(entries: Any, field: FieldDescriptor, value: Any, place: str) -> N
 
 
 def _fill_message(message: Message, value: Any, place: str, is_text: bool = False) -> None:
-    # A message that is there and empty is something else than none.
+    # An empty message differs from an absent one.
     message.SetInParent()
     if isinstance(message, Timestamp):
         _fill_time(message, value, place)
@@ -210,7 +210,7 @@ def _fill_time(message: Timestamp, value: Any, place: str) -> None:
 
 
 def _fill_from_path(message: Message, path: str, text: str) -> None:
-    """Set the field that a segment of the path stands for; the rest of the request may say the same, and no other."""
+    """Set the field of a segment of the path; the rest of the request may set it to the same value, and to no other."""
     *outer, last = path.split(".")
     inner: Any = message
     for step in outer:
@@ -218,17 +218,17 @@ def _fill_from_path(message: Message, path: str, text: str) -> None:
     field = inner.DESCRIPTOR.fields_by_name[last]
     value = _scalar(field, text, path, True)
     if field.containing_oneof:
-        said = inner.WhichOneof(field.containing_oneof.name)
-        differs = said is not None and (said != last or getattr(inner, last) != value)
+        member = inner.WhichOneof(field.containing_oneof.name)
+        differs = member is not None and (member != last or getattr(inner, last) != value)
     else:
         differs = getattr(inner, last) not in (field.default_value, value)
     if differs:
-        raise RequestInvalid(path, "the path says it, and the rest of the request says something else")
+        raise RequestInvalid(path, "the path and the rest of the request differ: leave it out of the rest")
     setattr(inner, last, value)
 
 
 def _scalar(field: FieldDescriptor, value: Any, place: str, is_text: bool = False) -> Any:
-    """The value of a field that is no message; nothing of it gets into an error, as it may be a secret."""
+    """The value of a field that is not a message; errors leave it out, as it may be a secret."""
     match field.cpp_type:
         case FieldDescriptor.CPPTYPE_BOOL:
             if is_text and value in ("true", "false"):
@@ -272,7 +272,7 @@ def _float(value: Any, place: str) -> float:
 
 
 def _enum(field: FieldDescriptor, value: Any, place: str) -> int:
-    assert field.enum_type is not None  # noqa: S101 - what the caller looked at
+    assert field.enum_type is not None  # noqa: S101 - the caller checked it
     values = field.enum_type.values_by_name
     if isinstance(value, str) and value in values:
         return int(values[value].number)
@@ -298,5 +298,5 @@ def _is_any(field: FieldDescriptor) -> bool:
 
 
 def _is_one_value(field: FieldDescriptor) -> bool:
-    """Whether a field is a message with a JSON of its own."""
+    """Whether a field is a message with a JSON form of its own."""
     return _is_time(field) or (field.message_type is not None and field.message_type.full_name in ANY_JSON)

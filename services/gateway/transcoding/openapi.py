@@ -1,4 +1,4 @@
-"""What OpenAPI 3.1 says of the routes: operations, parameters, bodies, answers, errors."""
+"""OpenAPI 3.1 descriptions of the routes: operations, parameters, bodies, answers and errors."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,14 +16,14 @@ PROBLEM = "pkger.Problem"
 """Name of the schema of errors."""
 
 _ERROR = {
-    "description": "The request is not done: code says what it is, message why.",
+    "description": "The request failed; code has the category of the error, message says why.",
     "content": {"application/json": {"schema": {"$ref": f"{REF}{PROBLEM}"}}},
 }
 
 _TAG = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "An ETag that was answered before: 304 without a body where that is still so.",
+    "description": "The ETag of an earlier answer; the answer is 304 without a body if it has not changed.",
     "schema": {"type": "string"},
     "example": 'W/"5f70bf18a086007016e948b04aed3b82"',
 }
@@ -31,20 +31,20 @@ _TAG = {
 _RESUMED = {
     "name": "Last-Event-ID",
     "in": "header",
-    "description": "Id of the last event that was received: the stream goes on behind it.",
+    "description": "Id of the last event that the client received; the stream resumes after it.",
     "schema": {"type": "string"},
     "example": "1",
 }
 
 
 class Descriptions:
-    """The descriptions of routes; the schemas that they use are told by ``components``."""
+    """The descriptions of routes; ``components`` returns the schemas that they use."""
 
     def __init__(self, bindings: Iterable[Binding], comments: Mapping[str, str]) -> None:
         """
         Args:
             bindings: All routes.
-            comments: Those of the contracts, by full name.
+            comments: Comments of the contracts, by full name.
         """
         self._comments = comments
         rpcs = {binding.rpc.full_name: binding.rpc for binding in bindings}.values()
@@ -72,14 +72,14 @@ class Descriptions:
         return operation
 
     def _body(self, binding: Binding) -> dict[str, Any]:
-        """The body of a request, which leaves out what the path and the key of the request say."""
+        """The body of a request, without the fields of the path; the example has no request id, either."""
         example = example_of(binding.rpc.input_type)
-        told = sorted({parameter.field.split(".")[0] for parameter in binding.parameters})
-        for name in (*told, "request_id"):
+        in_path = sorted({parameter.field.split(".")[0] for parameter in binding.parameters})
+        for name in (*in_path, "request_id"):
             example.pop(name, None)
         schema: dict[str, Any] = {"$ref": f"{REF}{binding.rpc.input_type.full_name}"}
-        if told:
-            schema["not"] = {"anyOf": [{"required": [name]} for name in told]}
+        if in_path:
+            schema["not"] = {"anyOf": [{"required": [name]} for name in in_path]}
         return {"schema": schema, "example": example}
 
     def _responses(self, binding: Binding) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Descriptions:
         schema, example = {"$ref": f"{REF}{answer.full_name}"}, example_of(answer)
         if binding.rpc.server_streaming:
             content: dict[str, Any] = {
-                # OpenAPI 3.1 has no word for one of many; its tools read the schema as that of each message.
+                # OpenAPI 3.1 cannot describe a stream; its tools read the schema as that of each message.
                 form.media_type: {"schema": schema, "example": example}
                 for form in FORMS
             }
@@ -100,9 +100,9 @@ class Descriptions:
             answered = {"description": "The answer.", "content": content}
         responses: dict[str, Any] = {"200": answered}
         if _is_safe(binding) and binding.rpc.server_streaming:
-            responses["204"] = {"description": "As server-sent events: there is nothing more to come."}
+            responses["204"] = {"description": "As server-sent events: the stream has no more events."}
         if _is_safe(binding):
-            responses["304"] = {"description": "What If-None-Match names is still so."}
+            responses["304"] = {"description": "The answer has not changed since the one in If-None-Match."}
         return {**responses, "default": _ERROR}
 
     def _parameters(self, binding: Binding) -> Iterator[dict[str, Any]]:
@@ -126,17 +126,17 @@ class Descriptions:
                 "example": int(example) if shown.get("type") == "integer" else example,
             }
         if not binding.has_body:
-            told = {parameter.field for parameter in binding.parameters}
-            yield from self._of_query(binding.rpc.input_type, "", told)
+            in_path = {parameter.field for parameter in binding.parameters}
+            yield from self._of_query(binding.rpc.input_type, "", in_path)
 
-    def _of_query(self, message: Descriptor, where: str, told: set[str]) -> Iterator[dict[str, Any]]:
-        """The parameters of the query that fill a message, without those that the path tells."""
+    def _of_query(self, message: Descriptor, where: str, in_path: set[str]) -> Iterator[dict[str, Any]]:
+        """The parameters of the query for a message, without the fields of the path."""
         for field in message.fields:
             name = f"{where}{field.name}"
             beside = (
                 {f"{where}{each.name}" for each in field.containing_oneof.fields} if field.containing_oneof else set()
             )
-            if name in told or beside & told or is_map(field):
+            if name in in_path or beside & in_path or is_map(field):
                 continue
             schema = self._schemas.field(field)
             about = {"name": name, "in": "query", "description": schema.pop("description", "")}
@@ -151,7 +151,7 @@ class Descriptions:
                 shown = {"schema": schema, "example": [example] if field.is_repeated else example}
                 yield {**about, "content": {"application/json": shown}}
             if not field.is_repeated:
-                yield from self._of_query(inner, f"{name}.", told)
+                yield from self._of_query(inner, f"{name}.", in_path)
 
 
 def _headers(binding: Binding) -> Iterator[dict[str, Any]]:
@@ -160,7 +160,7 @@ def _headers(binding: Binding) -> Iterator[dict[str, Any]]:
         yield {
             "name": "Idempotency-Key",
             "in": "header",
-            "description": "The request_id of the body: a request that is sent again with it has its effect once.",
+            "description": "The request_id of the body: a request that is sent again with it has no second effect.",
             "schema": {"type": "string"},
             "example": f"{binding.name}-2026-11-22",
         }
@@ -178,6 +178,6 @@ def _field_at(message: Descriptor, path: str) -> FieldDescriptor:
     *outer, last = path.split(".")
     for step in outer:
         inner = message.fields_by_name[step].message_type
-        assert inner is not None  # noqa: S101 - what has fields
+        assert inner is not None  # noqa: S101 - a step of a path leads to a message
         message = inner
     return message.fields_by_name[last]

@@ -1,4 +1,4 @@
-"""Errors of ``/api/pkger/v1``, which tell all that a service told."""
+"""Errors of ``/api/pkger/v1``: their bodies have all parts of the error of a service."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,16 +12,16 @@ from services.rpc.documents import document_of
 
 class PackageInvalid(Problem):
     """
-    The package of a request breaks rules, and nothing was done.
+    The package of a request breaks rules, so the request had no effect.
 
     Attributes:
-        violations: All rules that it breaks.
+        violations: All violations of the package.
     """
 
     def __init__(self, violations: Sequence[object_pb2.Violation]) -> None:
         number = len(violations)
-        told = f"the package breaks {number} rule{'s' if number > 1 else ''}; violations says which, and where"
-        super().__init__(Code.UNPROCESSABLE_ENTITY, told)
+        message = f"the package has {number} violation{'s' if number > 1 else ''}; see the member violations"
+        super().__init__(Code.UNPROCESSABLE_ENTITY, message)
         self.violations = violations
 
 
@@ -41,28 +41,28 @@ def pkger_form(problem: Problem, request_id: str) -> dict[str, Any]:
 
 PROBLEM_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "description": "Why a request is not done.",
+    "description": "The error of a request.",
     "properties": {
         "code": {
             "type": "string",
             "enum": [str(code) for code in Code],
-            "description": "What it is, in one of fourteen words.",
+            "description": "Category of the error, as InfluxDB's API has it.",
         },
         "message": {"type": "string", "description": "What is wrong, where, and what to do; for people."},
         "reason": {
             "type": "string",
-            "description": "Why, for programs: a value of pkger.errors.v1.Reason; empty where no service said it.",
+            "description": "The cause, for programs: a pkger.errors.v1.Reason; empty for an error of the gateway.",
         },
         "metadata": {
             "type": "object",
             "additionalProperties": {"type": "string"},
             "description": "Every value that the message names.",
         },
-        "request_id": {"type": "string", "description": "Id of the request, as the logs of all services have it."},
+        "request_id": {"type": "string", "description": "Id of the request in the logs of all services."},
         "violations": {
             "type": "array",
             "items": {"$ref": "#/components/schemas/pkger.model.v1.Violation"},
-            "description": "Of a package that breaks rules: all of them.",
+            "description": "All violations of the package, if it breaks rules.",
         },
     },
     "required": ["code", "message", "reason", "metadata", "request_id"],
@@ -77,4 +77,4 @@ PROBLEM_SCHEMA: dict[str, Any] = {
         }
     ],
 }
-"""The JSON Schema of that."""
+"""The JSON Schema of the body of an error."""

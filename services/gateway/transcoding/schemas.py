@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of the messages, as requests give them and answers tell them, and an example of each."""
+"""JSON Schemas (2020-12) of the messages in requests and answers, with an example of each."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -62,26 +62,26 @@ EXAMPLES: Mapping[str, Any] = {
     "url": "https://example.com/fleet.yml",
     "urls": ["https://example.com/fleet.yml"],
 }
-"""Values of fields by their full names, or by their names, where one of the type would say nothing."""
+"""Example values of fields, by full name or by name; other fields have an example for their type."""
 
 _DEEPEST_EXAMPLE = 4
-"""Messages in messages of an example: what is deeper is left out."""
+"""Most levels of nested messages in an example; deeper messages are left out."""
 
 
 class Schemas:
-    """The schemas of messages; those that are used are collected."""
+    """Makes the schemas of messages."""
 
     def __init__(self, comments: Mapping[str, str], requests: Iterable[Descriptor]) -> None:
         """
         Args:
-            comments: Those of the contracts, by full name.
-            requests: Messages of requests, in which fields may be absent; in all others, each is there.
+            comments: Comments of the contracts, by full name.
+            requests: Messages of requests, whose fields may be absent; other messages have all fields.
         """
         self._comments = comments
         self._lenient = {message.full_name for request in requests for message in _reachable(request)}
 
     def components(self, messages: Iterable[Descriptor]) -> dict[str, Any]:
-        """The schemas of *messages*, and of all that they use, by full name, sorted."""
+        """The schemas of *messages*, and of the messages and enums that they use, by full name, sorted."""
         schemas: dict[str, Any] = {}
         for root in messages:
             for message in _reachable(root):
@@ -128,7 +128,7 @@ class Schemas:
 
 
 def _alternatives(message: Descriptor) -> list[dict[str, Any]]:
-    """For each oneof of a message: that one of its members is there at most."""
+    """For each oneof of a message, the rule that at most one of its members is present."""
     found = []
     for one in message.oneofs:
         if len(one.fields) > 1:
@@ -138,7 +138,7 @@ def _alternatives(message: Descriptor) -> list[dict[str, Any]]:
 
 
 def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
-    """An example of a message: of a oneof its first member, and of lists one item."""
+    """An example of a message, with the first member of each oneof, and one item in each list."""
     example: dict[str, Any] = {}
     chosen: set[str] = set()
     for field in message.fields:
@@ -147,7 +147,7 @@ def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
                 continue
             chosen.add(one.name)
         if field.message_type and not _is_leaf(field.message_type) and depth >= _DEEPEST_EXAMPLE:
-            # What has to be there is there.
+            # Repeated fields are required, so they are present and empty.
             if field.is_repeated:
                 example[field.name] = {} if is_map(field) else []
             continue
@@ -156,7 +156,7 @@ def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
 
 
 def example_of_field(field: FieldDescriptor, depth: int = 0) -> Any:
-    """An example of a field; *depth* is that of its message in others."""
+    """An example of a field; *depth* is the nesting level of its message."""
     value = _example_of_value(field, depth)
     if is_map(field):
         return {"key": value}
@@ -216,7 +216,7 @@ def _value(field: FieldDescriptor) -> dict[str, Any]:
 
 
 def _reachable(message: Descriptor) -> list[Descriptor]:
-    """A message and all that its fields are, without those that have a JSON of their own, and entries of maps."""
+    """A message and all messages in its fields, except entries of maps and messages with a JSON form of their own."""
     found: dict[str, Descriptor] = {}
     waiting = [message]
     while waiting:
@@ -232,5 +232,5 @@ def _reachable(message: Descriptor) -> list[Descriptor]:
 
 
 def _is_leaf(message: Descriptor) -> bool:
-    """Whether a message has a JSON of its own."""
+    """Whether a message has a JSON form of its own."""
     return message.full_name in (Timestamp.DESCRIPTOR.full_name, *ANY_JSON)

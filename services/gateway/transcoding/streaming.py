@@ -1,4 +1,4 @@
-"""Streams of RPCs over HTTP: server-sent events or a JSON text a line, and the buffer in front of a client."""
+"""Streams of RPCs over HTTP: as server-sent events or JSON lines, with a bounded buffer for each client."""
 
 import asyncio
 from collections import deque
@@ -17,20 +17,20 @@ from services.gateway.errors import Problem
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
     """
-    What a client of a stream may take.
+    Limits of a client of a stream.
 
     Attributes:
-        messages: Messages that wait for it at most.
-        bytes: Their bytes, about.
-        patience_seconds: How long the stream waits for a client that has so many and takes none, before it is cut off.
-        last_seconds: How long it may take for a message once the call has ended, so that the queue cannot grow.
-        ping_seconds: Time after which a comment says that the stream is alive.
-        retry_seconds: Time after which a client should come back when the stream breaks off.
+        messages: Most messages in its buffer.
+        bytes: Most bytes in its buffer; one more message may exceed them.
+        stall_seconds: How long the buffer may stay full before the client is disconnected.
+        last_seconds: How long the client may take for one message after the call has ended and the buffer cannot grow.
+        ping_seconds: Time without a message after which a comment shows that the stream is alive.
+        retry_seconds: Time after which a client should reconnect when the stream breaks off.
     """
 
     messages: int = 1000
     bytes: int = 8 * 1024 * 1024
-    patience_seconds: float = 30
+    stall_seconds: float = 30
     last_seconds: float = 60
     ping_seconds: float = 15
     retry_seconds: float = 2
@@ -40,7 +40,7 @@ STREAM_LIMITS = StreamLimits()
 
 
 class StreamForm(Protocol):
-    """How messages are written."""
+    """A format for messages of a stream."""
 
     @property
     def media_type(self) -> str:
@@ -48,19 +48,19 @@ class StreamForm(Protocol):
 
     @property
     def accepted_as(self) -> str:
-        """Another media type for which the form will do; empty: none."""
+        """Another media type that accepts this form; empty: none."""
 
     def start(self, limits: StreamLimits) -> bytes:
-        """What comes first."""
+        """The bytes at the beginning of the stream."""
 
     def message(self, document: Any, position: str) -> bytes:
-        """A message; *position* is where another stream goes on behind it, empty for nowhere."""
+        """A message; another stream can resume after *position*, which is empty if it cannot."""
 
     def ping(self) -> bytes:
-        """That the stream is alive; empty where that cannot be said."""
+        """The bytes that show that the stream is alive; empty if the form has none."""
 
     def error(self, body: Any) -> bytes:
-        """What ended the stream early; nothing comes behind it."""
+        """The error that ended the stream; it is the last part of the stream."""
 
 
 class EventStream:
@@ -70,7 +70,7 @@ class EventStream:
     accepted_as = ""
 
     def start(self, limits: StreamLimits) -> bytes:
-        """The time after which a client comes back."""
+        """The time after which a client reconnects."""
         return b"retry: %d\n\n" % (limits.retry_seconds * 1000)
 
     def message(self, document: Any, position: str) -> bytes:
@@ -83,15 +83,15 @@ class EventStream:
         return b":\n\n"
 
     def error(self, body: Any) -> bytes:
-        """An event of a type of its own."""
+        """An event of type ``error``."""
         return b"event: error\ndata: " + orjson.dumps(body) + b"\n\n"
 
 
 class JsonLines:
-    """One JSON text a line."""
+    """One JSON text on each line."""
 
     media_type = "application/x-ndjson"
-    # What clients of JSON send without thinking of streams, such as curl --json.
+    # Clients send this for any JSON, such as curl --json does.
     accepted_as = "application/json"
 
     def start(self, limits: StreamLimits) -> bytes:
@@ -103,36 +103,36 @@ class JsonLines:
         return orjson.dumps(document) + b"\n"
 
     def ping(self) -> bytes:
-        """Nothing: not all readers pass over empty lines."""
+        """Nothing: not all readers skip empty lines."""
         return b""
 
     def error(self, body: Any) -> bytes:
-        """A line with the one member ``error``, which no message has."""
+        """A line whose only member is ``error``, which no message has."""
         return orjson.dumps({"error": body}) + b"\n"
 
 
 FORMS: tuple[StreamForm, ...] = (JsonLines(), EventStream())
-"""The forms; a client that does not care gets the first one."""
+"""The forms; a client without a preference gets the first one."""
 
 
 def form_for(accept: str) -> StreamForm:
     """
-    The form that an ``Accept`` likes best.
+    The form that an ``Accept`` prefers.
 
     Raises:
-        Problem: It likes none.
+        Problem: It accepts none.
     """
     if not accept.strip():
         return FORMS[0]
     weights = [_weight(accept, form) for form in FORMS]
     if max(weights)[0] > 0:
         return FORMS[weights.index(max(weights))]
-    told = f"the answer is a stream: write Accept: {' or Accept: '.join(form.media_type for form in FORMS)}"
-    raise Problem(Code.INVALID, told, status=406)
+    message = f"the answer is a stream: send Accept: {' or Accept: '.join(form.media_type for form in FORMS)}"
+    raise Problem(Code.INVALID, message, status=406)
 
 
 def _weight(accept: str, form: StreamForm) -> tuple[float, int]:
-    """How much a client likes a form, and how exactly it names it."""
+    """The weight of a form in an ``Accept``, and how exactly the header names it."""
     wanted = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
     best = (0, 0.0)
     for each in accept.lower().split(","):
@@ -152,15 +152,15 @@ def _quality(parameters: list[str]) -> float:
 
 
 class NotRead(Exception):
-    """The client does not read what waits for it."""
+    """The client does not read the messages in its buffer."""
 
 
 class Feed:
     """
-    The messages of a call that wait for a client.
+    The buffer between a call and a client.
 
     Attributes:
-        taken: How many of them the client has got.
+        taken: Number of messages that were taken for the client.
     """
 
     def __init__(self, limits: StreamLimits) -> None:
@@ -174,10 +174,10 @@ class Feed:
 
     async def take(self) -> Message | None:
         """
-        The next message, as soon as it is there; None behind the last one.
+        Wait for the next message; None after the last one.
 
         Raises:
-            Exception: What ended the call, once all messages before are taken.
+            Exception: The error that ended the call, after all its messages are taken.
         """
         async with self._changed:
             await self._changed.wait_for(lambda: self._waiting or self._is_over)
@@ -193,10 +193,10 @@ class Feed:
 
     async def fill(self, messages: AsyncGenerator[Message, None]) -> None:
         """
-        Take all messages of a call, which is cancelled when this is.
+        Add all messages of a call, which is cancelled when this task is cancelled.
 
         Raises:
-            NotRead: The client does not take them.
+            NotRead: The buffer stayed full for ``stall_seconds``.
         """
         try:
             async with aclosing(messages):
@@ -205,7 +205,7 @@ class Feed:
         except NotRead:
             raise
         except Exception as error:
-            # Whoever takes the messages gets it behind them.
+            # ``take`` raises it after the last message.
             self._error = error
         async with self._changed:
             self._is_over = True
@@ -214,7 +214,7 @@ class Feed:
     async def _add(self, message: Message) -> None:
         async with self._changed:
             try:
-                async with asyncio.timeout(self._limits.patience_seconds):
+                async with asyncio.timeout(self._limits.stall_seconds):
                     await self._changed.wait_for(self._has_room)
             except TimeoutError:
                 raise NotRead from None
@@ -228,7 +228,7 @@ class Feed:
 
 @asynccontextmanager
 async def running(*works: "asyncio.Task[Any]") -> AsyncIterator[None]:
-    """Cancel *works*, and wait for them, when the block is left."""
+    """Cancel *works* and wait for their ends when the block is left."""
     try:
         yield
     finally:
@@ -238,4 +238,4 @@ async def running(*works: "asyncio.Task[Any]") -> AsyncIterator[None]:
 
 
 class ClientGone(ConnectionError):
-    """Nobody waits for the answer any more."""
+    """The client disconnected before the answer was complete."""

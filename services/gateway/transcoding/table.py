@@ -13,16 +13,16 @@ from services.gateway.transcoding.problems import pkger_form
 from services.gateway.transcoding.streaming import STREAM_LIMITS, StreamLimits
 
 API_PATH = "/api/pkger/"
-"""What the paths of all its routes begin with."""
+"""Prefix of the paths of all its routes."""
 
 
 def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list[Route]:
     """
-    A row for each way to call a public RPC.
+    A row for each binding of a public RPC.
 
     Args:
-        services: What is called.
-        limits: What clients of streams may take.
+        services: Connections to the services.
+        limits: Limits of clients of streams.
     """
     peers = {
         "ParserService": services.parser,
@@ -43,7 +43,7 @@ def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list
 
 
 def api_components() -> dict[str, Any]:
-    """The JSON Schemas that the rows name, for ``components.schemas`` of OpenAPI."""
+    """The JSON Schemas that the rows refer to, for ``components.schemas`` of OpenAPI."""
     return _descriptions().components()
 
 

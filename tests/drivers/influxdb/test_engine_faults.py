@@ -13,7 +13,7 @@ from tests.influx import faults
 from tests.influx.faults import Fault
 
 # The server may ask to wait for a second.
-BROKEN = replace(QUICK, busy=10.0)
+BROKEN = replace(QUICK, throttled=10.0)
 LATE = replace(BROKEN, settle=0.5)
 """Late effects occur before ``settle`` is over."""
 SHORT = replace(BROKEN, mutate=0.5, settle=1.0)

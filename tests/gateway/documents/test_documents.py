@@ -1,4 +1,4 @@
-"""Documents of answers, tried without a server: violations, ids, stacks, and what a diff says of each kind."""
+"""Documents of answers, made without a server: violations, ids, stacks, and diffs of each kind."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ def test_ids_are_numbers(resource_id: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("resource_id", ["some-id", "FFFFFFFFFFFFFFFF", "ff", "x" * 100])
-def test_ids_that_are_no_numbers_get_some(resource_id: str) -> None:
+def test_ids_that_are_not_numbers_get_derived_ones(resource_id: str) -> None:
     assert number_id(resource_id) == int(hex_id(resource_id), 16) > 0
     assert number_id(resource_id) != number_id(f"{resource_id}-other")
 
@@ -54,7 +54,7 @@ def test_paths_become_steps(path: str, fields: list[str], indexes: list[int | No
     assert path_steps(path) == (fields, indexes)
 
 
-def test_a_violation_tells_where_it_stands() -> None:
+def test_a_violation_has_its_location() -> None:
     violation = object_pb2.Violation(kind="Label", path="root[0].spec.color", reason="no colour", code="c")
     violation.location.source, violation.location.line, violation.location.column = "a.yml", 3, 7
     assert violation_document(violation) == {
@@ -70,7 +70,7 @@ def test_a_violation_tells_where_it_stands() -> None:
     }
 
 
-def test_a_refusal_has_all_lists_and_is_told_in_one_line() -> None:
+def test_a_refusal_has_all_lists_and_a_message_of_one_line() -> None:
     violation = object_pb2.Violation(kind="Label", path="root[0].spec.color", reason="no colour")
     document = refused_document([violation, violation])
     assert document["message"] == "the package breaks rules: Label root[0].spec.color: no colour, and 1 more"
@@ -144,7 +144,7 @@ def test_times_of_events_grow_and_the_last_one_is_the_record() -> None:
     ]
 
 
-def test_an_uninstalled_stack_says_what_was_applied_last() -> None:
+def test_an_uninstalled_stack_has_the_sources_of_the_last_apply() -> None:
     uninstall = revision(2, timedelta(minutes=1), plan_pb2.OPERATION_KIND_UNINSTALL)
     made = stack()
     made.update_time.FromDatetime(START + timedelta(minutes=1))
@@ -152,7 +152,7 @@ def test_an_uninstalled_stack_says_what_was_applied_last() -> None:
     assert (document["eventType"], document["sources"], document["resources"]) == ("uninstall", ["1.yml"], [])
 
 
-def test_records_have_generic_kinds_and_tell_the_endpoints_of_rules() -> None:
+def test_resources_have_generic_kinds_and_rules_their_endpoints() -> None:
     rule = object_pb2.Object(
         key=object_pb2.ObjectKey(kind="NotificationRule", name="r"), spec_json='{"endpointName":"e"}'
     )
@@ -196,7 +196,7 @@ RULE = {
 
 
 def answer_of(*diffs: plan_pb2.ResourceDiff, mappings: Any = (), hidden: Collection[str] = ()) -> dict[str, Any]:
-    """The answer to a dry run of what the new sides say."""
+    """The answer to a dry run that wants the new sides."""
     ids = {Key(diff.key.kind, diff.key.name): diff.resource_id for diff in diffs}
     wanted = [
         Object(Key(diff.key.kind, diff.key.name), "v", spec_from_text(diff.new_spec_json))
@@ -215,13 +215,13 @@ def made_diff(*diffs: plan_pb2.ResourceDiff, mappings: Any = ()) -> dict[str, An
     return found
 
 
-def test_a_task_has_no_empty_time_and_one_that_goes_has_no_new_side() -> None:
+def test_a_task_has_no_empty_time_and_a_removed_one_has_no_new_side() -> None:
     (row,) = made_diff(resource_diff("Task", "t", TASK, resource_id="00000000000000ff"))["tasks"]
     assert (row["id"], row["stateStatus"], row["new"]) == (255, "remove", None)
     assert row["old"] == {"name": "t", "description": "", "every": "1h0m0s", "query": "q", "status": "active"}
 
 
-def test_a_variable_that_is_new_has_no_old_side_at_all() -> None:
+def test_a_new_variable_has_no_member_old() -> None:
     variable = {"name": "v", "description": "", "type": "constant", "values": ["a"], "selected": []}
     (row,) = made_diff(resource_diff("Variable", "v", None, variable))["variables"]
     assert "old" not in row
@@ -236,7 +236,7 @@ def test_endpoints_show_keys_of_secrets_and_never_credentials() -> None:
     assert (row["old"]["token"], row["new"]["token"]) == ("", "secret: k")
 
 
-def test_a_dry_run_shows_no_keys_that_there_are_not_yet() -> None:
+def test_a_dry_run_shows_no_keys_that_an_apply_would_make() -> None:
     spec = {**SLACK, "url": "secret: k"}
     for hidden, shown in ((["k"], ""), (["other"], "secret: k")):
         answer = answer_of(resource_diff("NotificationEndpointSlack", "e", SLACK, spec), hidden=hidden)
@@ -262,13 +262,13 @@ def test_the_old_endpoint_of_a_rule_is_the_one_that_it_had() -> None:
     key = object_pb2.ObjectKey(kind="NotificationEndpointSlack", name="before")
     reference = plan_pb2.StepReference(pointer="/endpointName", key=key, resource_id="00000000000000aa")
     by_reference = resource_diff("NotificationRule", "r", RULE, old_references=[reference])
-    by_word = resource_diff("NotificationRule", "r", {**RULE, "endpointName": "before"})
-    for gone in (by_reference, by_word):
-        (row,) = made_diff(before, gone)["notificationRules"]
+    by_name = resource_diff("NotificationRule", "r", {**RULE, "endpointName": "before"})
+    for removed in (by_reference, by_name):
+        (row,) = made_diff(before, removed)["notificationRules"]
         assert (row["old"]["endpointID"], row["old"]["endpointType"]) == (0xAA, "slack")
 
 
-def test_mappings_that_go_have_no_names() -> None:
+def test_removed_mappings_have_no_names() -> None:
     label = resource_diff("Label", "l", None, {"name": "label", "color": "", "description": ""})
     mappings = [
         plan_pb2.LabelMappingDiff(

@@ -1,4 +1,4 @@
-"""Exported objects in the words of InfluxDB mean what they meant before."""
+"""Exported objects in the form of InfluxDB declare the same as before."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def an_object(kind: str, **spec: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_is_so_anyway_is_written(kind: str, spec: dict[str, Any], shown: dict[str, Any]) -> None:
+def test_default_values_are_written(kind: str, spec: dict[str, Any], shown: dict[str, Any]) -> None:
     assert exported_object(an_object(kind, **spec)) == an_object(kind, **shown)
 
 
@@ -67,13 +67,13 @@ def test_what_is_so_anyway_is_written(kind: str, spec: dict[str, Any], shown: di
         ),
     ],
 )
-def test_charts_have_the_words_of_influxdb(chart: dict[str, Any], shown: dict[str, Any]) -> None:
+def test_charts_have_the_form_of_influxdb(chart: dict[str, Any], shown: dict[str, Any]) -> None:
     found = exported_object(an_object("Dashboard", charts=[chart]))
     assert found["spec"]["charts"] == [shown]
 
 
 def test_a_package_reads_as_before() -> None:
-    """Charts with a legend and maps with layers, too."""
+    """Also charts with a legend, and maps with layers."""
     common = {
         "name": "c",
         "width": 1,

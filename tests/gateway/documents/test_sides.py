@@ -1,4 +1,4 @@
-"""What the sides of a diff and the entries of a summary say of each kind, as tables."""
+"""Sides of a diff and entries of a summary of each kind, as tables."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_a_dashboard_without_charts_has_a_list_without_charts() -> None:
 
 
 def diff_of(kind: str, name: str, status: Any, old: Any = None, **more: Any) -> plan_pb2.ResourceDiff:
-    """An entry of the differences of a plan, with an old side."""
+    """An entry of the diffs of a plan, with an old side."""
     key = object_pb2.ObjectKey(kind=kind, name=name)
     return plan_pb2.ResourceDiff(
         key=key, status=status, old_spec_json=orjson.dumps(old).decode() if old else "", **more
@@ -73,8 +73,8 @@ def document_of(diffs: plan_pb2.PlanDiffs, *entries: Entry) -> dict[str, list[An
 SLACK_SPEC = {"name": "e", "description": "", "url": "u", "status": "active", "token": ""}
 
 
-def test_a_resource_of_another_kind_of_the_family_shows_what_it_is() -> None:
-    """A Slack endpoint becomes one for PagerDuty: each side is told as what it is."""
+def test_each_side_of_a_resource_shows_its_own_kind() -> None:
+    """A Slack endpoint becomes one for PagerDuty."""
     pager = {"name": "e", "description": "", "url": "u", "status": "active", "routingKey": {"secretRef": {"key": "k"}}}
     diff = diff_of(
         "NotificationEndpointPagerDuty",
@@ -89,7 +89,7 @@ def test_a_resource_of_another_kind_of_the_family_shows_what_it_is() -> None:
     assert (row["new"]["type"], row["new"]["routingKey"], row["new"]["orgID"]) == ("pagerduty", "secret: k", ORG)
 
 
-def test_a_field_that_an_update_leaves_alone_is_the_same_on_both_sides_whatever_the_package_says() -> None:
+def test_a_field_that_an_update_ignores_is_the_same_on_both_sides() -> None:
     live = {"name": "l", "color": "#live", "description": "before"}
     wanted = {**live, "description": "after"}
     properties = {"color": "#package", "description": "after"}
@@ -99,7 +99,7 @@ def test_a_field_that_an_update_leaves_alone_is_the_same_on_both_sides_whatever_
     assert (row["old"], row["new"]) == (live, wanted)
 
 
-def test_kinds_that_nobody_knows_are_left_out() -> None:
+def test_unknown_kinds_are_left_out() -> None:
     diffs = plan_pb2.PlanDiffs(resources=[diff_of("Robot", "r", plan_pb2.DIFF_STATUS_REMOVE, {"name": "r"})])
     diffs.label_mappings.add(
         status=plan_pb2.DIFF_STATUS_REMOVE,
@@ -109,7 +109,7 @@ def test_kinds_that_nobody_knows_are_left_out() -> None:
     assert set(map(len, document_of(diffs).values())) == {0}
 
 
-def test_ids_that_are_no_numbers_are_the_same_number_everywhere() -> None:
+def test_an_id_that_is_not_a_number_is_the_same_number_everywhere() -> None:
     diff = diff_of("Label", "l", plan_pb2.DIFF_STATUS_EXISTS, LABEL, resource_id="label-7")
     diffs = plan_pb2.PlanDiffs(resources=[diff])
     diffs.label_mappings.add(
@@ -138,7 +138,7 @@ def summary_of(ids: Ids, is_applied: bool, **lists: list[dict[str, Any]]) -> dic
 
 
 def entry(kind: str, **members: Any) -> dict[str, Any]:
-    """What the planner says of an object named ``x``."""
+    """The entry that the planner makes for an object named ``x``."""
     return {"kind": kind, "templateMetaName": "x", "envReferences": [], "labelAssociations": [], **members}
 
 
@@ -188,7 +188,7 @@ ORG_NUMBER, ORG_HEX = {"orgID": 0xA1}, {"orgID": ORG}
         ),
     ],
 )
-def test_summaries_tell_ids_and_the_organisation_where_influxdb_does(
+def test_summaries_have_ids_and_the_organisation_where_influxdb_has_them(
     name: str, kind: str, made: dict[str, Any], unknown: dict[str, Any], known: dict[str, Any], applied: dict[str, Any]
 ) -> None:
     here = {(kind, "x"): 255}
@@ -197,7 +197,7 @@ def test_summaries_tell_ids_and_the_organisation_where_influxdb_does(
         assert found == entry(kind, **wanted)
 
 
-def test_labels_are_told_alike_where_they_are_and_where_they_are_attached() -> None:
+def test_a_label_is_the_same_in_its_list_and_where_it_is_attached() -> None:
     label = {"kind": "Label", "templateMetaName": "l", "envReferences": [], "id": 0, "orgID": 0, "name": "l"}
     bucket = {**entry("Bucket"), "labelAssociations": [label]}
     mapping = {
@@ -213,7 +213,7 @@ def test_labels_are_told_alike_where_they_are_and_where_they_are_attached() -> N
     assert (found["labelMappings"][0]["resourceID"], found["labelMappings"][0]["labelID"]) == (8, 7)
 
 
-def test_the_endpoint_of_a_rule_has_its_number_and_one_that_is_left_out_keeps_what_the_plan_says() -> None:
+def test_a_rule_has_the_id_of_its_endpoint_and_a_skipped_endpoint_keeps_the_one_of_the_plan() -> None:
     rules = [
         entry("NotificationRule", endpointTemplateMetaName="e", endpointID=0, id=0),
         {**entry("NotificationRule", endpointTemplateMetaName="skipped", endpointID=9, id=0), "templateMetaName": "y"},
@@ -222,7 +222,7 @@ def test_the_endpoint_of_a_rule_has_its_number_and_one_that_is_left_out_keeps_wh
     assert [rule["endpointID"] for rule in found["notificationRules"]] == [5, 9]
 
 
-def test_tasks_stand_in_two_lists_and_only_one_of_them_has_empty_times() -> None:
+def test_tasks_are_in_two_lists_and_only_one_has_empty_times() -> None:
     task = entry("Task", id=0, name="t", cron="", every="1h0m0s", offset="")
     found = summary_of({("Task", "x"): 3}, False, summaryTask=[task])
     assert found["summaryTask"] == [{**task, "id": 3}]

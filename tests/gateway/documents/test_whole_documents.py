@@ -1,4 +1,4 @@
-"""Whole answers to one life of a stack, each in a golden file; what differs from run to run is numbered."""
+"""Answers to requests about one stack, each in a golden file, with numbers in place of ids and times."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _TIME = re.compile(r"2\d{3}-\d\d-\d\dT[\d:.]+Z")
 
 
 class Steady:
-    """Makes documents of two runs equal: ids become numbers in the order in which they are met."""
+    """Replaces values that differ between runs; ids become numbers in the order of their occurrence."""
 
     def __init__(self, org: str) -> None:
         self._numbers = {org: "org"}
@@ -44,10 +44,10 @@ class Steady:
 
 
 def changed() -> list[dict[str, Any]]:
-    """The package as somebody changes it: names, an endpoint, an association, and half of the objects gone."""
-    gone = {"silent", "pager", "nightly", "names", "strict", "agent"}
+    """A changed package: other names, an endpoint and an association changed, and half of the objects removed."""
+    removed = {"silent", "pager", "nightly", "names", "strict", "agent"}
     found: list[dict[str, Any]] = json.loads(
-        json.dumps([each for each in PACKAGE if each["metadata"]["name"] not in gone])
+        json.dumps([each for each in PACKAGE if each["metadata"]["name"] not in removed])
     )
     specs = {each["metadata"]["name"]: each["spec"] for each in found}
     specs["readings"] |= {"name": "all-readings", "retentionRules": []}
@@ -58,18 +58,18 @@ def changed() -> list[dict[str, Any]]:
     return found
 
 
-async def life(session: aiohttp.ClientSession) -> dict[str, Any]:
-    """What is answered from a first look at a package until all of it is gone."""
+async def answers_of_a_stack(session: aiohttp.ClientSession) -> dict[str, Any]:
+    """The answers from the first dry run of a package until its stack is uninstalled."""
     async with session.get("/api/v2/orgs", params={"org": "example"}) as answer:
         org = (await answer.json())["orgs"][0]["id"]
     steady, found = Steady(org), dict[str, Any]()
 
     async def ask(name: str, /, method: str, path: str, status: int, **body: Any) -> Any:
         async with session.request(method, path, json={"orgID": org, **body} if body else None) as answer:
-            told = await answer.json()
-            assert answer.status == status, told
-        found[name] = steady(told)
-        return told
+            document = await answer.json()
+            assert answer.status == status, document
+        found[name] = steady(document)
+        return document
 
     async def apply(name: str, status: int, contents: list[dict[str, Any]], **more: Any) -> None:
         template = {"contents": contents, "sources": ["every_kind.yml"]}
@@ -89,11 +89,11 @@ async def life(session: aiohttp.ClientSession) -> dict[str, Any]:
     return found
 
 
-async def test_the_answers_to_the_life_of_a_stack_are_those_of_the_golden_files(
+async def test_the_answers_about_a_stack_are_those_of_the_golden_files(
     services: Cluster, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     async with gateway(settings(tmp_path), services) as address, client(address) as session:
-        found = await life(session)
+        found = await answers_of_a_stack(session)
     differing: list[str] = []
     for name, document in found.items():
         path, text = (

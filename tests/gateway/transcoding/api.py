@@ -1,4 +1,4 @@
-"""``/api/pkger/v1`` as a client uses it, whose answers have to fit what OpenAPI says of them."""
+"""A client of ``/api/pkger/v1`` that checks each answer against its OpenAPI schema."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class Answered:
     Attributes:
         status: Its status.
         headers: Its headers.
-        documents: Its messages; of an RPC without a stream, one.
+        documents: Its messages; one message if the RPC does not stream.
     """
 
     status: int
@@ -68,18 +68,18 @@ class Api:
         headers: Mapping[str, str] | None = None,
     ) -> Answered:
         """
-        The whole answer of a route, which fits its schema.
+        Call a route and read its whole answer, which has to conform to its schema.
 
         Args:
             name: Name of the binding, such as ``StackService_GetStack``.
             path: Values of the parameters of the path, percent-encoded.
             query: Parameters of the query.
             body: JSON data of the body; None for no body.
-            headers: Headers beside the token.
+            headers: Headers in addition to the token.
         """
         binding = self._bindings[name]
         asked = f"{target_of(binding, *path)}?{urlencode(list(query))}"
-        # As it is: a client that reads the escapes would not send a slash in a name.
+        # Already encoded: otherwise the client would decode the escape of a slash in a name.
         target = URL(f"http://{self.address}{asked}", encoded=True)
         async with self.session.request(binding.method, target, json=body, headers=headers) as response:
             text = await response.read()

@@ -1,4 +1,4 @@
-"""The gateway's own routes in front of a real server, whose streams do what a test says."""
+"""The routes of ``/api/pkger/v1`` with a real server whose streams are scripts of a test."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,7 +24,7 @@ WATCH = "/api/pkger/v1/stacks/0a:watch"
 APPLY = "/api/pkger/v1/packages:apply"
 
 Script = Callable[[Any, Any], AsyncIterator[Any]]
-"""Takes the request and the context of a call, and yields its answers."""
+"""Takes the request and the context of a call, and yields its responses."""
 
 NAMES = ("pkger.stack.v1.StackService", "pkger.applier.v1.ApplierService")
 
@@ -79,7 +79,7 @@ async def scripted(
         partial(stack_pb2_grpc.add_StackServiceServicer_to_server, stacks),
         partial(applier_pb2_grpc.add_ApplierServiceServicer_to_server, operations),
     ]
-    # The client goes last: it sees how the gateway stops.
+    # The client is closed last, so that it receives the end of its streams.
     async with AsyncExitStack() as clients, serving(register, NAMES, "127.0.0.1:0", 1) as address:
         addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), address)
         async with connected(addresses) as services:

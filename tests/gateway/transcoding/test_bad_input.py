@@ -1,4 +1,4 @@
-"""Bytes that no client library sends: each has an answer in the form of this API, and none is a defect."""
+"""Bytes that no HTTP library sends: each gets an error in the form of this API, and none causes a defect."""
 
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from tests.gateway.gateway import TOKEN
@@ -26,12 +26,12 @@ ROWS = [
 
 
 async def sent(api: Api, method: str, target: str, headers: bytes, body: bytes) -> RawAnswer:
-    """The answer to a request with such headers."""
+    """The answer to a request with additional headers."""
     head, _, rest = request(method, f"{BASE}{target}", body, token=TOKEN).partition(b"\r\n")
     return await send(api.address, head + b"\r\n" + headers + rest)
 
 
-async def test_it_is_answered_with_the_name_of_what_is_wrong(api: Api) -> None:
+async def test_each_error_names_the_field(api: Api) -> None:
     for method, target, headers, body, field in ROWS:
         answer = await sent(api, method, target, headers, body)
         assert (answer.status, list(answer.document)) == (400, PROBLEM_SCHEMA["required"]), (target, body[:50])
@@ -39,6 +39,6 @@ async def test_it_is_answered_with_the_name_of_what_is_wrong(api: Api) -> None:
     assert (await api.call("StackService_ListStacks")).document["stacks"] == []
 
 
-async def test_headers_that_say_nothing_change_nothing(api: Api) -> None:
+async def test_headers_without_a_meaning_are_ignored(api: Api) -> None:
     for header in (b"If-None-Match: \xff", b"If-None-Match: ,W/", b"Accept: \xff;q=\xfe", b"Last-Event-ID: 5"):
         assert (await sent(api, "GET", "/stacks", header + b"\r\n", b"")).status == 200

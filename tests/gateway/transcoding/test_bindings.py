@@ -1,4 +1,4 @@
-"""The routes: every public RPC has one, none is in another's way, and a golden file shows all of them."""
+"""The routes: every public RPC has one, no two match the same request, and a golden file shows all of them."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_every_public_rpc_has_a_route() -> None:
 
 
 @pytest.mark.parametrize("rpc", rpcs(), ids=lambda rpc: rpc.name)
-def test_what_has_no_side_effects_is_read_with_get_and_nothing_else_is(rpc: MethodDescriptor) -> None:
+def test_an_rpc_has_get_only_if_it_has_no_side_effects(rpc: MethodDescriptor) -> None:
     methods = [binding.method for binding in BINDINGS if binding.rpc.full_name == rpc.full_name]
     is_safe = rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
     assert ("GET" in methods) == (is_safe and rpc.name not in WHOLE_PACKAGES)
@@ -60,7 +60,7 @@ def test_what_has_no_side_effects_is_read_with_get_and_nothing_else_is(rpc: Meth
 
 @pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.name)
 def test_a_path_leads_to_its_own_route(binding: Binding) -> None:
-    """What a segment may hold at its worst, percent-encoded, is neither another verb nor another segment."""
+    """A percent-encoded slash or colon in a segment starts neither another segment nor a verb."""
     routes = Routes([Route(each.method, each.path, handled, {"operationId": each.name}) for each in BINDINGS])
     for text, written in (("word", "word"), ("a/b:watch", "a%2Fb%3Awatch")):
         found = routes.find(binding.method, re.sub(r"\{\w+\}", written, binding.path))
@@ -120,12 +120,12 @@ def an_rpc(**rule: str) -> MethodDescriptor:
     ],
     ids=str,
 )
-def test_an_annotation_that_is_not_served_is_refused_at_the_start(rule: dict[str, str]) -> None:
+def test_an_unsupported_annotation_is_refused_at_the_start(rule: dict[str, str]) -> None:
     rpc = an_rpc(**rule)
     with pytest.raises(AnnotationInvalid, match=r"a\.S\.Do"):
         bindings([rpc.containing_service])
 
 
 def test_no_message_of_a_stream_looks_like_its_error() -> None:
-    """``{"error": ...}`` is the last line of a stream that broke off."""
+    """``{"error": ...}`` is the last line of a stream that ends with an error."""
     assert not [rpc.name for rpc in rpcs() if rpc.server_streaming and "error" in rpc.output_type.fields_by_name]

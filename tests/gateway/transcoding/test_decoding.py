@@ -1,4 +1,4 @@
-"""Requests become messages: whatever a message says can be said in path, query and body; what is wrong is named."""
+"""Requests become messages: path, query and body can express any message, and errors name the field."""
 
 import json
 from collections.abc import Iterable
@@ -62,12 +62,12 @@ def test_path_and_query_fill_fields() -> None:
     assert asked == stack_pb2.ListResourcesRequest(target=target, stack=stack, page_size=7, page_token="x")
 
 
-def test_a_name_with_its_collection_is_put_together_again() -> None:
+def test_a_name_gets_the_prefix_of_its_collection() -> None:
     asked = of("ApplierService_WatchOperation", {"operation": "0123"}, "after_seq=5")
     assert asked == applier_pb2.WatchOperationRequest(operation="operations/0123", after_seq=5)
 
 
-def test_what_repeats_is_a_list_and_times_and_enums_are_texts() -> None:
+def test_repeated_parameters_are_a_list_and_times_and_enums_are_texts() -> None:
     query = "states=OPERATION_STATE_BLOCKED&states=OPERATION_STATE_FAILED&since=2026-01-31T12:00:00Z&stackId=s"
     asked = of("ApplierService_ListOperations", query=query)
     since = Timestamp(seconds=1769860800)
@@ -75,7 +75,7 @@ def test_what_repeats_is_a_list_and_times_and_enums_are_texts() -> None:
     assert asked == applier_pb2.ListOperationsRequest(stack_id="s", states=states, since=since)
 
 
-def test_a_message_of_a_query_is_json_where_dots_cannot_say_it() -> None:
+def test_a_message_in_a_query_is_json_where_dots_cannot_express_it() -> None:
     resource = json.dumps({"kind": "Label", "id": "a"})
     query = urlencode([("target.org", "ops"), ("resources", resource), ("resources", f"[{resource}]")])
     asked = of("StackService_FindOwners", query=query)
@@ -91,7 +91,7 @@ def test_a_field_has_the_names_that_clients_of_http_know(name: str, query: str) 
     assert of("ApplierService_WatchOperation", {"operation": "0"}, query).after_seq == 3
 
 
-def test_the_digest_of_a_plan_goes_by_the_name_that_the_other_api_has_for_it() -> None:
+def test_the_digest_of_a_plan_may_have_the_name_that_the_other_api_has() -> None:
     assert of("ApplierService_Apply", body={"planDigest": "sha256:00"}).digest == "sha256:00"
 
 
@@ -111,16 +111,16 @@ def test_a_body_has_absent_fields_nulls_and_both_forms_of_names() -> None:
     assert dict(asked.secrets) == {"k": "v"}
 
 
-def test_an_empty_body_says_nothing() -> None:
+def test_an_empty_body_sets_nothing() -> None:
     assert of("ApplierService_UninstallStack", {"stack_id": "0a"}).stack.id == "0a"
 
 
-def test_a_field_that_may_be_absent_is_told_from_an_empty_one() -> None:
+def test_an_absent_field_differs_from_an_empty_one() -> None:
     assert of("StackService_UpdateStack", {"stack_id": "0a"}, body={"name": ""}).HasField("name")
     assert not of("StackService_UpdateStack", {"stack_id": "0a"}, body={}).HasField("name")
 
 
-def test_a_body_may_say_what_the_path_says() -> None:
+def test_a_body_may_repeat_the_value_of_the_path() -> None:
     assert of("StackService_UpdateStack", {"stack_id": "0a"}, body={"stack": {"id": "0a"}}).stack.id == "0a"
 
 
@@ -133,26 +133,26 @@ WRONG = [
     ("StackService_ListStacks", "page_size=x", b"", "page_size: is no whole number from"),
     ("StackService_ListStacks", "page_size=", b"", "page_size: is no whole number"),
     ("StackService_ListStacks", "page_size=2147483648", b"", "page_size: is no whole number from -2147483648 to"),
-    ("StackService_ListStacks", "page_size=1&pageSize=2", b"", "pageSize: is there twice"),
+    ("StackService_ListStacks", "page_size=1&pageSize=2", b"", "pageSize: is set twice"),
     ("StackService_ListStacks", "target={}&target.org=x", b"", None),
-    ("StackService_ListStacks", "target=x", b"", "target: is no JSON, as a parameter for a message has to be"),
+    ("StackService_ListStacks", "target=x", b"", "target: is no JSON; the parameter is a message"),
     ("StackService_ListStacks", "target=5", b"", "target: is no object"),
-    ("StackService_ListStacks", "target=5&target.org=x", b"", "target.org: target is there as a whole, too"),
+    ("StackService_ListStacks", "target=5&target.org=x", b"", "target.org: target is also set as a whole"),
     (
         "PlannerService_ExportPackage",
         'everything={"kinds":null}&everything.kinds=Label',
         b"",
-        "everything.kinds: everything is there as a whole, too",
+        "everything.kinds: everything is also set as a whole",
     ),
     (
         "PlannerService_ExportPackage",
         'everything.kinds=Label&everything={"labels":["a"]}',
         b"",
-        "everything: is there twice",
+        "everything: is set twice",
     ),
-    ("StackService_ListStacks", "", b"{}", "body: GET takes none here"),
-    ("StackService_GetStack", "stack.name=x", b"", "stack.id: the path says it, and the rest of the request"),
-    ("PlannerService_ExportPackage", "stack.id=x&stack.name=y", b"", "stack.name: is there beside stack.id"),
+    ("StackService_ListStacks", "", b"{}", "body: is not allowed for GET"),
+    ("StackService_GetStack", "stack.name=x", b"", "stack.id: the path and the rest of the request differ"),
+    ("PlannerService_ExportPackage", "stack.id=x&stack.name=y", b"", "stack.name: conflicts with stack.id"),
     ("ApplierService_ListOperations", "states=X", b"", "states: is none of OPERATION_STATE_SUCCEEDED"),
     ("ApplierService_ListOperations", "since=today", b"", "since: is no time such as"),
     ("StackService_CreateStack", "name=x", b"{}", "name: is not a parameter of the query"),
@@ -170,22 +170,22 @@ WRONG = [
     ("StackService_CreateStack", "", b'{"urls": [null]}', "urls[0]: is no text"),
     ("StackService_CreateStack", "", b'{"target": []}', "target: is no object"),
     ("StackService_CreateStack", "", b'{"target": {"orgs": ""}}', "target.orgs: there is no such field"),
-    ("StackService_CreateStack", "", b'{"request_id": "a", "requestId": "a"}', "requestId: is there beside request_id"),
+    ("StackService_CreateStack", "", b'{"request_id": "a", "requestId": "a"}', "requestId: conflicts with request_id"),
     ("StackService_CreateStack", "", b'{"policy": []}', "policy: is no JSON of its type"),
     ("StackService_CreateStack", "", b'{"policy": {"a": %s}}' % (b"[" * 200 + b"]" * 200), "policy: is no JSON of"),
     ("ApplierService_Apply", "", b'{"allow_empty": "true"}', "allow_empty: is neither true nor false"),
     ("ApplierService_Apply", "", b'{"secrets": {"k": 5}}', "secrets.k: is no text"),
     ("ApplierService_Apply", "", b'{"secrets": []}', "secrets: is no object"),
-    ("ApplierService_Apply", "", b'{"package": {"sources": [{"text": "", "url": ""}]}}', "package.sources[0].url: is"),
+    ("ApplierService_Apply", "", b'{"package": {"sources": [{"text": "", "url": ""}]}}', "package.sources[0].url: con"),
     ("ApplierService_RollbackStack", "", b'{"revision": 9223372036854775808}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": 1.5}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": true}', "revision: is no whole number"),
-    ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"name": "x"}}', "stack.id: the path says it"),
+    ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"name": "x"}}', "stack.id: the path and the rest"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "query", "body", "problem"), WRONG, ids=[f"{row[1]}{row[2]!r:.60}" for row in WRONG])
-def test_what_is_wrong_is_named(name: str, query: str, body: bytes, problem: str | None) -> None:
+def test_an_error_names_the_field(name: str, query: str, body: bytes, problem: str | None) -> None:
     path = STACK if "stack_id" in BINDINGS[name].path else {}
     if problem is None:
         of(name, path, query, body)
@@ -215,7 +215,7 @@ def _fields(message: Descriptor, fixed: set[str], where: str = "") -> Any:
 
     Args:
         message: The type.
-        fixed: Fields that the path says, with dots; they are there, and not empty.
+        fixed: Fields of the path, with dots; they are present and not empty.
         where: Path of the message, empty or with a dot at its end.
     """
     wanted: dict[str, Any] = {}
@@ -236,7 +236,7 @@ def _fields(message: Descriptor, fixed: set[str], where: str = "") -> Any:
         if name not in said:
             chosen = [st.fixed_dictionaries({each: value}) for each, value in values.items()]
             parts.append(st.one_of(st.just({}), *chosen))
-    return st.tuples(*parts).map(lambda told: {name: value for part in told for name, value in part.items()})
+    return st.tuples(*parts).map(lambda drawn: {name: value for part in drawn for name, value in part.items()})
 
 
 def _value(field: FieldDescriptor, fixed: set[str], name: str) -> Any:
@@ -265,7 +265,7 @@ def _single(field: FieldDescriptor, fixed: set[str], name: str) -> Any:
 
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[Binding, Message]:
-    """A route, and any message that it can carry."""
+    """A route, and any message that it can express."""
     binding = BINDINGS[draw(st.sampled_from(sorted(BINDINGS)))]
     document = draw(_fields(binding.rpc.input_type, {each.field for each in binding.parameters}))
     message = GetMessageClass(binding.rpc.input_type)()
@@ -284,12 +284,12 @@ def at(document: dict[str, Any], path: str) -> Any:
 
 
 def in_query(
-    document: dict[str, Any], message: Descriptor, told: set[str], where: str = ""
+    document: dict[str, Any], message: Descriptor, in_path: set[str], where: str = ""
 ) -> Iterable[tuple[str, str]]:
-    """A document as parameters of a query: with dots where they can say it, as JSON where they cannot."""
+    """A document as parameters of a query: with dots where possible, else as JSON."""
     for field in message.fields:
         name = f"{where}{field.name}"
-        if field.name not in document or name in told:
+        if field.name not in document or name in in_path:
             continue
         value = document[field.name]
         if field.message_type is None or field.message_type.full_name == "google.protobuf.Timestamp":
@@ -298,14 +298,14 @@ def in_query(
         elif field.is_repeated:
             yield from ((name, json.dumps(each)) for each in value)
         else:
-            inside = list(in_query(value, field.message_type, told, f"{name}."))
+            inside = list(in_query(value, field.message_type, in_path, f"{name}."))
             yield from inside
-            if not inside and not any(each.startswith(f"{name}.") for each in told):
+            if not inside and not any(each.startswith(f"{name}.") for each in in_path):
                 yield name, json.dumps(value)
 
 
 @given(requests())
-def test_whatever_a_message_says_a_request_can_say(request: tuple[Binding, Message]) -> None:
+def test_a_request_can_express_any_message(request: tuple[Binding, Message]) -> None:
     """Through the real table of routes and a real address, as a client writes it."""
     binding, message = request
     document = document_of(message)
@@ -313,12 +313,12 @@ def test_whatever_a_message_says_a_request_can_say(request: tuple[Binding, Messa
     for parameter in binding.parameters:
         written = quote(str(at(document, parameter.field)).removeprefix(parameter.prefix), safe="")
         target = target.replace(f"{{{parameter.name}}}", written)
-    told = {parameter.field for parameter in binding.parameters}
+    in_path = {parameter.field for parameter in binding.parameters}
     query, body = "", b""
     if binding.has_body:
         body = json.dumps(MessageToDict(message, preserving_proto_field_name=True)).encode()
     else:
-        query = urlencode(list(in_query(document, binding.rpc.input_type, told)))
+        query = urlencode(list(in_query(document, binding.rpc.input_type, in_path)))
 
     found = ROUTES.find(binding.method, target)
     assert isinstance(found, Found)
@@ -328,7 +328,7 @@ def test_whatever_a_message_says_a_request_can_say(request: tuple[Binding, Messa
 
 
 @given(requests(), texts.filter(bool))
-def test_what_no_contract_knows_is_refused_by_its_name(request: tuple[Binding, Message], text: str) -> None:
+def test_the_error_of_an_unknown_field_names_it(request: tuple[Binding, Message], text: str) -> None:
     binding, _ = request
     name = f"no-{text}"
     path = {parameter.name: "1" for parameter in binding.parameters}
@@ -340,7 +340,7 @@ def test_what_no_contract_knows_is_refused_by_its_name(request: tuple[Binding, M
 
 
 @given(st.sampled_from(sorted(BINDINGS)), st.lists(st.tuples(texts, texts), max_size=3), st.binary(max_size=30))
-def test_whatever_is_sent_is_a_message_or_an_error(name: str, query: list[tuple[str, str]], body: bytes) -> None:
+def test_any_request_becomes_a_message_or_an_error(name: str, query: list[tuple[str, str]], body: bytes) -> None:
     path = {parameter.name: unquote("x%2F1") for parameter in BINDINGS[name].parameters}
     with suppress(RequestInvalid):
         assert decode(BINDINGS[name], path, query, body).IsInitialized()

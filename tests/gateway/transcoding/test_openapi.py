@@ -1,4 +1,4 @@
-"""What OpenAPI says of the routes is true: schemas are schemas, examples fit and are requests, nothing lacks words."""
+"""The OpenAPI descriptions are valid: schemas, examples that conform to them, and a description of every member."""
 
 import json
 import re
@@ -30,13 +30,13 @@ MESSAGES = [name for name, schema in COMPONENTS.items() if schema["type"] == "ob
 
 
 def check(schema: dict[str, Any], value: Any) -> None:
-    """Hold *value* against a schema of the document."""
+    """Validate *value* by a schema of the document."""
     whole = {**json.loads(json.dumps(schema)), "components": {"schemas": COMPONENTS}}
     jsonschema.Draft202012Validator(whole, format_checker=jsonschema.FormatChecker()).validate(value)
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_a_schema_is_one_and_leads_nowhere_else(name: str) -> None:
+def test_a_schema_is_valid_and_its_references_exist(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(COMPONENTS[name])
     assert COMPONENTS[name]["description"]
     for reference in re.findall(rf'"{REF}([^"]+)"', json.dumps(COMPONENTS[name])):
@@ -44,7 +44,7 @@ def test_a_schema_is_one_and_leads_nowhere_else(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_examples_fit_and_every_member_has_words(name: str) -> None:
+def test_examples_conform_and_every_member_has_a_description(name: str) -> None:
     for example in COMPONENTS[name]["examples"]:
         check({"$ref": f"{REF}{name}"}, example)
     assert not [member for member, schema in COMPONENTS[name]["properties"].items() if not schema.get("description")]
@@ -70,7 +70,7 @@ def test_the_examples_of_an_operation_are_requests_and_answers(binding: Binding)
         shown = operation["requestBody"]["content"]["application/json"]
         check(shown["schema"], shown["example"])
         body = json.dumps(shown["example"]).encode()
-    # Some say the same in two ways, of which a request has one.
+    # Two parameters may set the same field, so each is tried alone.
     for name, text in query or [("", "")]:
         pairs = parse_qsl(urlencode([(name, text)])) if name else []
         assert decode(binding, path, pairs, body).ByteSize() or not path
@@ -84,8 +84,8 @@ def _written(value: Any) -> str:
 
 
 @pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.name)
-def test_empty_answers_and_full_ones_fit_their_schemas(binding: Binding) -> None:
-    """What is written of a message, whatever it holds, has the members that its schema demands."""
+def test_empty_and_full_answers_conform_to_their_schemas(binding: Binding) -> None:
+    """The document of any message has the members that its schema requires."""
     message = GetMessageClass(binding.rpc.output_type)()
     schema = {"$ref": f"{REF}{binding.rpc.output_type.full_name}"}
     check(schema, document_of(message))
@@ -94,7 +94,7 @@ def test_empty_answers_and_full_ones_fit_their_schemas(binding: Binding) -> None
 
 
 def _fill(message: Any, descriptor: Descriptor, depth: int) -> None:
-    """Set the messages of a message, which are absent otherwise."""
+    """Set all nested messages of a message."""
     for field in descriptor.fields:
         if field.message_type is None or field.message_type.GetOptions().map_entry or depth > 3:
             continue
@@ -119,7 +119,7 @@ def test_the_rows_name_each_operation_once() -> None:
 
 
 class _NoChannel:
-    """A channel over which nobody calls."""
+    """A channel that is never called."""
 
     def unary_unary(self, method: str, **more: Any) -> None: ...
 

@@ -1,4 +1,4 @@
-"""docs/http-api.md is true: its commands run, they call every public RPC, and its table has every route."""
+"""The commands of docs/http-api.md run and call every public RPC, and its table has every route."""
 
 import json
 import re
@@ -27,11 +27,11 @@ async def test_the_commands_of_the_page_run_and_call_every_rpc(services: Cluster
     settings = load_gateway({"PKGER_HTTP_ADDRESS": "127.0.0.1:0"})
     async with gateway(settings, services) as address:
         script = "\n".join(blocks(PAGE, "sh")).replace("127.0.0.1:8086", address)
-        told = await run(f"cd {tmp_path}\n{script}", environment(tmp_path))
-    assert told.count("OPERATION_STATE_SUCCEEDED") >= 4
-    assert "id: 3\ndata: " in told
-    assert "nmes: there is no such parameter of the query here" in told
-    assert '"violations":[{"kind":' in told
+        output = await run(f"cd {tmp_path}\n{script}", environment(tmp_path))
+    assert output.count("OPERATION_STATE_SUCCEEDED") >= 4
+    assert "id: 3\ndata: " in output
+    assert "nmes: there is no such parameter of this query" in output
+    assert '"violations":[{"kind":' in output
     assert set(calls.methods) >= {rpc.name for service in PUBLIC_SERVICES for rpc in service.methods}
 
 

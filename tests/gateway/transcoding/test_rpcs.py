@@ -1,4 +1,4 @@
-"""Every public RPC over HTTP, on real services: it is reached, decoded and answered, and the answer fits its schema."""
+"""Every public RPC over HTTP, with real services; each answer conforms to its schema."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ BUCKET = (
 
 
 class Covered(Api):
-    """A client that knows what it called."""
+    """A client that records its calls."""
 
     called: set[str]
 
@@ -36,17 +36,17 @@ class Covered(Api):
         return await super().call(name, *path, **more)
 
     async def done(self, name: str, *path: str, **more: Any) -> Answered:
-        """Call what succeeds."""
+        """Call an RPC that has to succeed."""
         answered = await self.call(name, *path, **more)
         assert answered.status == 200, answered.documents
         return answered
 
     async def one(self, name: str, *path: str, **more: Any) -> Any:
-        """Call what succeeds with one message."""
+        """Call an RPC that has to succeed with one message."""
         return (await self.done(name, *path, **more)).document
 
     async def finished(self, name: str, *path: str, **more: Any) -> Any:
-        """Run an operation; the event that ends it."""
+        """Run an operation; returns its last event."""
         finished = (await self.done(name, *path, **more)).documents[-1]["event"]["finished"]
         assert finished["state"] == "OPERATION_STATE_SUCCEEDED", finished
         return finished
@@ -55,11 +55,11 @@ class Covered(Api):
 async def test_every_rpc_is_reached_decoded_and_answered(api: Api, services: Cluster) -> None:
     client = Covered(api.session, api.address)
     client.called = set()
-    await read_what_is_fixed(client)
+    await read_platforms_and_packages(client)
     stack = await make_a_stack(client)
-    await look_at_operations(client, stack)
+    await read_operations(client, stack)
     await plan_and_apply(client, stack)
-    await go_back(client, stack)
+    await roll_back(client, stack)
     await change_the_record(client, stack)
     await compare_and_export(client, stack)
     await watch(client, stack)
@@ -67,7 +67,7 @@ async def test_every_rpc_is_reached_decoded_and_answered(api: Api, services: Clu
     assert client.called == {binding.name for binding in bindings()}
 
 
-async def read_what_is_fixed(client: Covered) -> None:
+async def read_platforms_and_packages(client: Covered) -> None:
     kinds = (await client.one("ParserService_ListKinds"))["kinds"]
     assert "Label" in {kind["name"] for kind in kinds}
     [platform] = (await client.one("PlannerService_ListPlatforms", query=[("platform", "embedded")]))["platforms"]
@@ -111,7 +111,7 @@ async def make_a_stack(client: Covered) -> str:
     return str(stack["id"])
 
 
-async def look_at_operations(client: Covered, stack: str) -> None:
+async def read_operations(client: Covered, stack: str) -> None:
     query = [("stack_id", stack), ("states", "OPERATION_STATE_SUCCEEDED"), ("page_size", "1")]
     [listed] = (await client.one("ApplierService_ListOperations", query=query))["operations"]
     assert listed["author"] == "tester"
@@ -141,7 +141,7 @@ async def plan_and_apply(client: Covered, stack: str) -> None:
     await client.finished("ApplierService_ApplyPlan", plan["name"], body=body)
 
 
-async def go_back(client: Covered, stack: str) -> None:
+async def roll_back(client: Covered, stack: str) -> None:
     revisions = (await client.one("StackService_ListRevisions", stack))["revisions"]
     assert revisions == (await client.one("StackService_ListRevisions_2", *AT_HOME))["revisions"]
     assert [(each["number"], each["author"]) for each in revisions] == [(2, "tester"), (1, "tester")]
@@ -181,7 +181,7 @@ async def compare_and_export(client: Covered, stack: str) -> None:
 
 
 async def watch(client: Covered, stack: str) -> None:
-    """Their streams have no end, so the first message is read, and the rest is left."""
+    """These streams have no end, so only the first message is read."""
     for name, path in (("StackService_WatchStack", (stack,)), ("StackService_WatchStack_2", AT_HOME)):
         client.called.add(name)
         [binding] = [each for each in bindings() if each.name == name]
@@ -205,14 +205,14 @@ async def remove(client: Covered, stack: str) -> None:
     assert (await client.done("ApplierService_UninstallStack", stack, body=body)).documents == []
 
 
-async def test_a_name_may_be_anything_that_a_stack_may_be_called(api: Api) -> None:
+async def test_the_path_accepts_every_valid_name_of_a_stack(api: Api) -> None:
     name = "a/b:watch? ü%2F"
     made = (await api.call("StackService_CreateStack", body={"name": name})).document["stack"]
     found = await api.call("StackService_GetStack_2", "embedded", "default", quote(name, safe=""))
     assert found.document["stack"] == made
 
 
-async def test_what_is_sent_twice_under_one_key_has_its_effect_once(api: Api) -> None:
+async def test_a_request_that_is_sent_twice_with_one_key_has_its_effect_once(api: Api) -> None:
     key = {"Idempotency-Key": "k-1"}
     first = await api.call("StackService_CreateStack", body={"name": "one"}, headers=key)
     again = await api.call("StackService_CreateStack", body={"name": "one"}, headers=key)
@@ -223,7 +223,7 @@ async def test_what_is_sent_twice_under_one_key_has_its_effect_once(api: Api) ->
     assert (both.status, both.document["metadata"]["field"]) == (400, "request_id")
 
 
-async def test_another_plan_than_the_one_agreed_to_is_a_conflict(api: Api) -> None:
+async def test_a_plan_with_another_digest_is_a_conflict(api: Api) -> None:
     body = {"stack": {"name": "fleet"}, "package": a_source(), "planDigest": "sha256:00"}
     refused = await api.call("ApplierService_Apply", body=body)
     assert (refused.status, refused.document["code"], refused.document["reason"]) == (422, "conflict", "PLAN_STALE")
@@ -239,8 +239,8 @@ async def test_a_package_that_breaks_rules_is_an_error_with_all_of_them(api: Api
     assert parsed.documents[0]["header"]["violation_count"] == 1
 
 
-async def test_the_author_is_who_has_the_token(api: Api) -> None:
-    refused = await api.call("ApplierService_Apply", body={"package": a_source(), "author": "somebody"})
+async def test_the_author_is_the_name_of_the_token(api: Api) -> None:
+    refused = await api.call("ApplierService_Apply", body={"package": a_source(), "author": "another"})
     assert (refused.status, refused.document["metadata"]["field"]) == (400, "author")
 
 
@@ -252,7 +252,7 @@ async def test_a_body_that_a_page_of_another_site_can_send_is_refused(api: Api) 
             assert (await response.json())["code"] == "unsupported media type"
 
 
-async def test_what_has_not_changed_is_not_sent_again(api: Api) -> None:
+async def test_an_unchanged_answer_is_not_sent_again(api: Api) -> None:
     await api.call("ApplierService_Apply", body={"stack": {"name": "fleet"}, "package": a_source()})
     [operation] = (await api.call("ApplierService_ListOperations")).document["operations"]
     view = [("view", "PLAN_VIEW_STEPS")]
@@ -289,7 +289,7 @@ async def test_a_request_for_headers_gets_them(api: Api) -> None:
 
 
 async def test_a_large_dry_run_is_the_same_as_over_grpc(api: Api, services: Cluster) -> None:
-    """Bodies and messages of size are read and written in threads."""
+    """Threads decode large bodies and encode large messages."""
     text = json.dumps([an_object("Label", f"label-{number}", f"label {number}") for number in range(400)])
     package = {"sources": [{"name": "source-0", "text": text, "encoding": "ENCODING_JSON"}]}
     views = [plan_pb2.PlanView.Name(view) for view in ALL_VIEWS]

@@ -1,4 +1,4 @@
-"""Streams over HTTP: both forms, resumed, kept alive, broken off, left, and not read."""
+"""Streams over HTTP: both forms, resumption, comments, errors, and clients that disconnect or do not read."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, se
         (EVENTS, [("after_seq", "2")]),
         (LINES, [("after_sequence", "2")]),
         ({**LINES, "Last-Event-ID": "2"}, []),
-        # A browser sends the first request again, with the header beside it.
+        # A browser repeats the first request, with the header in addition.
         ({**EVENTS, "Last-Event-ID": "2"}, [("after_seq", "1")]),
     ):
         resumed = await api.call("ApplierService_WatchOperation", name, query=query, headers=headers)
@@ -77,14 +77,14 @@ async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, se
     assert (refused.status, refused.document["metadata"]["field"]) == (400, "Last-Event-ID")
 
 
-async def test_a_browser_that_has_all_events_is_told_not_to_come_back(api: Api) -> None:
+async def test_a_browser_that_has_all_events_does_not_reconnect(api: Api) -> None:
     applied = await api.call("ApplierService_Apply", body={"package": a_source()})
     last = applied.documents[-1]["event"]
     headers = {**EVENTS, "Last-Event-ID": str(last["seq"])}
     assert (await api.call("ApplierService_WatchOperation", last["operation"], headers=headers)).status == 204
 
 
-async def test_an_operation_goes_on_without_its_client(api: Api) -> None:
+async def test_an_operation_continues_without_its_client(api: Api) -> None:
     async with api.session.post(f"{BASE}/packages:apply", json={"package": a_source()}, headers=EVENTS) as response:
         [(_, accepted), *_] = await received(response, 1)
         response.close()
@@ -93,7 +93,7 @@ async def test_an_operation_goes_on_without_its_client(api: Api) -> None:
     assert watched.documents[-1]["event"]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
 
 
-async def test_a_watch_of_a_stack_goes_on_behind_its_last_position(api: Api) -> None:
+async def test_a_watch_of_a_stack_resumes_after_its_last_position(api: Api) -> None:
     made = (await api.call("StackService_CreateStack", body={"name": "fleet"})).document["stack"]
     target = f"{BASE}/stacks/{made['id']}:watch"
     async with api.session.get(target, headers=EVENTS) as response:
@@ -113,7 +113,7 @@ async def received(response: aiohttp.ClientResponse, number: int) -> list[tuple[
     return events_of(text)
 
 
-async def test_what_fails_before_the_first_message_is_an_ordinary_error() -> None:
+async def test_a_failure_before_the_first_message_is_an_ordinary_error() -> None:
     async def fails(request: Any, context: Any) -> AsyncIterator[Any]:
         raise StackLeased("fleet", "applier-2", "operations/1", "2026-01-01T00:00:00Z")
         yield
@@ -151,7 +151,7 @@ async def test_an_error_in_the_middle_is_the_end_of_the_stream(is_known: bool) -
     assert lines[-1]["error"]["code"] == error["code"]
 
 
-async def test_a_comment_tells_that_a_stream_is_alive() -> None:
+async def test_a_comment_shows_that_a_stream_is_alive() -> None:
     over = asyncio.Event()
 
     async def waits(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -185,7 +185,7 @@ async def test_an_apply_answers_nothing_before_it_is_accepted() -> None:
             assert events_of(await response.read())[0][0] == "1"
 
 
-async def test_a_client_that_leaves_ends_the_call() -> None:
+async def test_a_client_that_disconnects_ends_the_call() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def watched(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -204,7 +204,7 @@ async def test_a_client_that_leaves_ends_the_call() -> None:
             await ended.wait()
 
 
-async def test_a_client_that_leaves_before_the_first_message_ends_the_call() -> None:
+async def test_a_client_that_disconnects_before_the_first_message_ends_the_call() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def plans(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -223,8 +223,8 @@ async def test_a_client_that_leaves_before_the_first_message_ends_the_call() -> 
             await ended.wait()
 
 
-async def test_a_client_that_does_not_read_is_cut_off() -> None:
-    """It has the messages that fit into its connection and the queue, and the call does not go on for it."""
+async def test_a_client_that_does_not_read_is_disconnected() -> None:
+    """It gets the messages that fit into its connection and the buffer, and the call ends."""
     sent, ended = 0, asyncio.Event()
 
     async def endless(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -236,7 +236,7 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
         finally:
             ended.set()
 
-    limits = StreamLimits(patience_seconds=0.3)
+    limits = StreamLimits(stall_seconds=0.3)
     async with scripted(watch=endless, limits=limits) as client, client.get(WATCH, headers=EVENTS) as response:
         async with asyncio.timeout(60):
             await ended.wait()
@@ -246,7 +246,7 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
 
 
 class Ended(logging.Handler):
-    """Waits for the line that the server logs at the end of a request."""
+    """Waits for the log line at the end of a request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,8 +257,8 @@ class Ended(logging.Handler):
             self.event.set()
 
 
-async def test_a_client_that_does_not_read_the_last_messages_is_cut_off() -> None:
-    """The call has ended, so the queue does not grow any more."""
+async def test_a_client_that_does_not_read_the_last_messages_is_disconnected() -> None:
+    """The call has ended, so the buffer does not grow any more."""
 
     async def much(request: Any, context: Any) -> AsyncIterator[Any]:
         for number in range(40):
@@ -279,7 +279,7 @@ async def test_a_client_that_does_not_read_the_last_messages_is_cut_off() -> Non
         log.setLevel(logging.NOTSET)
 
 
-async def test_a_queue_has_no_more_than_its_bytes() -> None:
+async def test_a_buffer_has_no_more_than_its_bytes() -> None:
     made = 0
 
     async def messages() -> AsyncGenerator[Any, None]:
@@ -289,12 +289,12 @@ async def test_a_queue_has_no_more_than_its_bytes() -> None:
             yield a_change("p", "x" * 600)
 
     with pytest.raises(NotRead):
-        await Feed(StreamLimits(bytes=1000, patience_seconds=0.05)).fill(messages())
-    # The third one found no room.
+        await Feed(StreamLimits(bytes=1000, stall_seconds=0.05)).fill(messages())
+    # The buffer had no room for the third message.
     assert made == 3
 
 
-async def test_a_client_that_reads_slowly_gets_all_of_a_stream_that_is_larger_than_the_queue() -> None:
+async def test_a_client_that_reads_slowly_gets_all_of_a_stream_that_is_larger_than_the_buffer() -> None:
     async def many(request: Any, context: Any) -> AsyncIterator[Any]:
         for number in range(3000):
             yield a_change(f"p{number}", "x" * 2000)
@@ -305,7 +305,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_a_stream_that_is_larger_th
     assert lines == [f"p{number}" for number in range(3000)]
 
 
-async def test_streams_take_no_place_from_other_requests() -> None:
+async def test_streams_do_not_count_as_requests() -> None:
     async def watched(request: Any, context: Any) -> AsyncIterator[Any]:
         yield a_change("p1")
         await asyncio.Event().wait()
@@ -318,7 +318,7 @@ async def test_streams_take_no_place_from_other_requests() -> None:
         second.close()
 
 
-async def test_streams_have_places_of_their_own() -> None:
+async def test_streams_have_a_limit_of_their_own() -> None:
     async def watched(request: Any, context: Any) -> AsyncIterator[Any]:
         yield a_change("p1")
         await asyncio.Event().wait()
@@ -334,7 +334,7 @@ async def test_streams_have_places_of_their_own() -> None:
         async with client.get(WATCH, headers=EVENTS) as refused:
             assert (refused.status, refused.headers["Retry-After"]) == (503, "10")
             assert "PKGER_HTTP_MAX_STREAMS" in (await refused.json())["message"]
-        # What a client does has no need of such a place, and keeps its own to its end.
+        # An apply does not count as a stream; it counts as a request to its end.
         applying = [await client.post(APPLY, json={}) for _ in range(2)]
         assert [answer.status for answer in applying] == [200, 200]
         async with client.post(APPLY, json={}) as refused:
@@ -343,7 +343,7 @@ async def test_streams_have_places_of_their_own() -> None:
         left.set()
         for answer in applying:
             await answer.read()
-        # A place is free as soon as its stream is left.
+        # A client that disconnects frees a place at once.
         streams.pop().close()
         while (again := await client.get(WATCH, headers=EVENTS)).status == 503:
             again.close()
@@ -352,7 +352,7 @@ async def test_streams_have_places_of_their_own() -> None:
             stream.close()
 
 
-async def test_a_server_that_goes_away_in_the_middle_is_told() -> None:
+async def test_a_service_that_goes_away_during_a_stream_is_an_error() -> None:
     async def aborts(request: Any, context: Any) -> AsyncIterator[Any]:
         yield a_change("p1")
         await context.abort(grpc.StatusCode.UNAVAILABLE, "going")
@@ -388,7 +388,7 @@ async def test_a_gateway_that_stops_ends_its_streams_at_once() -> None:
     assert (refused.status, "Retry-After" in refused.headers) == (503, True)
 
 
-async def test_a_client_that_leaves_is_no_malformed_request(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_disconnects_is_not_a_malformed_request(caplog: pytest.LogCaptureFixture) -> None:
     begun, ended = asyncio.Event(), Ended()
 
     async def plans(request: Any, context: Any) -> AsyncIterator[Any]:

@@ -1,11 +1,11 @@
-"""Finds out what became of what got no answer, once it can no longer take effect; the journal knows it then."""
+"""Looks up the outcomes of effects without a response, once these can no longer take effect late."""
 
 import asyncio
 from collections.abc import Collection, Sequence
 
 from tenacity import AsyncRetrying, retry_if_exception_type
 
-from applier_svc.execution.noting import Journal
+from applier_svc.execution.journal_protocol import Journal
 from applier_svc.execution.prober import UNREADABLE, Prober
 from applier_svc.execution.retrying import repeated, stop_after
 from applier_svc.execution.sender import Sender
@@ -18,11 +18,11 @@ from services.engine.outcome import Done, Failed, NoEffect, Outcomes, Unknown
 from services.engine.step_life import StepRecord, StepState
 from services.rpc.call import loop_time
 
-_TAKEN = "it was sent and not answered; the platform says that its name is taken, and lists nothing of that name"
+_TAKEN = "it was sent without a response; the platform reports its name as taken, but lists no resource of that name"
 
 
-class Inquiry:
-    """What one operation asks its platform about what it sent."""
+class OutcomeLookup:
+    """Looks up the outcomes of one operation on its platform, and writes them into the journal."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Inquiry:
         claimed: float | None = None,
     ) -> None:
         """
-        *claimed* is when the operation was taken over, by ``loop_time``; None: it began here.
+        *claimed* is when this applier claimed the operation, by ``loop_time``; None: it began here.
 
-        The token of the operation was shown already: a platform that fences refuses what another applier sent.
+        The platform has been shown the token already: if it fences, it refuses requests of other appliers.
         """
         self._prober = prober
         self._sender = sender
@@ -51,29 +51,29 @@ class Inquiry:
         self, effects: Sequence[AnyEffect], direction: Direction, taken: Collection[int] = ()
     ) -> list[AnyEffect]:
         """
-        Find out what became of *effects*, which were sent and not answered, by reading.
+        Look up the outcomes of *effects*, which were sent without a response, by reading from the platform.
 
-        Those that the platform remembers are left alone: to send them again shows it, and has its effect once.
+        Effects with an idempotency key are skipped: resending them is safe and returns their outcome.
 
         Args:
-            effects: What was sent.
+            effects: The effects.
             direction: Whether these are steps or their inverses.
-            taken: Numbers of creations whose name the platform says is taken: unless it lists what has the name, nobody
-                knows what became of them.
+            taken: Numbers of creations whose name the platform reports as taken. Their outcome stays unknown unless the
+                platform lists a resource of that name.
 
         Returns:
-            Those of them that certainly did not happen.
+            The effects that certainly had no effect.
 
         Raises:
-            PkgerError: Nothing more may be sent or noted.
+            PkgerError: Nothing more may be sent, or the journal cannot be written.
         """
         asked = [effect for effect in effects if not effect.is_resolved_by_retry(self._traits)]
         if not asked:
             return []
-        await self.settle(is_stubborn=True)
+        await self.settle(until_resolved=True)
         ids = self._progress.ids
         sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in asked}
-        findings = await self._prober.find_out(asked, sent, ids.known())
+        findings = await self._prober.probe(asked, sent, ids.known())
         outcomes = {
             step: Unknown(_TAKEN) if isinstance(found, NoEffect) else found
             for step, found in findings.items()
@@ -86,17 +86,17 @@ class Inquiry:
             await self._journal.record(outcomes, direction)
         return failed
 
-    async def with_what_is_there(self, records: Sequence[StepRecord]) -> list[StepRecord]:
+    async def with_live_specs(self, records: Sequence[StepRecord]) -> list[StepRecord]:
         """
-        *records* of steps that somebody decided, with what the platform holds of what is taken as it is.
+        *records* of decided steps, with the live spec of each resource that the decision keeps.
 
         Raises:
-            PkgerError: It cannot be read; ``UNREADABLE`` has all there is.
+            PkgerError: The resources cannot be read; ``UNREADABLE`` lists all exceptions.
         """
         taken = {
             record.step: (self._progress.effects[record.step].step.key.kind, record.resource_id)
             for record in records
-            # What a creation is said to have made is to be as it was sent, or its undo deletes what somebody changed.
+            # KEPT only: the undo of a creation (DONE) expects the spec that was sent, so that it deletes no edit.
             if record.state is StepState.KEPT
             and record.resource_id
             and self._progress.effects[record.step].step.new_spec
@@ -105,16 +105,16 @@ class Inquiry:
         held = {step: found.spec.text for step, resource in taken.items() if (found := live.get(resource))}
         return [record._replace(observed=held.get(record.step, record.observed)) for record in records]
 
-    async def undone_by_others(self, inverses: Sequence[AnyEffect]) -> Outcomes:
+    async def already_undone(self, inverses: Sequence[AnyEffect]) -> Outcomes:
         """
-        Those of *inverses* that have nothing left to take back, each as done, by step number.
+        The *inverses* that have nothing left to undo, each as done, by step number.
 
         Args:
-            inverses: Undos that the platform refused, as something that they need is not there.
+            inverses: Undos that the platform rejected because a resource that they need does not exist.
 
         Returns:
-            Those about a resource, or a label on one, that somebody has deleted: what the step did went with it. None
-            where that cannot be read.
+            Inverses that are about a deleted resource, or a label on one: the effect of the step is gone with it. Empty
+            if the resources cannot be read.
         """
         ids = self._progress.ids
         needed = {
@@ -131,36 +131,36 @@ class Inquiry:
             return {}
         return {step: Done(needs[0][1]) for step, needs in needed.items() if not there.keys() >= {*needs}}
 
-    async def settle(self, is_stubborn: bool = False) -> None:
+    async def settle(self, until_resolved: bool = False) -> None:
         """
-        Make sure that what was sent before and got no answer can no longer take effect (docs/reference/engine.md,
-        "Driver answers").
+        Make sure that requests without a response can no longer take effect (docs/reference/engine.md, "Driver
+        answers").
 
-        A platform that fences is shown a raised token, and refuses what was sent under the one before, however late it
-        arrives. On any other platform, and while that one gives no answer, only time helps: nothing arrives later than
+        A platform that fences is shown a raised token, and refuses requests with the previous one, however late they
+        arrive. On any other platform, or if it does not answer, this waits: no request takes effect later than
         ``Timeouts.settle``.
 
         Args:
-            is_stubborn: Whether a platform that does not answer is shown the token again for ``Timeouts.stubborn``, as
-                something is to be looked up or undone; else for ``Timeouts.settle``. Both count from the last write.
+            until_resolved: Whether a platform that does not answer is shown the token for ``Timeouts.resolution``, as
+                before lookups and undos; else for ``Timeouts.settle``. Both count from the last write.
 
         Raises:
-            PkgerError: Nothing more may be sent or noted.
+            PkgerError: Nothing more may be sent, or the journal cannot be written.
         """
         claimed = None if self._traits.fences else self._claimed
         times = [time for time in (self._sender.unanswered, claimed) if time is not None]
         if not times:
             return
         last = max(times)
-        until = last + (self._timeouts.stubborn if is_stubborn else self._timeouts.settle)
+        until = last + (self._timeouts.resolution if until_resolved else self._timeouts.settle)
         if self._traits.fences and await self._is_fenced(until):
             return
         await asyncio.sleep(last + self._timeouts.settle - loop_time())
 
     async def _is_fenced(self, until: float) -> bool:
-        """Whether the platform refuses what got no answer so far; it is shown the token until then, at least once."""
+        """Whether the platform refuses the unanswered requests; show it the token until *until*, at least once."""
         unanswered = self._sender.unanswered_token
-        # Batches that get no answer at the same time raise the token once.
+        # Batches that lose their responses at the same time raise the token once.
         async with self._turn:
             if self._sender.shown_token > unanswered:
                 return True
@@ -178,11 +178,11 @@ class Inquiry:
             return True
 
     async def secret_keys(self) -> frozenset[str] | Failed:
-        """Keys of the secrets that the platform holds now, or why a step that depends on them was not sent."""
+        """Keys of the secrets that the platform holds, or the failure of a step that depends on them."""
         return await self._prober.secret_keys_before()
 
     @property
     def may_be_late(self) -> bool:
-        """Whether something that was sent may take effect after nobody waits for it any more."""
-        has_doubted = self._claimed is not None or self._sender.unanswered is not None
-        return has_doubted and not self._traits.fences
+        """Whether a request may take effect late: after the operation stopped waiting for it."""
+        had_unanswered = self._claimed is not None or self._sender.unanswered is not None
+        return had_unanswered and not self._traits.fences

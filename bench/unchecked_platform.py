@@ -1,4 +1,4 @@
-"""The embedded platform, which foresees no refusal here: a package is refused when the rest of it is written."""
+"""The embedded platform without checks in plans: it rejects content only when it is written."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from services.rpc.process import Service, run_process
 from services.settings import Settings
 
 
-class Unforeseeing(EmbeddedDriver):
+class UncheckedDriver(EmbeddedDriver):
     """Accepts any content in plans."""
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
@@ -25,7 +25,7 @@ class Unforeseeing(EmbeddedDriver):
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Service]:
     """The platform in the database of *settings*."""
-    driver = Unforeseeing(Path(place_of(Platform("embedded", "embedded", ""), settings.data)), MachineIds())
+    driver = UncheckedDriver(Path(place_of(Platform("embedded", "embedded", ""), settings.data)), MachineIds())
     try:
         yield Service([register(driver)], SERVICES)
     finally:

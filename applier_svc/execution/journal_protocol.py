@@ -1,4 +1,4 @@
-"""Where an execution notes what it is about to do, and what came of it."""
+"""The journal as the execution of a plan needs it: intents before effects, outcomes after them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -12,10 +12,10 @@ from services.engine.step_life import StepRecord
 
 class Journal(Protocol):
     """
-    The journal of one operation; one call stands for one transaction.
+    The journal of one operation; each call is one transaction.
 
     Attributes:
-        progress: What is written.
+        progress: The fold of the journal.
     """
 
     progress: Progress
@@ -24,29 +24,29 @@ class Journal(Protocol):
         self, steps: Sequence[int], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
     ) -> list[Refusal]:
         """
-        Note which steps are about to be sent; nothing is sent before this returns.
+        Write the intents of *steps*; nothing is sent before this returns.
 
         Returns:
-            Which of them need what another stack has; if there are any, nothing is noted.
+            The claims that are refused because of another stack; if there are any, nothing is written.
         """
 
     async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
-        """Publish which steps wait, and for whom."""
+        """Publish which steps wait, and for which operation or stack."""
 
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
-        """Note that steps were sent and certainly had no effect."""
+        """Record that steps were sent and certainly had no effect."""
 
     async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
-        """Note how steps ended, and publish it."""
+        """Record the outcomes of steps, and publish them."""
 
     async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
-        """Note what somebody decided for steps, or for their inverses, and publish it."""
+        """Record the decisions for steps, or for their inverses, and publish them."""
 
     async def start_stage(self, index: int, name: str, step_count: int) -> None:
         """Publish that a stage is about to run."""
 
     async def seal(self) -> None:
-        """Pass the point of no return."""
+        """Pass the seal: no step is undone from now on."""
 
-    async def turn_back(self, cause: str, step_count: int) -> None:
-        """From now on what was done is taken back."""
+    async def roll_back(self, cause: str, step_count: int) -> None:
+        """Record that the operation rolls back from now on, and publish it."""

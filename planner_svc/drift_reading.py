@@ -1,4 +1,4 @@
-"""Reads what a look at a stack compares: few calls, whatever the number of resources."""
+"""Reads the facts that a drift detection compares, in few calls, whatever the number of resources."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -33,8 +33,8 @@ from services.rpc.paging import pages
 from services.rpc.resources import live_resources, prepare_specs
 
 
-class Looker:
-    """Asks the stack service and the driver for what one look needs, and has its outcome stored."""
+class DriftReader:
+    """Reads the facts of a drift detection from the stack service and the driver, and stores its result."""
 
     def __init__(self, reader: Reader, stack: Peer) -> None:
         self._reader = reader
@@ -48,18 +48,18 @@ class Looker:
 
         Raises:
             StackNotFound: There is none.
-            RequestInvalid: None is named, or the target is not the stack's.
+            RequestInvalid: The request names no stack, or another target than that of the stack.
         """
         return await existing_record(self._stack, target, stack)
 
     async def facts(self, stack: StackRecord, entries: Sequence[InventoryEntry]) -> Facts:
         """
-        What a look at *entries* of *stack* compares.
+        Read the facts that a detection of *entries* of *stack* compares.
 
         Raises:
             StackMoved: The stack has changed since its record was read.
             PlatformUnknown: No such platform is configured.
-            PkgerError: The stack service or the platform does not tell; kinds that cannot be listed are in the facts.
+            PkgerError: The stack service or the driver failed; kinds that cannot be listed are in the facts instead.
         """
         platform = await self._reader.traits(stack.target)
         live, package, baselines = await asyncio.gather(
@@ -71,12 +71,12 @@ class Looker:
         current = await self._stack.call(
             self._stub.GetStack, stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack.id))
         )
-        # An operation that ended meanwhile wrote what this record does not say.
+        # An operation that ended meanwhile has changed resources that this record has in their earlier state.
         _refuse_moved(stack, current.stack.generation)
         return facts
 
     async def prepared(self, facts: Facts) -> dict[Key, Spec | Failed]:
-        """What the platform would hold of each spec of ``specs_to_compare``; one look asks for all of them at once."""
+        """The specs of ``specs_to_compare`` as the platform would hold them; one call for all of them."""
         wanted = await asyncio.to_thread(specs_to_compare, facts)
         if not wanted:
             return {}
@@ -86,7 +86,12 @@ class Looker:
         return dict(zip(wanted, found, strict=True))
 
     async def store(self, stack: StackRecord, counts: DriftCounts) -> bool:
-        """Have what a look at the whole of *stack* found stored; whether it was."""
+        """
+        Store the result of a detection of the whole *stack*.
+
+        Returns:
+            Whether the stack service stored it.
+        """
         request = journal_pb2.RecordLookRequest(
             stack_id=stack.id, generation=stack.generation, counts=counts_fields(counts)
         )
@@ -100,7 +105,7 @@ class Looker:
         All baselines of *stack*.
 
         Raises:
-            StackMoved: They are of another generation.
+            StackMoved: They are of another generation of the stack.
         """
         found: list[Baseline] = []
         request = journal_pb2.ListBaselinesRequest(stack_id=stack.id)
@@ -110,7 +115,7 @@ class Looker:
         return {baseline.key: baseline for baseline in found}
 
     async def _live(self, stack: StackRecord, entries: Sequence[InventoryEntry], platform: PlatformTraits) -> Live:
-        """What the platform holds of the kinds of *entries*: a call for each, so that one that fails hides no other."""
+        """The live resources of the kinds of *entries*: one call for each kind, so that each can fail by itself."""
         known: dict[str, list[ResourceKey]] = {}
         for entry in entries:
             known.setdefault(entry.key.kind, []).append((entry.key.kind, entry.resource_id))
@@ -119,7 +124,7 @@ class Looker:
         return await self._listed(stack, kinds, known, Live({}, problems), platform)
 
     async def _with_names(self, facts: Facts, scopes: Collection[str]) -> Live:
-        """What is live, with all whose names are unique in *scopes*; what cannot be listed is left out."""
+        """The live resources, with all whose names are unique in *scopes*; a kind that cannot be listed is left out."""
         kinds = [kind for kind, traits in facts.platform.kinds.items() if traits.scope in scopes]
         more = sorted({*kinds} - {entry.key.kind for entry in facts.entries})
         found = await self._listed(facts.stack, more, {}, facts.live, facts.platform)
@@ -133,7 +138,7 @@ class Looker:
         live: Live,
         platform: PlatformTraits,
     ) -> Live:
-        """*live* with all resources of *kinds*; of those with a costly listing, with what is *known*."""
+        """*live* with all resources of *kinds*; of kinds with a costly listing, only with those that are *known*."""
         driver, org = self._reader.driver(stack.target), stack.target.org
 
         async def read(kind: str) -> list[Resource] | str:
