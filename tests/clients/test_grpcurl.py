@@ -25,7 +25,7 @@ async def answers(script: str, services: Cluster) -> list[Any]:
 
 
 async def test_services_and_messages_are_found_by_reflection(services: Cluster) -> None:
-    (script,) = blocks("What is there")
+    (script,) = blocks("Explore a server")
 
     status, output, errors = await shell(script, services)
 

@@ -9,9 +9,9 @@ from tests.clients.page import PAGE, section
 
 def test_every_section_has_its_test() -> None:
     """Sections about grpcurl in test_grpcurl.py, each other section in a file of its own."""
-    grpcurl = ["What is there", "A dry run", "An apply", "A plan, and its apply"]
+    grpcurl = ["Explore a server", "A dry run", "An apply", "A plan, and its apply"]
     grpcurl += ["A stack, its history and its platform", "An error", "What to retry", "Limits"]
-    others = ["Go", "TypeScript", "Python", "Other languages", "What may change"]
+    others = ["Go", "TypeScript", "Python", "Other languages", "Compatibility of the contracts"]
     assert re.findall("^## (.*)$", PAGE.read_text(), re.MULTILINE) == grpcurl + others
 
 
@@ -20,4 +20,5 @@ def test_the_page_retries_the_reasons_that_have_a_retry_info() -> None:
     rows = dict(re.findall(r"^\| (`.*`) \| (.*) \|$", section("What to retry"), re.MULTILINE))
     named = {reason: says for names, says in rows.items() for reason in re.findall(r"`(\w+)`", names)}
     assert set(named) <= set(Reason)
-    assert {reason for reason, says in named.items() if says.startswith(("the same again", "likewise"))} == set(RETRIES)
+    retried = {reason for reason, says in named.items() if says.startswith(("retries after the delay", "likewise"))}
+    assert retried == set(RETRIES)
