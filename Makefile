@@ -16,54 +16,54 @@ lint: setup lint-protos docs  ## Format, types, import layers, protos, documents
 	$(BIN)/mypy services parser_svc planner_svc applier_svc stack_svc tests bench protos docgen
 	$(BIN)/lint-imports
 
-# A checkout may be without history, so the contracts are compared with an image that is committed beside them. The second
-# comparison is the other way round: what the image lacks would not be protected. Imported protos are not ours to protect.
-lint-protos: setup  ## The protos alone: style, and whether clients still work
+# The contracts are compared with a committed image, as a checkout may have no git history. The second comparison is the reverse:
+# it fails when the image lacks a part of the contracts, which would then be unprotected. Imported protos are not compared.
+lint-protos: setup  ## Only the protos: style and breaking changes
 	cd protos && ../$(BIN)/buf lint
 	cd protos && ../$(BIN)/buf breaking --path pkger --against image.binpb
 	@cd protos && ../$(BIN)/buf build --path pkger --output - | ../$(BIN)/buf breaking image.binpb --against - >/dev/null || \
 		{ echo 'protos/image.binpb lacks a part of the contracts. Run `make contracts` and commit it.' >&2; false; }
 
-contracts: setup  ## Put additions into protos/image.binpb; BREAKING=1 accepts what breaks clients
+contracts: setup  ## Update protos/image.binpb; BREAKING=1 accepts breaking changes
 	$(if $(BREAKING),,cd protos && ../$(BIN)/buf breaking --path pkger --against image.binpb)
 	cd protos && ../$(BIN)/buf build --path pkger --exclude-source-info --output image.binpb
 
 test: setup  ## Run the tests, on up to four cores; ARGS go to pytest
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
-# The simulation begins with the first of the day's 100,000 seeds; MINUTES=n makes it shorter, FIRST=n repeats that of another day.
+# The simulation starts at the first of the day's 100,000 seeds. MINUTES=n sets its length; FIRST=n starts at another seed.
 test-faults: MINUTES := $(or $(MINUTES),10)
 test-faults: FIRST := $(or $(FIRST),$(shell date +%Y%m%d00000))
-test-faults: setup  ## Every crash and every fault that an apply has to survive, then 10 minutes of simulation
+test-faults: setup  ## Tests with --faults: all crashes and faults of an apply, then 10 minutes of simulation
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal --faults \
 		tests/applier tests/cli tests/clients tests/crash tests/drivers/influxdb/test_engine_faults.py tests/export tests/gateway $(ARGS)
 	@echo 'To search these seeds again: make simulate MINUTES=$(MINUTES) FIRST=$(FIRST)'
 	@$(BIN)/python -m tests.simulation --minutes '$(MINUTES)' --first '$(FIRST)'
 
 # SEED=n TRACE=1 | SEED=n REDUCE=CONTENT | SCENARIO=file.json [TRACE=1] | MINUTES=10 [FIRST=n], each with FEATURES=kills,net | all; SAVE=file.json
-simulate: setup  ## Interleavings, crashes and faults drawn from seeds, in one process (docs/simulation.md)
+simulate: setup  ## Simulate interleavings, crashes and faults from seeds, in one process (docs/simulation.md)
 	@$(BIN)/python -m tests.simulation $(if $(MINUTES),--minutes '$(MINUTES)') $(if $(SEED),--seed '$(SEED)') \
 		$(if $(FIRST),--first '$(FIRST)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(TRACE),--trace) \
 		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)') $(if $(REDUCE),--reduce '$(REDUCE)')
 
 # MUTATION=name for one of them, with REDUCE=1 | SCENARIO=file.json; SAVE=file.json
-simulate-mutations: setup  ## Put one known defect at a time into a copy of the code; the simulation has to find each
+simulate-mutations: setup  ## Put known defects into copies of the code, one at a time; the simulation must find each
 	@$(BIN)/python -m tests.simulation.mutation_search $(MUTATION) $(if $(REDUCE),--reduce) \
 		$(if $(SCENARIO),--scenario '$(SCENARIO)') $(if $(SAVE),--save '$(SAVE)')
 
-reference: setup  ## Write the generated parts of docs/reference again
+reference: setup  ## Write the generated parts of docs/reference
 	$(BIN)/python -m docgen
 
-docs: setup  ## Build the documents as a site, in dist/site; a dead link fails
+docs: setup  ## Build the site of the documents in dist/site; a dead link fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2>&1 | { ! grep -v '^INFO'; } && test -f dist/site/index.html
 
-pictures: setup  ## Make the terminal pictures of the documents again, from real runs
+pictures: setup  ## Make the terminal pictures of the documents from real runs
 	$(BIN)/python -m docgen.pictures
 
 quickstart: setup  ## Start everything, apply examples/ twice, stop everything
 	examples/quickstart.sh $(BIN)
 
-demo-crash: setup  ## Kill the applier in the middle of an apply, and see it finished
+demo-crash: setup  ## Kill the applier during an apply, and see the operation finished
 	$(BIN)/python examples/demo_crash.py
 
 bench: setup  ## Print benchmark figures; ARGS go to it, such as --parsing

@@ -14,10 +14,10 @@ from yaml._yaml import CParser
 
 from bench.figures import Figure, median_of, seconds
 from bench.package import Mix, package_text
-from parser_svc.collection import uncollected
 from parser_svc.document_cache import DocumentCache
 from parser_svc.package import Options, parse
 from parser_svc.sources import Source
+from services.rpc.collection import uncollected
 from services.settings import DOCUMENT_CACHE_BYTES
 
 RUNS = 5

@@ -1,1 +1,1 @@
-"""Generates pages of docs/ from code and contracts, and has the hooks of the site (make reference, make docs)."""
+"""Generates pages of docs/ from code and contracts (``make reference``), with the hooks of the site (``make docs``)."""

@@ -18,7 +18,8 @@ _HEAD = """\
 
 A failed call has a gRPC status with a `google.rpc.ErrorInfo`: its `domain` is `pkger`, its `reason` one of the values
 below, and its `metadata` has every value that the message names. Compare the reason, not the message: messages change.
-[Clients](../clients.md#an-error) shows how to read them, [the HTTP API](../http-api.md#errors) their form over HTTP.
+[Clients](../clients.md#an-error) shows how to read them, and [the HTTP API](../http-api.md#errors) their form over
+HTTP.
 
 `make reference` writes this page from [reason.proto](../../protos/pkger/errors/v1/reason.proto) and the tables of the
 code.

@@ -12,7 +12,6 @@ from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
 from parser_svc.bounds import Bounds
-from parser_svc.collection import uncollected
 from parser_svc.document_cache import DocumentCache
 from parser_svc.gathering import Gatherer, Wanted
 from parser_svc.package import Options, Parsed, parse
@@ -23,6 +22,7 @@ from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema, package_schema
 from services.kinds.summary import summary_document
+from services.rpc.collection import uncollected
 from services.rpc.convert.objects import (
     credential_to_pb,
     object_bytes,

@@ -15,6 +15,7 @@ from planner_svc.export.reading import ExportReader
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
 from services.core.model import DEFAULT_PLATFORM
+from services.rpc.collection import uncollected
 from services.rpc.convert.checks import check_to_pb
 from services.rpc.convert.objects import org_to_pb
 from services.rpc.plan_parts import checked_view
@@ -40,7 +41,8 @@ class PlannerServicer(PlannerServiceServicer):
         view, key = checked_view(request.view), _request_key(request)
         name = await self._plans.of_request(key) if key else ""
         if not name:
-            answer = await make_answer(request, view, self._reader, self._limit)
+            with uncollected():
+                answer = await make_answer(request, view, self._reader, self._limit)
             await self._plans.attach(answer.attachments)
             if answer.new_plan and not request.validate_only:
                 name = await self._plans.keep(answer.new_plan, key)

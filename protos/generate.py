@@ -16,21 +16,21 @@ PROTOS = ROOT / "protos"
 OUT = ROOT / "services" / "gen"
 
 IMPORTS = PROTOS / ".imports"
-"""Protos of others that ours import; a second module for buf, which looks nowhere else without a network."""
+"""Imported protos of other projects: a second module for buf, which finds imports only there without a network."""
 
 IMPORTED = ("google/api/annotations.proto", "google/api/http.proto")
-"""What googleapis-common-protos has of them."""
+"""The imported protos, as googleapis-common-protos names them."""
 
 CONTRACTS = OUT / "pkger" / "contracts.binpb"
-"""A FileDescriptorSet of all protos with their comments, which the HTTP API describes itself with."""
+"""A FileDescriptorSet of all protos with their comments, from which the HTTP API makes its OpenAPI document."""
 
 
 def generate() -> None:
     """
-    Write the Python of every proto anew, so that nothing of a removed proto stays behind.
+    Write the Python of every proto into an empty folder, so that no code of a removed proto remains.
 
     Raises:
-        SystemExit: protoc refused a file, whose message is on standard error; or an import is not installed.
+        SystemExit: protoc rejected a file (the exception has its message), or an import is not installed.
     """
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
@@ -53,7 +53,7 @@ def generate() -> None:
 
 
 def _copy_imports() -> None:
-    """Put the imported protos beside ours, as the installed package has them."""
+    """Copy the imported protos from the installed package."""
     found = importlib.util.find_spec("google.api")
     if found is None or not found.submodule_search_locations:
         raise SystemExit("googleapis-common-protos is not installed: the protos import google/api/annotations.proto")
@@ -73,5 +73,5 @@ else:
         """Runs the generator before hatchling collects the files of a wheel or an editable install."""
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            """Generate; *version* and *build_data* are hatchling's and stay as they are."""
+            """Generate; the arguments of hatchling, *version* and *build_data*, are not used."""
             generate()

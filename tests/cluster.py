@@ -42,7 +42,7 @@ OPENED: Mapping[str, Opened] = {
     "planner": planner.opened,
     "applier": applier.opened,
 }
-"""The services, each after those that it calls."""
+"""The services in the order of their calls: a service follows all services that it calls."""
 
 
 ALL_VIEWS = (

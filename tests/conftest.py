@@ -47,7 +47,7 @@ async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 @pytest.fixture
 async def older_services(tmp_path: Path) -> AsyncIterator[Cluster]:
-    """All services on an empty store, whose driver cannot prepare specs: each rejection comes with the write."""
+    """All services on an empty store, whose driver cannot prepare specs: the platform refuses at the write."""
     async with cluster(tmp_path, {"platform": older_platform.opened}) as running:
         yield running
 

@@ -1,5 +1,5 @@
 """
-Answers recorded cases on policies and on the drift of one resource, one JSON line each.
+Answers recorded cases about policies and about the drift of one resource, with one JSON line for each.
 
 Run by the comparison of ``../shared/golden/lifecycle``: ``compare.py --only policy -- python
 tests/lifecycle_adapter.py``, and ``--only drift --keys status,fields``.

@@ -5,4 +5,4 @@ from functools import partial
 import pytest
 
 rare = partial(pytest.param, marks=pytest.mark.faults)
-"""A case that runs with --faults only, as others are similar."""
+"""A case that runs with --faults only, as it is similar to others."""

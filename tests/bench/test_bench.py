@@ -1,4 +1,4 @@
-"""The benchmark runs and prints all its figures; what they say is for people."""
+"""The benchmark runs and prints all its figures; their values are not checked."""
 
 import subprocess
 import sys
@@ -105,6 +105,6 @@ def test_requests_in_flight_are_counted_over_time() -> None:
     spans = [(0.0, 10.0), (0.0, 2.0), (1.0, 2.0), (2.0, 4.0), (9.5, 10.0)]
     requests = [Request("GET", "/", "", b"", started, ended) for started, ended in spans]
     assert in_flight(requests, 5) == [2.5, 2.0, 1.0, 1.0, 1.25]
-    # The one that ends when another begins has made room for it.
+    # A request that ends when another one begins does not overlap it.
     assert most_in_flight(requests) == 3
     assert (in_flight([], 2), most_in_flight([])) == ([0.0, 0.0], 0)

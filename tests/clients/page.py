@@ -1,4 +1,4 @@
-"""docs/clients.md as its tests read it, and its commands as a reader runs them."""
+"""Reads docs/clients.md for its tests, and runs its commands as a reader would."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ UNAVAILABLE = re.compile(
     r"NewConnectionError|Temporary failure in name resolution|"
     r"ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED|requires go >="
 )
-"""What ``go``, ``npm`` and ``pip`` print when they cannot reach their registry, or are too old."""
+"""Messages of ``go``, ``npm`` and ``pip`` that cannot reach their registry, or are too old."""
 
 
 def section(heading: str) -> str:
@@ -55,13 +55,13 @@ async def shell(
     script: str, services: Cluster, folder: Path | None = None, seconds: float = 30
 ) -> tuple[int, str, str]:
     """
-    Exit status, output and error output of *script*, which finds *services* where it looks for the default addresses.
+    Run *script* with *services* in place of the default addresses; returns exit status, output and error output.
 
     Args:
         script: Commands of the page.
-        services: What the commands talk to.
-        folder: Where to run them; the current folder by default.
-        seconds: How long they may take.
+        services: The services that the commands call.
+        folder: The working directory; the current one by default.
+        seconds: Timeout of the script.
     """
     for name, port in PORTS.items():
         script = script.replace(f"127.0.0.1:{port}", services.addresses[name])
@@ -76,7 +76,7 @@ async def shell(
 
 
 async def build(script: str, services: Cluster, folder: Path) -> None:
-    """Run the commands that make a client; skips the test when they cannot get what they need."""
+    """Run the commands that build a client; skips the test if a registry cannot be reached, or a tool is too old."""
     status, output, errors = await shell(script, services, folder, 500)
     printed = output + errors
     problem = UNAVAILABLE.search(printed)
@@ -102,9 +102,9 @@ async def assert_client_runs(
 
     Args:
         heading: Section of the page.
-        services: What the client talks to.
+        services: The services that the client calls.
         folder: An empty folder.
-        made: What the test does to the folder between the two.
+        made: Called with the folder after the build, before the run.
     """
     make, start = blocks(heading)
     await build(make, services, folder)

@@ -1,4 +1,4 @@
-"""What clients are generated from: the contracts keep to protos/image.binpb."""
+"""The contracts, from which clients are generated, stay compatible with protos/image.binpb."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / ".venv/bin/buf").exists(), reason="b
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what `make lint-protos` reads."""
+    """A copy of the files that `make lint-protos` reads."""
     shutil.copytree(ROOT / "protos", tmp_path / "protos")
     shutil.copy2(ROOT / "Makefile", tmp_path)
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
@@ -25,7 +25,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def make(checkout: Path, *arguments: str) -> tuple[int, str]:
-    """Exit status and output of make, which takes the environment and the generated code as they are."""
+    """Exit status and output of make, without a rebuild of the environment and the generated code."""
     built = ["--old-file=.venv/.stamp", "--old-file=services/gen/.stamp"]
     env = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}}
     done = subprocess.run(
@@ -41,7 +41,7 @@ def edit(checkout: Path, old: str, new: str) -> None:
     (checkout / PLANNER).write_text(text.replace(old, new))
 
 
-def test_the_contracts_are_those_of_the_image(checkout: Path) -> None:
+def test_the_contracts_equal_the_image(checkout: Path) -> None:
     assert make(checkout, "lint-protos")[0] == 0
 
 
@@ -66,14 +66,14 @@ def test_a_change_that_breaks_clients_is_refused(checkout: Path, new: str, probl
     assert (checkout / "protos/image.binpb").read_bytes() == before
 
 
-def test_a_change_that_breaks_clients_takes_a_new_image(checkout: Path) -> None:
+def test_a_breaking_change_is_accepted_with_a_new_image(checkout: Path) -> None:
     edit(checkout, FIELD, "  reserved 9;\n")
     assert make(checkout, "contracts", "BREAKING=1")[0] == 0
     assert make(checkout, "lint-protos")[0] == 0
 
 
 def test_an_addition_is_protected_once_it_is_in_the_image(checkout: Path) -> None:
-    """Without the demand for a new image, the field could go again unnoticed."""
+    """If the lint did not require a new image, the field could be removed again unnoticed."""
     added = "  // New.\n  bool is_new = 99;\n"
     edit(checkout, FIELD, FIELD + added)
 

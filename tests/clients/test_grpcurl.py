@@ -1,4 +1,4 @@
-"""A client in another language: docs/clients.md, run with a real grpcurl as it stands there."""
+"""The grpcurl commands of docs/clients.md, run unchanged with a real grpcurl."""
 
 import json
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ async def test_an_apply_streams_its_events_and_the_stack_knows_what_it_owns(serv
 
 
 def kinds(events: Sequence[dict[str, Any]]) -> list[str]:
-    """What each event tells."""
+    """The kind of each event."""
     return [key for event in events for key in event if key not in {"operation", "seq", "time"}]
 
 
@@ -90,7 +90,7 @@ async def test_a_second_apply_has_nothing_to_do(services: Cluster) -> None:
     assert events[-1]["finished"]["no_change"] is True
 
 
-async def test_a_stored_plan_is_applied_once_however_often_it_is_asked_for(services: Cluster) -> None:
+async def test_a_stored_plan_is_applied_once_for_any_number_of_requests(services: Cluster) -> None:
     (script,) = blocks("A plan, and its apply")
 
     first, second = [await answers(script, services) for _ in range(2)]
@@ -106,7 +106,7 @@ async def test_a_stored_plan_is_applied_once_however_often_it_is_asked_for(servi
     assert len(await services.resources()) == 1
 
 
-async def test_a_stack_is_looked_at_and_led_from_its_first_apply_to_its_end(services: Cluster) -> None:
+async def test_the_commands_about_a_stack_run_from_its_first_apply_to_its_deletion(services: Cluster) -> None:
     apply, _ = blocks("An apply")
     history, looks, changes_of_record, watch, delete = blocks("A stack, its history and its platform")
     for script in (apply, apply.replace("#326bba", "#ff8800")):
@@ -136,12 +136,12 @@ async def test_a_stack_is_looked_at_and_led_from_its_first_apply_to_its_end(serv
     # The stack is deleted as soon as the watch has begun to answer.
     after = f"{{ read -r _; {delete.strip()} >/dev/null; cat >/dev/null; }}"
     changes = await answers(f"exec 3>&1; {watch.strip()} | tee /dev/fd/3 | {after}", services)
-    told = [key for change in changes for key in change if key != "position"]
-    assert (told[0], told[-1]) == ("stack", "gone")
+    sorts = [key for change in changes for key in change if key != "position"]
+    assert (sorts[0], sorts[-1]) == ("stack", "gone")
     assert await services.stack_names() == []
 
 
-async def test_a_package_that_breaks_rules_is_an_answer_with_places(services: Cluster) -> None:
+async def test_the_violations_of_a_package_have_locations(services: Cluster) -> None:
     (script,) = blocks("A dry run")
 
     (answer,) = await answers(script.replace("{name: fleet}", "{name: Not a name}"), services)
@@ -152,8 +152,8 @@ async def test_a_package_that_breaks_rules_is_an_answer_with_places(services: Cl
     assert violation["location"]["line"] == 3
 
 
-async def test_an_error_looks_as_it_is_shown(services: Cluster) -> None:
-    """Code, message, and the reason with its values; grpcurl finds the types of the details by reflection."""
+async def test_the_page_shows_an_error_as_grpcurl_prints_it(services: Cluster) -> None:
+    """With code, message, reason and metadata; grpcurl finds the types of the details by reflection."""
     (script,) = blocks("An error")
     (shown,) = blocks("An error", "text")
 

@@ -1,4 +1,4 @@
-"""Clients with the default limits of their library do everything with a package of 40,000 objects (issue 12)."""
+"""Clients with default limits plan, apply, watch and uninstall a package of 40,000 objects (issue 12)."""
 
 from collections.abc import AsyncIterable, Sequence
 from pathlib import Path
@@ -25,24 +25,24 @@ from tests.samples import rare
 OBJECTS = 40_000
 
 RAISED = {"PKGER_MAX_BYTES": str(64 * 1024 * 1024), "PKGER_MAX_NODES": "10000000", "PKGER_MAX_SECONDS": "120"}
-"""Bounds of the parser: its default ones are for packages that people write."""
+"""Bounds of the parser; the default ones suit packages written by hand."""
 
 STACK = object_pb2.StackRef(name="large")
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 FRAME = 64
-"""Bytes that the frame of a message adds to its parts."""
+"""Bytes that the message adds to its content."""
 
 
 async def received(messages: AsyncIterable[Any]) -> list[Any]:
-    """All messages of a stream, none of them above the bound."""
+    """All messages of a stream, checked against the bound of their size."""
     found = [message async for message in messages]
     assert max(message.ByteSize() for message in found) <= MAX_PART_BYTES + FRAME
     return found
 
 
 def sizes_without_ids(events: Sequence[operation_pb2.OperationEvent]) -> list[int]:
-    """Bytes of each event but for the ids of resources in it."""
+    """Bytes of each event without the ids of resources in it."""
     return [
         event.ByteSize() - sum(len(outcome.done.resource_id) for outcome in event.steps_ended.outcomes)
         for event in events

@@ -1,4 +1,4 @@
-"""What docs/clients.md says about languages without an example: managed mode names their packages."""
+"""The section of docs/clients.md about languages without an example: managed mode sets their package options."""
 
 import sys
 from pathlib import Path
@@ -18,11 +18,11 @@ for file in request.proto_file:
     answer.file.add(name=file.name + ".txt", content=str(file.options))
 sys.stdout.buffer.write(answer.SerializeToString())
 """
-"""A plugin that writes the options of each proto, in place of protoc's own Java."""
+"""A plugin that writes the options of each proto file, in place of protoc's Java plugin."""
 
 
 @pytest.mark.skipif(not is_installed("buf"), reason="buf is not installed")
-async def test_plugins_are_told_the_packages_of_their_languages(services: Cluster, tmp_path: Path) -> None:
+async def test_plugins_get_the_package_options_of_their_languages(services: Cluster, tmp_path: Path) -> None:
     (config,), (command,) = blocks("Other languages", "yaml"), blocks("Other languages")
     plugin = tmp_path / "plugin"
     plugin.write_text(PLUGIN)

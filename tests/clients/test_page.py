@@ -1,4 +1,4 @@
-"""docs/clients.md as a whole."""
+"""docs/clients.md: its sections have tests, and its table of retries agrees with the services."""
 
 import re
 
@@ -8,15 +8,15 @@ from tests.clients.page import PAGE, section
 
 
 def test_every_section_has_its_test() -> None:
-    """Those of grpcurl in test_grpcurl.py, each other one in a file of its own."""
+    """Sections about grpcurl in test_grpcurl.py, each other section in a file of its own."""
     grpcurl = ["Explore a server", "A dry run", "An apply", "A plan, and its apply"]
     grpcurl += ["A stack, its history and its platform", "An error", "What to retry", "Limits"]
     others = ["Go", "TypeScript", "Python", "Other languages", "Compatibility of the contracts"]
     assert re.findall("^## (.*)$", PAGE.read_text(), re.MULTILINE) == grpcurl + others
 
 
-def test_what_to_retry_is_what_the_services_say() -> None:
-    """The rows of unchanged retries have the reasons with a ``RetryInfo``; every reason is a known one."""
+def test_the_page_retries_the_reasons_that_have_a_retry_info() -> None:
+    """The rows that advise an unchanged retry name the reasons with a ``RetryInfo``; all named reasons exist."""
     rows = dict(re.findall(r"^\| (`.*`) \| (.*) \|$", section("What to retry"), re.MULTILINE))
     named = {reason: says for names, says in rows.items() for reason in re.findall(r"`(\w+)`", names)}
     assert set(named) <= set(Reason)

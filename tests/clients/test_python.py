@@ -14,7 +14,7 @@ def test_the_page_shows_the_program() -> None:
 
 
 def _put_first(folder: Path) -> None:
-    """Let the generated packages go before those of this checkout, whose environment has what the page installs."""
+    """Make the generated packages precede the ones of this checkout, in whose environment the client runs."""
     for generated in (folder / "gen").rglob("v1"):
         (generated / "__init__.py").touch()
 

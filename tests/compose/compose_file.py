@@ -1,4 +1,4 @@
-"""What docker-compose.yml and the Dockerfile say, read as Compose reads them."""
+"""Reads docker-compose.yml and the Dockerfile as Compose does."""
 
 import json
 import re
@@ -21,12 +21,12 @@ _DURATION = re.compile(r"(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?")
 @dataclass(frozen=True, slots=True)
 class Container:
     """
-    What Compose starts for one service.
+    The container of one service.
 
     Attributes:
         name: Name of the service.
         command: Entry point of the image and command of the service.
-        environment: What Compose adds to the environment of the image.
+        environment: Variables that Compose adds to the environment of the image.
         check: Command of the health check.
         check_interval: Seconds between two checks.
         grace: Seconds between SIGTERM and SIGKILL.
@@ -75,7 +75,7 @@ def _interpolate(value: Any, environ: Mapping[str, str]) -> Any:
 
 
 def containers(environ: Mapping[str, str]) -> dict[str, Container]:
-    """What Compose starts under *environ*, in an order in which each comes after those it needs."""
+    """The containers that Compose starts with *environ*; each comes after the containers that it needs."""
     services = compose_services(environ)
     entry_point = tuple(json.loads(instructions("ENTRYPOINT")[-1]))
     order = TopologicalSorter({name: sorted(service.get("depends_on", ())) for name, service in services.items()})
@@ -104,6 +104,6 @@ def seconds(duration: str) -> float:
 
 
 def instructions(word: str) -> list[str]:
-    """What stands after *word* in the Dockerfile, in all its stages in order; lines joined."""
+    """The arguments of all *word* instructions of the Dockerfile, in order; continued lines are joined."""
     text = DOCKERFILE.read_text().replace("\\\n", " ")
     return [line.removeprefix(word).strip() for line in text.splitlines() if line.startswith(f"{word} ")]

@@ -1,4 +1,4 @@
-"""Containers as processes of this machine: started in order, checked, stopped, and gone at the end."""
+"""Containers as processes of this machine: started in order, checked, stopped, and killed at the end."""
 
 import asyncio
 import contextlib
@@ -13,14 +13,14 @@ from pathlib import Path
 from tests.compose.compose_file import Container
 
 START_SECONDS = 60.0
-"""How long a container may take to be healthy."""
+"""Seconds in which a container has to be healthy."""
 
 HASTE = 50
-"""How many times more often than Compose we check."""
+"""The factor by which health checks are more frequent than those of Compose."""
 
 
 def base_environment(folder: Path) -> dict[str, str]:
-    """The environment of an image in which the commands of this Python are installed, and *folder* is home."""
+    """The environment of an image: with the commands of this Python installed, and *folder* as home."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.defpath])
     return {"PATH": path, "HOME": str(folder)}
 
@@ -43,11 +43,11 @@ async def run(command: Sequence[str], environ: Mapping[str, str], folder: Path) 
 @asynccontextmanager
 async def up(containers: Mapping[str, Container], folder: Path) -> AsyncIterator[dict[str, Process]]:
     """
-    Start *containers*, each when those it needs are healthy; yields when all are.
+    Start *containers*, each when the containers that it needs are healthy; yields when all are healthy.
 
     Args:
         containers: By name; a need that is not among them counts as healthy.
-        folder: Where their logs go, and where they run.
+        folder: Their working directory, with their logs.
 
     Raises:
         ExceptionGroup: One of them ended, or was not healthy in time.
@@ -77,7 +77,7 @@ async def up(containers: Mapping[str, Container], folder: Path) -> AsyncIterator
         yield started
     finally:
         for process in started.values():
-            # The group: also what a container may have left behind.
+            # The whole group, as a container may have left child processes behind.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
@@ -90,7 +90,7 @@ async def _pause(process: Process, pause: float, log: Path) -> None:
 
 
 async def stop(processes: Mapping[str, Process], containers: Mapping[str, Container]) -> dict[str, int]:
-    """Stop as Compose does, those that need others first; the exit statuses by name."""
+    """Stop all as Compose does, each before the containers that it needs; returns the exit statuses by name."""
     statuses = {}
     for name in reversed(list(containers)):
         processes[name].send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What has to hold of docker-compose.yml whatever it starts."""
+"""Rules for all services of docker-compose.yml."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ CALLS = {
     "applier": {"planner", "stack", "platform"},
     "http": {"parser", "planner", "applier", "stack"},
 }
-"""Whom each service calls: those have to be healthy before it starts."""
+"""The services that each service calls, which have to be healthy before it starts."""
 
 
 @pytest.fixture(params=sorted(SERVICES))
@@ -57,7 +57,7 @@ def test_all_services_are_there_and_start_after_those_they_call() -> None:
 
 
 def test_the_containers_find_each_other(service: dict[str, Any]) -> None:
-    """What the environment of a container says is what the services read from it."""
+    """The settings read from the environment of a container have the addresses of the other containers."""
     settings = load(service["environment"])
     assert settings.addresses == {name: f"{name}:{port}" for name, port in PORTS.items()}
     assert settings.listen == f"0.0.0.0:{ALL_PORTS[service['name']]}"
@@ -74,7 +74,7 @@ def test_every_container_is_checked_and_started_again(service: dict[str, Any]) -
 
 
 def test_a_container_may_stop_as_slowly_as_its_service(service: dict[str, Any]) -> None:
-    """Docker's ten seconds would cut off operations that are about to end, or to be undone."""
+    """Docker's default of ten seconds would kill an applier whose operations are about to end or to roll back."""
     assert seconds(service["stop_grace_period"]) >= max(STOP_SECONDS, 2 * GRACE_SECONDS)
 
 
@@ -90,7 +90,7 @@ def test_no_container_can_do_more_than_it_must(service: dict[str, Any]) -> None:
 
 
 def test_one_service_builds_the_image_and_none_is_fetched() -> None:
-    """Compose builds services at the same time, and then one name may be taken already; Docker Hub has no pkger."""
+    """Parallel builds of one image name can fail, and Docker Hub has no image of pkger."""
     assert [name for name, service in SERVICES.items() if "build" in service] == ["stack"]
     policies = {name: service["pull_policy"] for name, service in SERVICES.items()}
     assert policies == dict.fromkeys(ALL_PORTS, "never") | {"stack": "build"}
@@ -103,7 +103,7 @@ def test_ports_are_published_to_this_machine_only(service: dict[str, Any]) -> No
     assert service.get("ports", []) == wanted
 
 
-def test_what_must_last_is_on_a_volume_of_its_own() -> None:
+def test_persistent_data_is_on_volumes() -> None:
     volumes = {name: service["volumes"] for name, service in SERVICES.items() if "volumes" in service}
     assert volumes == {"stack": ["stack:/data"], "platform": ["platform:/data"]}
     assert all(SERVICES[name]["environment"]["PKGER_DATA"] == "/data" for name in volumes)
@@ -111,7 +111,7 @@ def test_what_must_last_is_on_a_volume_of_its_own() -> None:
 
 
 def test_the_variables_of_clients_stay_out_of_the_containers() -> None:
-    """Who has PKGER_PARSER_ADDRESS=127.0.0.1:50051 for the command line can still start the containers."""
+    """PKGER_PARSER_ADDRESS=127.0.0.1:50051, set for the command line, does not change the containers."""
     clients = {address_variable(name): "127.0.0.1:1" for name in PORTS} | {"PKGER_LISTEN": "x", "PKGER_DATA": "x"}
     assert compose_services(clients) == SERVICES
 

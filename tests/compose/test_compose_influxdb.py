@@ -13,7 +13,7 @@ from tests.compose.compose_file import COMPOSE_FILE
 
 
 def uncommented(first: str) -> str:
-    """The commented lines from *first* on, up to one that is empty or less indented, without their hashes."""
+    """The commented lines from *first* to the next empty or less indented one, without their hashes."""
     lines = [line.removeprefix("  #") for line in COMPOSE_FILE.read_text().splitlines() if line.startswith("  #")]
     start = next(number for number, line in enumerate(lines) if line.strip() == first)
     indent = len(lines[start]) - len(lines[start].lstrip())

@@ -32,19 +32,19 @@ RECORDS: dict[int, list[tuple[str, str, list[str]]]] = {
     6: [("Bucket", "pristine_noir", []), ("Dashboard", "charmed_saratoba", [])],
 }
 RECORDS |= {2: RECORDS[1], 3: RECORDS[1], 5: RECORDS[1]}
-"""Kind, name and labels of what the stack owns after each step."""
+"""Kind, name and labels of the resources that the stack owns after each step."""
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with a short name: the path of a socket has about 100 characters at most."""
+    """A folder with a short name, as the path of a socket is limited to about 100 characters."""
     made = Path(tempfile.mkdtemp(prefix="pkger-"))
     yield made
     shutil.rmtree(made)
 
 
 def sockets(folder: Path) -> dict[str, str]:
-    """The variables that make the containers listen in *folder*, and keep their data there."""
+    """Variables with which the containers listen on sockets in *folder*, and store their data there."""
     environ = {f"{name.upper()}_DATA": str(folder / name) for name in ("stack", "platform")}
     for name in [*PORTS, "http"]:
         environ[f"{name.upper()}_LISTEN"] = environ[f"{name.upper()}_ADDRESS"] = f"unix:{folder / name}.sock"
@@ -52,7 +52,7 @@ def sockets(folder: Path) -> dict[str, str]:
 
 
 async def pkger(folder: Path, *arguments: str) -> str:
-    """The output of a ``pkger`` command of somebody who knows where the services are."""
+    """The output of a ``pkger`` command that has the addresses of the services."""
     environ = base_environment(folder) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
     status, output, errors = await run(["pkger", *arguments], environ, folder)
     assert (status, errors) == (0, ""), output
@@ -71,7 +71,7 @@ def owned(shown: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
     ]
 
 
-async def test_the_six_steps_run_through_what_compose_starts(folder: Path) -> None:
+async def test_the_six_steps_run_on_the_containers_of_compose(folder: Path) -> None:
     described = containers(sockets(folder))
     records = {}
     async with up(described, folder) as processes:
@@ -109,8 +109,8 @@ async def test_the_commands_of_the_deployment_page_run_in_their_containers(folde
     assert shown.startswith("stack fleet\n")
 
 
-async def test_a_container_that_cannot_start_is_told_with_its_log(folder: Path) -> None:
-    """A test that waited for such a container would tell nothing but that time is over."""
+async def test_the_error_about_a_container_that_cannot_start_has_its_log(folder: Path) -> None:
+    """Without that, tests of such a container would fail with a timeout only."""
     environ = sockets(folder) | {"PARSER_LISTEN": f"unix:{folder}/no-such-folder/parser.sock"}
     with pytest.raises(ExceptionGroup) as caught:
         async with up({"parser": containers(environ)["parser"]}, folder):

@@ -1,4 +1,4 @@
-"""docs/deploy.md tells what the code reads, and what it takes when nothing is set."""
+"""docs/deploy.md lists the variables that the code reads, with their defaults."""
 
 import os
 import re
@@ -17,8 +17,8 @@ DEFAULTS = dict(re.findall(r"^\| `(PKGER_\w+)` \| `?(.*?)`? \|", TEXT, re.MULTIL
 """The table: variables and their defaults."""
 
 
-class Asked(Mapping[str, str]):
-    """An environment in which nothing is set, and that remembers what it was asked for."""
+class RecordingEnvironment(Mapping[str, str]):
+    """An empty environment that records the names of the variables that are read."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -35,13 +35,13 @@ class Asked(Mapping[str, str]):
 
 
 def test_the_table_has_every_variable_that_is_read() -> None:
-    environ = Asked()
+    environ = RecordingEnvironment()
     load(environ)
     load_gateway(environ)
     assert set(DEFAULTS) == environ.names
 
 
-def test_the_table_has_the_defaults_that_are_taken() -> None:
+def test_the_table_has_the_defaults_of_the_code() -> None:
     settings = load({})
     for name in PORTS:
         assert DEFAULTS[address_variable(name)] == settings.addresses[name]
@@ -54,7 +54,7 @@ def test_the_table_has_the_defaults_that_are_taken() -> None:
     assert load({"PKGER_HOLDER": "applier-1"}).holder == "applier-1"
 
 
-def test_the_text_says_what_the_files_say() -> None:
+def test_the_text_agrees_with_the_files() -> None:
     services = compose_services({})
     (grace,) = {seconds(service["stop_grace_period"]) for service in services.values()}
     (user,) = {service["user"].partition(":")[0] for service in services.values()}
@@ -63,7 +63,7 @@ def test_the_text_says_what_the_files_say() -> None:
     assert any("PKGER_DATA=/data" in line.split() for line in instructions("ENV"))
 
 
-def test_what_can_be_set_from_outside_is_what_the_text_says() -> None:
+def test_the_compose_file_reads_the_variables_of_the_text() -> None:
     wanted = {f"{name.upper()}_{what}" for name in PORTS for what in ("PORT", "LISTEN", "ADDRESS")} - {"PLATFORM_PORT"}
     wanted |= {f"HTTP_{what}" for what in ("PORT", "LISTEN", "TOKENS", "ORGS", "HOSTS", "ORIGINS", "BASE_PATH")}
     wanted |= {"STACK_DATA", "PLATFORM_DATA", "ALLOW_JSONNET", "ALLOW_PRIVATE_ADDRESSES"}

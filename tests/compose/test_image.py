@@ -1,4 +1,4 @@
-"""The image, without Docker: what the Dockerfile promises, and that what it copies makes a complete wheel."""
+"""The image, without Docker: the Dockerfile, and the wheel that is built from the files that it copies."""
 
 import importlib.util
 import json
@@ -20,14 +20,14 @@ CODE = ("services", "parser_svc", "planner_svc", "applier_svc", "stack_svc")
 
 
 def copied() -> list[Path]:
-    """What the Dockerfile copies from the checkout, as paths in it."""
+    """The paths in the checkout that the Dockerfile copies."""
     own = [line.split() for line in instructions("COPY") if not line.startswith("--from=")]
     return [Path(source) for *sources, _ in own for source in sources]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Names of the files in a wheel built from what the Dockerfile copies, and from nothing else."""
+    """Names of the files in a wheel built from the files that the Dockerfile copies, and from no others."""
     if not importlib.util.find_spec("hatchling"):
         pytest.skip("hatchling is not installed, and a build that fetches it needs a network")
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
@@ -56,7 +56,7 @@ def test_the_image_has_the_version_of_the_project() -> None:
     assert {service["image"] for service in services} == {f"pkger:{PROJECT['version']}"}
 
 
-def test_the_builder_gets_what_the_dockerfile_copies_and_nothing_else() -> None:
+def test_the_build_context_has_exactly_the_files_that_the_dockerfile_copies() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     patterns = [line for line in lines if line and not line.startswith("#")]
     assert patterns[0] == "*"

@@ -1,4 +1,4 @@
-"""Lists in texts: the first parts, and how many more there are."""
+"""Lists in texts: the first parts, and the number of the others."""
 
 import pytest
 from hypothesis import given
@@ -23,12 +23,12 @@ def test_two_parts_are_shown_and_the_others_counted(parts: list[str], separator:
 
 
 @pytest.mark.parametrize("left", [0, -3])
-def test_nothing_is_said_where_nothing_is_left(left: int) -> None:
+def test_the_number_of_others_is_omitted_when_there_are_none(left: int) -> None:
     assert and_more(left) == ""
 
 
 @given(st.lists(st.text(max_size=20)), st.integers(0, 60))
-def test_what_fits_is_the_longest_beginning_within_the_bound(parts: list[str], most: int) -> None:
+def test_the_longest_prefix_within_the_bound_is_shown(parts: list[str], most: int) -> None:
     shown = fitting(parts, most)
     assert shown == parts[: len(shown)]
     assert len(shown) >= min(len(parts), 1)

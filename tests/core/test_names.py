@@ -1,4 +1,4 @@
-"""Which display names are one name for a platform (driver.proto, NameUniqueness)."""
+"""When two display names count as equal on a platform (driver.proto, NameUniqueness)."""
 
 import unicodedata
 
@@ -38,7 +38,7 @@ def traits(rule: NameUniqueness) -> KindTraits:
         ("  ", "\t", {TRIMMED}),
     ],
 )
-def test_names_are_one_as_each_rule_says(first: str, second: str, rules: set[NameUniqueness]) -> None:
+def test_names_are_equal_by_the_given_rules(first: str, second: str, rules: set[NameUniqueness]) -> None:
     equal = {
         rule for rule in (EXACT, CASE, TRIMMED) if traits(rule).unique_name(first) == traits(rule).unique_name(second)
     }
@@ -52,7 +52,7 @@ def test_names_that_may_repeat_are_compared_exactly_and_are_not_unique() -> None
 
 
 def test_exactly_the_white_space_of_unicode_is_stripped() -> None:
-    """Go's unicode.IsSpace is the same set, and Python's str.isspace has four separators more."""
+    """Go's unicode.IsSpace is the same set; Python's str.isspace has four more separators."""
     stripped = {char for char in map(chr, range(0x110000)) if traits(TRIMMED).compared_name(f"{char}a") == "a"}
     python = {char for char in map(chr, range(0x110000)) if char.isspace()}
     assert stripped == python - set("\x1c\x1d\x1e\x1f")

@@ -1,4 +1,4 @@
-"""Specs: equal by their text, and read only when somebody looks into them."""
+"""Specs: compared by their text, and parsed only when their value is used."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,12 +23,12 @@ def test_specs_are_compared_hashed_and_shown_unread() -> None:
     assert changes(one, same) == ()
 
 
-def test_texts_tell_apart_what_python_does_not() -> None:
+def test_numbers_and_booleans_that_python_holds_equal_make_different_specs() -> None:
     texts = ['{"name":"a","n":1}', '{"name":"a","n":1.0}', '{"name":"a","n":true}']
     assert len({Spec(text, "a") for text in texts}) == 3
 
 
-def test_a_spec_is_read_once_when_somebody_looks_into_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spec_is_parsed_once_when_its_value_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     original = model.read_object
 
@@ -44,7 +44,7 @@ def test_a_spec_is_read_once_when_somebody_looks_into_it(monkeypatch: pytest.Mon
     assert read == [spec.text]
 
 
-def test_a_spec_made_of_its_value_is_never_read() -> None:
+def test_a_spec_made_with_its_value_is_never_parsed() -> None:
     value = {"name": "a"}
     assert Spec(UNREAD, "a", value).value is value
 

@@ -1,4 +1,4 @@
-"""Who works in one organisation at random: clients of stacks that share what they can, and a person beside them."""
+"""Random actors in one organisation: clients of stacks that share resources, and a person who edits the platform."""
 
 import json
 import random
@@ -13,14 +13,14 @@ from tests.crash.stacks import FINAL, Caller, Shared
 from tests.drivers.client import attach, create, delete, detach, update
 
 _REFUSED = an_object("Bucket", "reserved", "_system")
-"""The platform keeps such names for itself, so that all is undone."""
+"""An object with a reserved name, which the platform refuses, so that the operation rolls back."""
 
 
 class Client(Caller):
-    """Works on one stack, one thing after another."""
+    """Works on one stack, one request after another."""
 
     async def begin(self) -> None:
-        """Apply all that can be shared."""
+        """Apply the labels and the bucket that all stacks share."""
         labels = [
             an_object("Label", f"{self.stack}-l{each}", f"label {each}", description="equal") for each in range(3)
         ]
@@ -50,7 +50,7 @@ class Client(Caller):
         await self.apply_plan(plan)
 
     def _package(self) -> str:
-        """Mostly what the others want as well, under names of its own."""
+        """A package whose resources mostly equal those of the others, under object names of its own."""
         rng, prefix = self.rng, self.stack
         labels = rng.sample(range(3), rng.randrange(1, 4))
         wanted = [an_object("Label", f"{prefix}-l{each}", f"label {each}", **self._version()) for each in labels]
@@ -73,10 +73,10 @@ class Client(Caller):
 
 class Person:
     """
-    Works on the platform, without pkger.
+    Edits the platform directly, without pkger.
 
     Attributes:
-        labels: Ids of their own labels.
+        labels: Ids of the person's own labels.
     """
 
     def __init__(self, shared: Shared, rng: random.Random) -> None:
@@ -86,17 +86,17 @@ class Person:
         self._attached: list[tuple[str, str, str]] = []
 
     async def work(self, edits: int) -> None:
-        """Edit, relabel and delete, now and then."""
+        """Edit, label and delete resources from time to time."""
         for number in range(edits):
             if not await self._shared.pulse.passed(self._rng.randrange(1, 40)):
                 return
             found = await self._shared.services.resources()
-            theirs = [each for each in found if each.id not in self.labels]
-            if theirs:
-                await self._edit(self._rng.choice(theirs), found, number)
+            others = [each for each in found if each.id not in self.labels]
+            if others:
+                await self._edit(self._rng.choice(others), found, number)
 
     async def tidy_up(self) -> None:
-        """Take away the labels of stacks that they attached, or these could not be deleted."""
+        """Detach the labels of stacks that the person attached; stacks could not delete these labels otherwise."""
         for kind, id_, label in self._attached:
             await self._write(detach(kind, id_, label))
 

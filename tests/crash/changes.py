@@ -1,4 +1,4 @@
-"""Changes to crash in, and the places to crash at."""
+"""Changes during which an applier dies, and the failpoints of an operation."""
 
 from applier_svc.failpoints import NAMES
 from tests.applier.packages import EXPLICIT, FRESH, HELD, IMPLICIT, MIXED, MOVED, REVERSIBLE, TURNED, WATCHED
@@ -9,7 +9,7 @@ FAILING = text(
     an_object("Dashboard", "disk", "board", ["red"]),
     an_object("Bucket", "reserved", "_system"),
 )
-"""After FRESH: the platform refuses the last one, when the others are done, and so all is undone."""
+"""A change from FRESH whose last step the platform refuses, so that the others are rolled back."""
 
 CHANGES = {
     "new": ("", FRESH),
@@ -20,10 +20,10 @@ CHANGES = {
     "moved": (HELD, MOVED),
     "failing": (FRESH, FAILING),
 }
-"""What a stack has, and what it is to get."""
+"""The package that a stack has, and the one that is applied, by name of the change."""
 
 FORWARD = [name for name in NAMES if "undo" not in name and name not in ("after_rollback", "after_claim")]
-"""Where an operation comes by that succeeds."""
+"""The failpoints of an operation that succeeds."""
 
 BACK = [name for name in NAMES if "undo" in name or name == "after_rollback"]
-"""Where one comes by, besides, that takes back what it did."""
+"""The further failpoints of an operation that rolls back."""

@@ -1,4 +1,4 @@
-"""An ill-behaved platform as a process: whatever it refuses, it repeats the secrets that it was sent."""
+"""A bad platform as a process: its error messages contain the secrets that it has received."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,24 +17,24 @@ from tests.older_platform import older
 
 
 class Echoing(DriverServicer):
-    """The embedded platform, but for what it says; the first secrets of an operation get no answer at all."""
+    """The embedded platform with other messages. The first write of secrets fails, so its outcome is unknown."""
 
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
-        self._heard: list[str] = []
+        self._received: list[str] = []
 
     async def Mutate(
         self, request: driver_pb2.MutateRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> driver_pb2.MutateResponse:
-        is_first = request.HasField("fence") and not self._heard
+        is_first = request.HasField("fence") and not self._received
         if request.HasField("fence"):
-            self._heard += [mutation.put_secret.value for mutation in request.mutations if mutation.put_secret.value]
-        if is_first and self._heard:
-            await context.abort(grpc.StatusCode.UNKNOWN, f"502 {self._heard}")
+            self._received += [each.put_secret.value for each in request.mutations if each.put_secret.value]
+        if is_first and self._received:
+            await context.abort(grpc.StatusCode.UNKNOWN, f"502 {self._received}")
         answer = await super().Mutate(request, context)
         for result in answer.results:
             if result.HasField("rejected"):
-                result.rejected.message += f" {self._heard}"
+                result.rejected.message += f" {self._received}"
         return answer
 
 

@@ -1,4 +1,4 @@
-"""The services as processes that a test kills and starts again, on addresses that stay."""
+"""The services as processes that a test kills and restarts, on fixed addresses."""
 
 import asyncio
 import contextlib
@@ -22,14 +22,14 @@ class Processes:
     Services by name, each a process of its own.
 
     Attributes:
-        addresses: Where they are, whether they run or not.
+        addresses: Their addresses, which stay the same when a service is down.
     """
 
     def __init__(self, folder: Path, lease: int, modules: Mapping[str, str]) -> None:
         """
-        They keep their databases, sockets and logs in *folder*; leases last *lease* seconds.
+        Databases, sockets and logs are in *folder*; leases last *lease* seconds.
 
-        A service in *modules* is that module instead of the usual one.
+        *modules* replaces the module of a service.
         """
         self._modules = {**MODULES, **modules}
         self.addresses = {name: f"unix:{folder / name}.sock" for name in MODULES}
@@ -41,9 +41,9 @@ class Processes:
 
     async def start(self, name: str, more: Mapping[str, str] | None = None, called: str = "") -> None:
         """
-        Start a service, with further variables in its environment, and wait until it serves, or is gone.
+        Start a service, with *more* variables in its environment, and wait until it serves or has exited.
 
-        A second one of the same service is *called* something else, and nobody calls it.
+        A second process of a service needs another name, *called*, and gets an address that no other service uses.
         """
         called = called or name
         address = self.address(called)
@@ -72,11 +72,11 @@ class Processes:
             await self._changed.wait_for(lambda: any(name in self._serving for name in names))
 
     def address(self, name: str) -> str:
-        """Where a service is, if only one that was called something else."""
+        """The address of a service, or of a second process of one by its name."""
         return self.addresses.get(name) or f"unix:{self._folder / name}.sock"
 
     async def kill(self, name: str, number: int = signal.SIGKILL) -> None:
-        """Kill a service as a power cut would, and wait until it is gone."""
+        """Kill a service, by default with SIGKILL, and wait until it has exited."""
         with contextlib.suppress(ProcessLookupError):
             self._running[name].send_signal(number)
         await self.died(name)
@@ -95,27 +95,27 @@ class Processes:
         assert os.WIFSTOPPED(status)
 
     async def ended(self, name: str) -> None:
-        """Wait until a service is gone, if only for a moment before somebody kills it."""
+        """Wait until a service has exited by itself; ``died`` or ``kill`` has to follow."""
         await self._running[name].wait()
         self._serving.discard(name)
 
     async def died(self, name: str) -> int:
-        """Exit status of a service, once it is gone."""
+        """Wait until a service has exited; returns its exit status."""
         status = await self._running.pop(name).wait()
         self._serving.discard(name)
         (self._folder / f"{name}.sock").unlink(missing_ok=True)
         return status
 
     async def stop(self) -> None:
-        """Kill all that run."""
+        """Kill all running services."""
         for name in list(self._running):
-            # One that was stopped with SIGSTOP dies of SIGKILL all the same.
+            # SIGKILL also ends a process that SIGSTOP has stopped.
             await self.kill(name)
 
 
 @asynccontextmanager
 async def processes(folder: Path, lease: int = 2, modules: Mapping[str, str] | None = None) -> AsyncIterator[Processes]:
-    """All services but the applier, running; arguments as of ``Processes``."""
+    """Run all services but the applier; arguments as of ``Processes``."""
     running = Processes(folder, lease, modules or {})
     try:
         async with asyncio.TaskGroup() as tasks:

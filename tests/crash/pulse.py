@@ -1,4 +1,4 @@
-"""What happens, counted: so one does a thing in the middle of what others do, without a clock."""
+"""A count of events, by which an actor acts in the middle of the work of others without a clock."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 class Pulse:
     """
-    Counts what happens, so that somebody can do a thing in the middle of it.
+    Counts events, so that an actor can wait for a number of them.
 
     Attributes:
-        is_over: Whether nothing more happens.
-        working: How many there are that make things happen.
+        is_over: Whether no more events will be counted.
+        working: How many actors work, and so make events.
     """
 
     def __init__(self) -> None:
@@ -22,26 +22,26 @@ class Pulse:
         self._condition = asyncio.Condition()
 
     async def beat(self) -> None:
-        """Something happened."""
+        """Count an event."""
         async with self._condition:
             self._count += 1
             self._condition.notify_all()
 
     async def end(self) -> None:
-        """Nothing more happens."""
+        """End the count: no more events follow."""
         async with self._condition:
             self.is_over = True
             self._condition.notify_all()
 
     async def passed(self, beats: int) -> bool:
-        """Wait until something has happened so many times more; whether more may happen after that."""
+        """Wait for *beats* more events; returns whether more may follow."""
         until = self._count + beats
         async with self._condition:
             await self._condition.wait_for(lambda: self.is_over or self._count >= until)
         return not self.is_over
 
     async def rest(self, beats: int) -> None:
-        """As ``passed``, for those that work themselves: no longer than somebody else works."""
+        """As ``passed``, for an actor that works itself: it returns as soon as all working actors rest."""
         until = self._count + beats
         async with self._condition:
             self._resting += 1
@@ -51,7 +51,7 @@ class Pulse:
 
     @asynccontextmanager
     async def work(self) -> AsyncIterator[None]:
-        """Count as one that works."""
+        """Count the caller as an actor that works."""
         self.working += 1
         yield
         async with self._condition:

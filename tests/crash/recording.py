@@ -1,4 +1,4 @@
-"""The embedded platform as a process that keeps an account of all writes, in the order in which they take effect."""
+"""The embedded platform as a process that logs all writes in the order in which they take effect."""
 
 import asyncio
 import base64
@@ -20,13 +20,13 @@ from services.settings import Settings
 from tests.older_platform import older
 
 FILE = "writes.log"
-"""In the folder of the databases; a line has a request and its answer."""
+"""The log, in the folder of the databases; a line has a request and its answer."""
 
 _DELETED = "deleted"
 
 
 class Recording(DriverServicer):
-    """A driver that answers one batch after another, and writes each down."""
+    """A driver that serves one batch at a time, and logs each."""
 
     def __init__(self, driver: Driver, account: Path) -> None:
         super().__init__(driver)
@@ -36,7 +36,7 @@ class Recording(DriverServicer):
     async def Mutate(
         self, request: driver_pb2.MutateRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> driver_pb2.MutateResponse:
-        # A caller that dies cancels its call; what it wrote is written down all the same.
+        # The death of a caller cancels its call; the write must be logged all the same.
         return await asyncio.shield(asyncio.create_task(self._recorded(request, context)))
 
     async def _recorded(
@@ -53,14 +53,14 @@ class Recording(DriverServicer):
 @dataclass(frozen=True, slots=True)
 class Write:
     """
-    One write that took effect, or a token that was shown.
+    One write that took effect, or a request without mutations, by which an applier shows its token.
 
     Attributes:
-        operation: Whose it is; empty: a person's.
+        operation: The operation that sent it; empty: the person did.
         verb: ``create``, ``update``, ``delete``, ``attach``, ``detach``, or empty for a token.
         id: The resource.
         label: Of an association: the label.
-        number: How many writes the person had sent before, whatever became of them.
+        number: How many writes the person had sent before, with any outcome.
     """
 
     operation: str
@@ -96,13 +96,13 @@ def made(account: Sequence[Write]) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in account:
         if each.operation and each.verb == "create":
-            # A creation that is sent again has the same answer, whoever sends it.
+            # A creation that is sent again gets the same id, also when another applier sends it.
             found.setdefault(each.id, each.operation)
     return found
 
 
 def taken_by_person(account: Sequence[Write]) -> tuple[set[str], set[tuple[str, str]]]:
-    """What the person deleted, and what they detached from what, whatever became of it afterwards."""
+    """Ids that the person deleted, and pairs of a resource and a label that they detached from it."""
     mine = [each for each in account if not each.operation]
     return (
         {each.id for each in mine if each.verb == "delete"},
@@ -112,13 +112,13 @@ def taken_by_person(account: Sequence[Write]) -> tuple[set[str], set[tuple[str, 
 
 def overwritten(account: Sequence[Write], planned: Mapping[str, int], labels: Collection[str]) -> list[str]:
     """
-    What operations wrote over or deleted although a person had changed it since they were planned.
+    Updates and deletions by operations of resources that the person had changed since the plan.
 
     Args:
         account: All writes.
-        planned: How many writes the person had sent when the stored plan of an operation was there, by operation; what
-            others had planned was there when they showed their tokens.
-        labels: Ids of labels that only the person attaches; deletions expect the labels that are there.
+        planned: How many writes the person had sent when the stored plan of an operation was made, by operation. The
+            plans of other operations were made before these showed their tokens.
+        labels: Ids of labels that only the person attaches. A deletion expects that no other label is attached.
     """
     shown: dict[str, int] = {}
     changed: dict[str, tuple[str, int, int]] = {}
@@ -132,7 +132,7 @@ def overwritten(account: Sequence[Write], planned: Mapping[str, int], labels: Co
         elif each.verb in ("update", "delete") and each.id in changed:
             how, when, number = changed[each.id]
             is_unseen = when > shown[each.operation] or number >= planned.get(each.operation, number + 1)
-            # What expects a label that is missing is a deletion only; of what is gone, nothing is left to lose.
+            # Only a deletion notices an attached label; a deleted resource cannot be overwritten.
             is_guarded = how == "update" or (how == "attach" and each.verb == "delete")
             if is_unseen and is_guarded:
                 found.append(f"{each.operation} sent {each.verb} of {each.id}, which a person changed before ({how})")

@@ -1,4 +1,4 @@
-"""Stacks in one organisation, and appliers that die all the time while they work on them."""
+"""Stacks in one organisation, and appliers that die again and again while they work on these."""
 
 import asyncio
 import random
@@ -21,10 +21,10 @@ from tests.crash.pulse import Pulse
 APPLIERS = ("applier", "another")
 
 _CUT_OFF = (Reason.SERVICE_UNAVAILABLE, Reason.LEASE_LOST, Reason.TOKEN_STALE)
-"""Somebody died: asking again finds out what became of it."""
+"""Errors after a process died; a retry of the request gets the outcome."""
 
-_AT_WORK = (Reason.STACK_LEASED, Reason.OPERATION_UNFINISHED)
-"""The stack has an operation that is not over."""
+_BUSY = (Reason.STACK_LEASED, Reason.OPERATION_UNFINISHED)
+"""Errors while the stack has an operation that has not ended."""
 
 FINAL = (
     Reason.RESOURCE_OWNED,
@@ -36,10 +36,10 @@ FINAL = (
     Reason.STACK_MOVED,
     Reason.STACK_NOT_FOUND,
 )
-"""What a stack may be answered because of the others, or of the person."""
+"""Errors that a request may end with because of other stacks or of the person."""
 
 _ATTEMPTS = 100
-"""How often an applier that served may leave a request without an answer."""
+"""How often a request is sent at most."""
 
 _MOST_SKIPS = 5
 
@@ -50,17 +50,17 @@ Answer = operation_pb2.Finished | PkgerError | None
 @dataclass
 class Shared:
     """
-    One organisation, and what is going on in it.
+    One organisation with its services, and counts of the events in it.
 
     Attributes:
         services: The services; its applier is the first one.
-        callers: The services as they are for those who call one of the appliers, each.
-        processes: The same as processes.
-        pulse: Beats with each event that somebody hears.
+        callers: The services as seen by a client of each applier.
+        processes: The processes of the services.
+        pulse: Beats with each event that a client receives.
         person_wrote: How many writes the person has sent.
-        planned: How many that were when the stored plan of an operation was made, by name of the plan.
-        decided: Names of the operations that somebody had to decide about.
-        heard: How often each answer was given.
+        planned: The value of *person_wrote* when a stored plan was made, by name of the plan.
+        decided: Names of the operations in which a blocked step was skipped.
+        heard: How often each answer was received.
     """
 
     services: Cluster
@@ -81,7 +81,7 @@ class Shared:
         self.heard[answer] = self.heard.get(answer, 0) + 1
 
     def hear(self, error: PkgerError, foreseen: Collection[Reason]) -> None:
-        """Count *error*, which is to be a *foreseen* one."""
+        """Count *error*; its reason has to be one of *foreseen*."""
         if error.reason not in foreseen:
             raise AssertionError(f"{error.reason}: {error}") from error
         self.note(str(error.reason))
@@ -98,24 +98,24 @@ class Shared:
             request.page_token = page.next_page_token
 
     async def over(self, operation: str) -> operation_pb2.Operation:
-        """An operation, once it is over or blocked; some applier has to run."""
+        """Wait until an operation has ended or is blocked, and return it; an applier has to run."""
         stack = self.services.peers["stack"]
         request = journal_pb2.GetOperationRequest(operation=operation)
         while True:
             found = (await stack.call(JournalServiceStub(stack.channel).GetOperation, request)).operation
             if found.state in OVER:
                 return found
-            # What an applier does next is up to the end of a lease, which nobody announces.
+            # An applier may wait for the end of a lease, which is no event that could be awaited.
             await asyncio.sleep(0.02)
 
     async def quiet(self) -> None:
-        """Wait until all operations are over; what is BLOCKED is tried again, then skipped."""
+        """Wait until all operations have ended; BLOCKED ones are retried, then their steps are skipped."""
         for operation in await self.operations():
             if operation.state not in OVER or operation.state == BLOCKED:
                 await self.decide((await self.over(operation.name)).name)
 
     async def decide(self, name: str) -> None:
-        """Bring an operation to its end that may be BLOCKED: try it again, then skip what blocks it."""
+        """End an operation that may be BLOCKED: retry it, then skip the steps that block it."""
         ways, way = iter(("retry", *["skip"] * _MOST_SKIPS)), ""
         while (operation := await self.over(name)).state == BLOCKED:
             way = way or next(ways, "")
@@ -127,8 +127,8 @@ class Shared:
             try:
                 await self._recover(operation, operation_pb2.Decision.Value(f"DECISION_{way.upper()}"))
             except PkgerError as error:
-                # Somebody else has resumed it, or its applier died once more; then the end of its lease tells nobody.
-                self.hear(error, (*_CUT_OFF, *_AT_WORK, Reason.OPERATION_NOT_FOUND, Reason.REQUEST_INVALID))
+                # Another client has resumed it, or its applier died again. The end of a lease cannot be awaited.
+                self.hear(error, (*_CUT_OFF, *_BUSY, Reason.OPERATION_NOT_FOUND, Reason.REQUEST_INVALID))
                 await asyncio.sleep(0.1)
             else:
                 self.note(f"{reason} {way}")
@@ -146,11 +146,11 @@ class Shared:
 
 class Caller:
     """
-    Asks any applier for what is to become of one stack, and asks again when it dies.
+    Sends requests about one stack to any applier, and retries them when the applier dies.
 
     Attributes:
         stack: Name of the stack.
-        rng: Draws which applier.
+        rng: Draws the applier.
     """
 
     def __init__(self, shared: Shared, stack: str, rng: random.Random) -> None:
@@ -194,12 +194,12 @@ class Caller:
                     last = event
                     await self.shared.pulse.beat()
             except PkgerError as error:
-                self.shared.hear(error, (*_CUT_OFF, *_AT_WORK, *FINAL))
+                self.shared.hear(error, (*_CUT_OFF, *_BUSY, *FINAL))
                 answers.append(str(error))
                 await self.shared.pulse.beat()
                 if error.reason in FINAL:
                     return error
-                if error.reason in _AT_WORK:
+                if error.reason in _BUSY:
                     await self.shared.decide(error.metadata["operation"])
             else:
                 if last is None:
@@ -217,13 +217,13 @@ class Caller:
 
 async def live(shared: Shared, name: str, rng: random.Random, most_beats: int) -> None:
     """
-    Run an applier that dies at a failpoint, or is killed, again and again; until nothing more happens.
+    Run an applier that dies at a failpoint, or is killed, and start it again, until the pulse has ended.
 
     Args:
-        shared: Where.
-        name: What it is called.
+        shared: The organisation.
+        name: The name of the applier.
         rng: Draws how it dies.
-        most_beats: How often something happens at most, before it is killed.
+        most_beats: Most beats of the pulse before it is killed.
     """
     processes = shared.processes
     while not shared.pulse.is_over:

@@ -1,5 +1,5 @@
 """
-kill -9 of the applier at every failpoint: what it began is finished or undone by the next one
+kill -9 of the applier at every failpoint: the next one finishes or undoes its operation
 (docs/reference/engine.md, "Tests").
 """
 
@@ -36,13 +36,15 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every failpoint, again and again, with --faults; else a sample."""
+    """With --faults, each failpoint at its first to fourth arrival; else a sample."""
     if "failpoint" in metafunc.fixturenames:
         cases = ALL if metafunc.config.getoption("--faults") else SAMPLE
         metafunc.parametrize(("change", "failpoint"), cases)
 
 
-async def test_what_a_dead_applier_began_is_finished_or_undone(world: Crashing, change: str, failpoint: str) -> None:
+async def test_the_operation_of_a_dead_applier_is_finished_or_undone(
+    world: Crashing, change: str, failpoint: str
+) -> None:
     package, changed = CHANGES[change]
     case = await world.case_with(package)
     before = await case.look()
@@ -82,7 +84,7 @@ async def test_a_rollback_to_a_revision_is_finished_or_undone(world: Crashing, n
     assert (await numbers(case))[0] == (3 if operation.state == SUCCEEDED else 2)
 
 
-async def test_an_apply_with_nothing_to_do_leaves_everything_alone_when_another_carries_it_on(world: Crashing) -> None:
+async def test_an_apply_with_nothing_to_do_changes_nothing_when_it_is_resumed(world: Crashing) -> None:
     case = await world.case_with(FRESH)
     before = await case.look()
     await world.applier("after_start")
@@ -102,7 +104,7 @@ async def test_an_apply_with_nothing_to_do_leaves_everything_alone_when_another_
         rare("failing", "after_rollback", "before_finish"),
     ],
 )
-async def test_one_that_carries_on_may_die_as_well(world: Crashing, change: str, first: str, second: str) -> None:
+async def test_an_applier_that_resumes_may_die_as_well(world: Crashing, change: str, first: str, second: str) -> None:
     package, changed = CHANGES[change]
     case = await world.case_with(package)
     before = await case.look()

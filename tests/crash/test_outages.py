@@ -1,6 +1,6 @@
 """
-Services that go away for a while, appliers that sleep, and many who want the same stack (docs/reference/engine.md,
-"Tests").
+Services that are down for a while, appliers that are stopped, and many appliers of one stack
+(docs/reference/engine.md, "Tests").
 """
 
 import asyncio
@@ -40,7 +40,7 @@ async def _to_the_end(stream: AsyncIterator[operation_pb2.OperationEvent]) -> No
         async for _ in stream:
             pass
     except PkgerError:
-        # It was cut off, and somebody carries it on.
+        # The applier lost the operation, and another one resumes it.
         return
 
 
@@ -67,7 +67,7 @@ async def test_a_store_that_cannot_write_stops_the_operation_until_it_can(world:
     store = world.processes.pid("stack")
     unlimited = resource.prlimit(store, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     await apply
-    # Cut off: what is sent comes after an intent, and none can be noted.
+    # Without a stored intent the applier sends no mutation.
     where_it_stopped = await case.look()
     with pytest.raises((ServiceUnavailable, StackLeased)):
         await case.apply(FRESH)
@@ -77,7 +77,7 @@ async def test_a_store_that_cannot_write_stops_the_operation_until_it_can(world:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every place to stand still at with --faults; else two."""
+    """All failpoints to stop at with --faults; else two."""
     if "standstill" in metafunc.fixturenames:
         places = [*(("mixed", name) for name in FORWARD), *(("failing", name) for name in BACK)]
         some = places if metafunc.config.getoption("--faults") else [("mixed", "after_intent"), ("failing", BACK[-1])]
@@ -96,14 +96,14 @@ async def test_an_applier_that_wakes_up_late_changes_nothing(world: Crashing, ch
     operation = await world.settled()
     after = await case.look()
     check(before, operation, after, wanted)
-    # Only now does it reach the services, which is too late.
+    # It continues only now, when its lease has passed to the other applier.
     world.processes.send("applier", signal.SIGCONT)
     await apply
     assert await case.look() == after
     assert await world.settled() == operation
 
 
-async def test_of_many_appliers_on_one_stack_one_works_and_the_others_are_told_who(
+async def test_of_many_appliers_on_one_stack_one_works_and_the_others_learn_which(
     world: Crashing, pytestconfig: pytest.Config
 ) -> None:
     case = await world.case_with("")

@@ -1,4 +1,4 @@
-"""Appliers that die with a stored plan, or with a request that is then sent again: each runs once all the same."""
+"""A stored plan, and a request that is retried, run once although their applier dies."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,7 +24,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
 
 
 @pytest.mark.parametrize("failpoint", [rare("after_start"), "after_intent:2", rare("before_finish"), "after_finish"])
-async def test_a_stored_plan_is_carried_on_like_any_other(world: Crashing, failpoint: str) -> None:
+async def test_an_apply_of_a_stored_plan_is_resumed(world: Crashing, failpoint: str) -> None:
     wanted = await content_after(world, FRESH, REVERSIBLE)
     case = await world.case_with(FRESH)
     plan, before = await case.plan(REVERSIBLE), await case.look()
@@ -42,7 +42,7 @@ async def test_a_stored_plan_is_carried_on_like_any_other(world: Crashing, failp
         await case.apply_plan(plan)
 
 
-async def test_a_stored_plan_is_still_good_when_its_applier_died_before_it_took_it(world: Crashing) -> None:
+async def test_a_stored_plan_can_be_applied_after_its_applier_died_before_the_start(world: Crashing) -> None:
     case = await world.case_with(FRESH)
     plan = await case.plan(REVERSIBLE)
     await world.applier("after_begin")
@@ -54,8 +54,8 @@ async def test_a_stored_plan_is_still_good_when_its_applier_died_before_it_took_
 
 
 @pytest.mark.parametrize("failpoint", ["after_begin", rare("after_start"), "after_intent:2", rare("after_finish")])
-async def test_a_request_that_is_sent_again_is_carried_out_once(world: Crashing, failpoint: str) -> None:
-    """Whoever lost the answer to it gets all of it from another applier, out of a store that was started anew."""
+async def test_a_request_that_is_retried_runs_once(world: Crashing, failpoint: str) -> None:
+    """The retry gets all events from another applier, after a restart of the store."""
     wanted = await content_after(world, FRESH, REVERSIBLE)
     case = await world.case_with(FRESH)
     await world.applier(failpoint)

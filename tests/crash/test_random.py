@@ -1,4 +1,4 @@
-"""Whatever packages, whatever crashes: before or after and nothing between (docs/reference/engine.md, "Tests")."""
+"""Random packages and crashes: a change takes effect as a whole or not at all (docs/reference/engine.md, "Tests")."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.apply.packages import an_object, text
 from tests.crash.world import Crashing, check, crashing
 
 REFUSED = an_object("Bucket", "reserved", "_system")
-"""The platform keeps such names for itself, so that all is undone."""
+"""An object with a reserved name, which the platform refuses, so that the operation rolls back."""
 
 failpoints = st.builds("{}:{}".format, st.sampled_from(NAMES), st.integers(1, 3))
 
@@ -50,7 +50,7 @@ async def test_a_change_that_crashes_twice_happens_or_does_not(
 
 
 async def _settled_or_dead(world: Crashing) -> None:
-    """Wait until the applier brought what it found to an end, or died of that."""
+    """Wait until the applier has ended the operation that it found, or has died."""
     ends = [asyncio.ensure_future(world.settled()), asyncio.ensure_future(world.processes.ended("applier"))]
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     for waiting in ends:

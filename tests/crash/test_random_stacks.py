@@ -1,6 +1,6 @@
 """
-Whatever stacks share, whoever edits, whatever dies: one owner each, nothing lost, nothing left
-(docs/reference/engine.md, "Shared resources").
+Stacks that share resources, while a person edits and appliers die: each resource has one owner, no resource is lost,
+and none is left (docs/reference/engine.md, "Shared resources").
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from tests.crash.world import Crashing, crashing
 from tests.samples import rare
 
 ROUNDS = [(0, 6), rare(1, 6), *(rare(seed, 16) for seed in range(2, 22))]
-"""Seeds, and how often each stack is worked on; a seed draws who does what, and not when that happens."""
+"""Seeds, and the number of requests of each stack. A seed draws the actions of each actor, not their interleaving."""
 
 _MOST_ROUNDS = 6
-"""How often a stack may get what others let go, and so has to be uninstalled once more."""
+"""How often a stack may become the owner of a shared resource, and so has to be uninstalled again."""
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_stacks_share_and_appliers_die(world: Crashing, tmp_path: Path, se
 
 
 def _of(rng: random.Random) -> random.Random:
-    """A generator of its own, as what one actor draws must not depend on the others."""
+    """A generator of its own for each actor, so that its draws do not depend on other actors."""
     return random.Random(rng.random())
 
 
@@ -76,7 +76,7 @@ async def _records(shared: Shared) -> list[Record]:
 
 
 async def _check_owners(shared: Shared, records: Sequence[Record]) -> None:
-    """Owners and users, as the store tells them, are those that the records say, and nothing is claimed any more."""
+    """The store's owners and users are those of the records, and no claim is left."""
     peer = shared.services.peers["stack"]
     entries = [(record.id, entry) for record in records for entry in record.resources]
     resources = {(entry.key.kind, entry.resource_id) for _, entry in entries}
@@ -104,7 +104,7 @@ async def _check_owners(shared: Shared, records: Sequence[Record]) -> None:
 
 
 async def _check_records(shared: Shared, records: Sequence[Record], folder: Path) -> None:
-    """What records name is there, with its labels, unless the person took it away."""
+    """Resources and labels of the records are on the platform, unless the person removed them."""
     there = {(each.kind, each.id): set(each.label_ids) for each in await shared.services.resources()}
     deleted, detached = recording.taken_by_person(recording.writes(folder))
     for record in records:
@@ -120,7 +120,7 @@ async def _check_records(shared: Shared, records: Sequence[Record], folder: Path
 
 
 async def _check_writes(shared: Shared, records: Sequence[Record], person: Person, folder: Path) -> None:
-    """Nothing that a person changed is overwritten unseen, and nothing that an operation made is nobody's."""
+    """No operation overwrote an edit that its plan did not see, and each resource that one created has an owner."""
     account = recording.writes(folder)
     planned = {
         each.name: shared.planned[each.plan] for each in await shared.operations() if each.plan in shared.planned
@@ -133,7 +133,7 @@ async def _check_writes(shared: Shared, records: Sequence[Record], person: Perso
 
 
 async def _uninstall(shared: Shared, clients: Sequence[Client]) -> None:
-    """Uninstall all at once, and again what got something from the others meanwhile."""
+    """Uninstall all stacks at the same time, and repeat it for those that became owners of shared resources."""
     for _ in range(_MOST_ROUNDS):
         left = set(await shared.services.stack_names())
         if not left:

@@ -33,7 +33,7 @@ def with_another(version: int) -> str:
 async def applied_and_restored(
     world: Crashing, case: Case, folder: Path, packages: Iterable[str]
 ) -> Sequence[object_pb2.Resource]:
-    """Apply *packages*, with the applier that runs, and lose that; what there is then."""
+    """Apply *packages* with the running applier, then restore the store; returns the resources at that time."""
     for each in packages:
         assert end(await case.apply(each)).state == SUCCEEDED
     await world.processes.kill("applier")
@@ -54,8 +54,8 @@ async def check_blocked(case: Case, name: str, before: Sequence[object_pb2.Resou
     assert (await case.look()).resources == before
 
 
-async def check_that_all_goes_on(case: Case, forgotten: int) -> None:
-    """The next apply holds what it is asked for, once, beside the dashboards that the store has forgotten."""
+async def check_next_apply(case: Case, forgotten: int) -> None:
+    """The next apply makes each object once; *forgotten* dashboards that the store has lost stay beside them."""
     assert end(await case.apply(package(99))).state == SUCCEEDED
     now = await case.look()
     recorded = set(now.recorded.values())
@@ -82,7 +82,7 @@ async def test_a_plan_that_ran_since_does_not_run_again(world: Crashing, tmp_pat
     with pytest.raises(PlanUsed):
         await case.apply_plan(plan)
     assert (await case.look()).resources == before
-    await check_that_all_goes_on(case, forgotten=1)
+    await check_next_apply(case, forgotten=1)
 
 
 @pytest.mark.faults
@@ -100,11 +100,11 @@ async def test_an_unfinished_operation_waits_for_consent(world: Crashing, tmp_pa
     assert (await world.settled()).name == name
     await check_blocked(case, name, before)
 
-    # What it was about to change, the applies after it changed.
+    # Later applies have changed the resources that the operation was about to change.
     assert ended(await case.recover(name)).state == BLOCKED
     blocked = (await case.operation(name)).blocked_steps
     assert {each.reason for each in blocked} == {operation_pb2.BLOCKED_REASON_CONFLICT}
     keep = {f"_{each.step.number}": "keep" for each in blocked}
     assert ended(await case.recover(name, **keep)).state in (SUCCEEDED, ROLLED_BACK)
     assert (await case.look()).resources == before
-    await check_that_all_goes_on(case, forgotten=0)
+    await check_next_apply(case, forgotten=0)

@@ -1,6 +1,5 @@
 """
-A store stays below the bound that its settings say, however much is applied (docs/reference/engine.md, "Cases", case
-15).
+A store stays below the bound of its settings after any number of applies (docs/reference/engine.md, "Cases", case 15).
 """
 
 import asyncio
@@ -19,10 +18,10 @@ MIB = 1024 * 1024
 KEPT = 64 * MIB
 
 RECORD = 32 * MIB
-"""What is not counted: what the stacks own, of which one has 20,000 resources, and the log of the database."""
+"""Allowance for data outside the bound: the records of the stacks, one with 20,000 resources, and the database log."""
 
 A_MINUTE = 64 * MIB
-"""What comes between two sweeps."""
+"""Allowance for the growth between two sweeps."""
 
 SWEEP_SECONDS = 90
 
@@ -38,7 +37,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes that the store takes, with what is not in the file itself yet."""
+    """Bytes of the store, with its write-ahead log."""
     return sum(path.stat().st_size for path in folder.glob(f"{STACK_DATABASE}*"))
 
 
@@ -58,7 +57,7 @@ async def applied(case: Case, package: str, request_id: str) -> None:
         try:
             last = [event async for event in case.events(package, request_id=request_id)][-1]
         except ServiceUnavailable:
-            # A large one may take longer than a call: the same request follows the operation that it began.
+            # A large apply may outlast one call; the retry follows the operation that the first call began.
             continue
         assert last.finished.state == SUCCEEDED, last.finished.cause
         return
@@ -91,7 +90,7 @@ async def test_a_store_stays_below_its_bound(world: Crashing, tmp_path: Path) ->
     for _ in range(SWEEP_SECONDS):
         if size_of(tmp_path) < KEPT + RECORD:
             break
-        # The next sweep announces itself to nobody.
+        # A sweep is no event that could be awaited.
         await asyncio.sleep(1.0)
     print(f"swept {size_of(tmp_path) / MIB:.0f} MiB")
     assert size_of(tmp_path) < KEPT + RECORD

@@ -1,6 +1,6 @@
 """
-Secrets when an applier dies, and the canary: no value is ever found where it could stay (docs/reference/engine.md,
-"Recovery", "Tests").
+Secrets when an applier dies, and a canary value that must not be found in any file or answer
+(docs/reference/engine.md, "Recovery", "Tests").
 """
 
 import json
@@ -39,12 +39,12 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
 
 
 CASES = [
-    # Not sent: nobody knows the values any more.
+    # Not sent: the values were in the memory of the dead applier only.
     rare(FRESH, ["after_start"], ROLLED_BACK, [AGAIN]),
     rare(FRESH, ["after_intent"], ROLLED_BACK, [AGAIN, PERHAPS]),
-    # Sent, and not noted.
+    # Sent, without an outcome in the journal.
     (FRESH, ["after_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
-    # All written: it goes on without them.
+    # All written: the operation continues without the values.
     (FRESH, ["after_record"], SUCCEEDED, []),
     rare(FRESH, ["after_send:2"], SUCCEEDED, []),
     # Refused by the platform later on.
@@ -59,15 +59,15 @@ CASES = [
     rare(
         FAILING, ["after_undo_send:3"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN], marks=pytest.mark.faults
     ),
-    # Those that carry on die as well.
+    # The applier that resumes the operation dies as well.
     (FRESH, ["after_send", "after_rollback"], ROLLED_BACK, [AGAIN, PERHAPS]),
     rare(FRESH, ["after_start", "before_finish"], ROLLED_BACK, [AGAIN]),
 ]
 
 
-@pytest.mark.parametrize(("package", "failpoints", "state", "told"), CASES, ids=lambda value: str(value)[:40])
-async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
-    world: Crashing, package: str, failpoints: list[str], state: int, told: list[str]
+@pytest.mark.parametrize(("package", "failpoints", "state", "parts"), CASES, ids=lambda value: str(value)[:40])
+async def test_secrets_of_a_dead_applier_are_written_or_undone(
+    world: Crashing, package: str, failpoints: list[str], state: int, parts: list[str]
 ) -> None:
     case = await world.case_with(FRESH if package == FAILING else "")
     await put_secrets(case, {"theirs": "1", "ours": "2"})
@@ -81,9 +81,9 @@ async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
     operation = await world.settled()
     after = await case.look()
     assert operation.state == state
-    assert [word for word in told if word not in operation.cause] == []
-    assert ("(secrets" in operation.cause) == bool({OVERWRITTEN, PERHAPS} & set(told))
-    # What an applier wrote that died since may be somebody else's by now.
+    assert [part for part in parts if part not in operation.cause] == []
+    assert ("(secrets" in operation.cause) == bool({OVERWRITTEN, PERHAPS} & set(parts))
+    # A secret that a dead applier wrote may have been overwritten by others since, so the undo keeps it.
     stays = state == SUCCEEDED or failpoints[0] in ("after_send", "after_rollback")
     assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"][not stays :]
     if state == ROLLED_BACK:
@@ -103,7 +103,7 @@ async def test_secrets_of_a_dead_applier_are_written_or_taken_back(
 async def test_a_secret_that_others_write_while_no_applier_lives_stays(
     world: Crashing, failpoint: str, is_person: bool
 ) -> None:
-    """Case 6 of docs/reference/engine.md, "Cases": who wrote it first removes nothing that may be somebody's."""
+    """Case 6 of docs/reference/engine.md, "Cases": the undo keeps a secret that others may have written."""
     case = await world.case_with("")
     await world.applier(failpoint)
     assert await world.apply_and_die(case, REFUSED, secrets={"shared": "mine"})
@@ -122,7 +122,7 @@ async def test_a_secret_that_others_write_while_no_applier_lives_stays(
 
 
 def places(folder: Path) -> set[str]:
-    """The files below *folder* that hold the canary, in any form in which text is usually written."""
+    """The files below *folder* that contain the canary, in UTF-8 or escaped as in JSON."""
     forms = [form.encode() for form in (CANARY, json.dumps(CANARY)[1:-1], "canary-8a1f")]
     return {
         str(path.relative_to(folder))
@@ -131,8 +131,8 @@ def places(folder: Path) -> set[str]:
     }
 
 
-async def everything_told(case: Case) -> str:
-    """All that the services tell of operations, plans, stacks and resources, as text."""
+async def all_answers(case: Case) -> str:
+    """The answers of the services about operations, plans, stacks and resources, as text."""
     applier, stack = case.services.peers["applier"], case.services.peers["stack"]
     stub, stack_stub = ApplierServiceStub(applier.channel), StackServiceStub(stack.channel)
     page = await applier.call(stub.ListOperations, applier_pb2.ListOperationsRequest(page_size=500))
@@ -140,16 +140,16 @@ async def everything_told(case: Case) -> str:
     stacks = await stack.call(stack_stub.ListStacks, stack_pb2.ListStacksRequest())
     assert page.operations
     assert plans.plans
-    said = [str(each) for each in (page, plans, stacks, await case.look())]
-    said += [str(await case.services.stored_plan(plan.name)) for plan in plans.plans]
+    answers = [str(each) for each in (page, plans, stacks, await case.look())]
+    answers += [str(await case.services.stored_plan(plan.name)) for plan in plans.plans]
     for operation in page.operations:
-        said += [str(event) async for event in case.watch(operation.name)]
-    return "\n".join(said)
+        answers += [str(event) async for event in case.watch(operation.name)]
+    return "\n".join(answers)
 
 
 @pytest.mark.parametrize("platform", [rare("services.drivers"), "tests.crash.echoing"])
 async def test_the_canary_is_nowhere(tmp_path: Path, platform: str) -> None:
-    """One that succeeds, one that is undone, and three whose applier dies, before and after the secrets are noted."""
+    """After an apply that succeeds, one that is rolled back, and three whose applier dies."""
     states = []
     async with crashing(tmp_path, modules={"platform": platform}) as world:
         case = await world.case_with("")
@@ -164,13 +164,13 @@ async def test_the_canary_is_nowhere(tmp_path: Path, platform: str) -> None:
             assert await world.apply_and_die(case, package, secrets=GIVEN)
             await world.applier()
             states.append((await world.settled()).state)
-            said = await everything_told(case)
+            answers = await all_answers(case)
             await world.processes.kill("applier")
-        said += f"{plan}{streamed}"
+        answers += f"{plan}{streamed}"
         assert states == [SUCCEEDED, ROLLED_BACK, ROLLED_BACK, ROLLED_BACK, ROLLED_BACK]
-        assert ("[secret]" in said) == (platform != "services.drivers")
-        assert "canary" not in said
-        # While the databases are open, as their logs are part of them.
+        assert ("[secret]" in answers) == (platform != "services.drivers")
+        assert "canary" not in answers
+        # Checked with open databases, too, as their write-ahead logs exist only then.
         assert places(tmp_path) == set()
     assert places(tmp_path) == set()
     assert {f"{name}.log" for name in PORTS} <= {path.name for path in tmp_path.iterdir()}

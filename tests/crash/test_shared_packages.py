@@ -1,6 +1,6 @@
 """
-Case 16 of docs/reference/engine.md, "Shared resources" with real packages and appliers that are killed: nobody lacks
-anything, nothing is left.
+Case 16 of docs/reference/engine.md, "Shared resources" with real packages and appliers that are killed: no stack loses
+a resource, and none is left at the end.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ async def test_real_packages_live_side_by_side_and_appliers_die(world: Crashing,
         stacks = [Caller(shared, name, random.Random(rng.random())) for name in packages]
 
         fitting = await _applied(stacks, packages)
-        # A few of them name one variable or label, and mean different things by it.
+        # A few packages declare a variable or label of the same name with different content.
         assert len(fitting) > 0.8 * len(packages)
         records = [await shared.services.record(each.stack) for each in fitting]
         assert any(entry.origin == object_pb2.ORIGIN_SHARED for record in records for entry in record.resources)
@@ -66,7 +66,7 @@ def _has_succeeded(answer: Answer) -> TypeGuard[operation_pb2.Finished]:
 
 
 async def _applied(stacks: Sequence[Caller], packages: dict[str, str]) -> list[Caller]:
-    """Apply all, some at the same time; those that fit beside what is there already."""
+    """Apply all packages, some at the same time; returns the stacks whose package agrees with the earlier ones."""
     fitting, left = list[Caller](), list(stacks)
     for _ in range(_MOST_ROUNDS * len(stacks)):
         some, left = left[:_AT_ONCE], left[_AT_ONCE:]
@@ -75,7 +75,7 @@ async def _applied(stacks: Sequence[Caller], packages: dict[str, str]) -> list[C
             if _has_succeeded(answer):
                 fitting.append(each)
             elif not isinstance(answer, SharedDiffers):
-                # Another one was just making what this one wants to share.
+                # Another operation was creating a resource that this one wants to share.
                 left.append(each)
         await lack_nothing(some[0].shared.services, [each.stack for each in fitting])
         if not left:
@@ -84,7 +84,7 @@ async def _applied(stacks: Sequence[Caller], packages: dict[str, str]) -> list[C
 
 
 async def _uninstalled(shared: Shared, leaving: Sequence[Caller], staying: Sequence[Caller]) -> None:
-    """Uninstall some at once, and again what got something from the others meanwhile."""
+    """Uninstall stacks at the same time, and repeat it for those that became owners of shared resources."""
     for _ in range(_MOST_ROUNDS):
         await asyncio.gather(*(each.uninstall() for each in leaving))
         await lack_nothing(shared.services, [each.stack for each in staying])

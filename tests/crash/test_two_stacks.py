@@ -1,6 +1,6 @@
 """
-kill -9 of an applier while another stack wants what it was at work on (docs/reference/engine.md, "Cases", cases 1, 3
-and 4).
+kill -9 of an applier while another stack, or a person, wants the resources of its operation
+(docs/reference/engine.md, "Cases", cases 1, 3 and 4).
 """
 
 import json
@@ -40,7 +40,7 @@ async def newest_operation(case: Case) -> str:
 
 
 async def check_refused_or_shared(case: Case, package: str) -> None:
-    """Apply a *package* that wants what stack 's' makes: not before the operation of 's' is over."""
+    """Apply a *package* that needs a resource of stack 's': it is refused, or shares it once 's' has ended."""
     try:
         finished = end(await case.apply(package))
     except ResourceOwned as error:
@@ -58,7 +58,7 @@ async def check_refused_or_shared(case: Case, package: str) -> None:
 
 
 @pytest.mark.parametrize("failpoint", ["after_intent", "after_send", rare("after_record"), rare("before_finish")])
-async def test_what_a_dead_applier_was_making_no_other_stack_gets(world: Crashing, failpoint: str) -> None:
+async def test_another_stack_cannot_take_what_a_dead_applier_was_creating(world: Crashing, failpoint: str) -> None:
     case = await world.case_with("")
     theirs = replace(case, stack="theirs")
     await world.applier(failpoint)
@@ -76,7 +76,7 @@ async def test_what_a_dead_applier_was_making_no_other_stack_gets(world: Crashin
     assert end(await theirs.apply(LABEL)).state == SUCCEEDED
 
 
-async def test_what_somebody_edits_while_no_applier_lives_stays(world: Crashing) -> None:
+async def test_an_edit_while_no_applier_runs_is_kept(world: Crashing) -> None:
     case = await world.case_with(OURS)
     # The label is updated; the bucket is about to be.
     await world.applier("after_intent:2")
@@ -88,7 +88,7 @@ async def test_what_somebody_edits_while_no_applier_lives_stays(world: Crashing)
 
     operation = await world.settled()
 
-    # It may have been sent, so somebody has to look.
+    # The update may have been sent, so a person has to decide.
     assert operation.state == BLOCKED
     [step] = (await case.operation(operation.name)).blocked_steps
     assert '/description is "theirs", expected "old"' in step.message
@@ -101,7 +101,7 @@ async def test_what_somebody_edits_while_no_applier_lives_stays(world: Crashing)
     "failpoint", ["after_start", rare("after_intent"), rare("before_finish"), rare("after_finish")]
 )
 async def test_what_a_dead_applier_was_using_is_not_deleted(world: Crashing, failpoint: str) -> None:
-    """Its deletion was planned before anybody used it (case 5)."""
+    """Its deletion was planned before another stack used it (case 5)."""
     more = an_object("Label", "m", "more")
     case = await world.case_with(text(*json.loads(LABEL), more))
     theirs = replace(case, stack="theirs")
@@ -113,7 +113,7 @@ async def test_what_a_dead_applier_was_using_is_not_deleted(world: Crashing, fai
 
     refused = end(await case.apply_plan(plan))
 
-    # Whether the operation that uses it is over by then, or not.
+    # Refused in both cases: the operation that uses it may have ended by then, or not.
     assert refused.state == ROLLED_BACK
     assert "is used by" in refused.cause
     assert "stack 'theirs'" in refused.cause

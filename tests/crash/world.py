@@ -1,4 +1,4 @@
-"""One organisation with one stack on services that die: what was there, what is there, what is recorded."""
+"""Stacks on services that die, and the check that an operation changed all or nothing."""
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,14 +21,14 @@ FINISHED = (SUCCEEDED, ROLLED_BACK, operation_pb2.OPERATION_STATE_FAILED)
 
 @dataclass
 class Crashing:
-    """Services whose applier dies again and again."""
+    """All services, and an applier that tests start and kill."""
 
     processes: Processes
     services: Cluster
     count: int = 0
 
     async def case_with(self, package: str) -> Case:
-        """A stack in an organisation of its own that has *package*."""
+        """A stack in an organisation of its own, with *package* applied."""
         self.count += 1
         case = Case(self.services, None, f"org-{self.count}")  # type: ignore[arg-type]
         if package:
@@ -43,14 +43,14 @@ class Crashing:
 
     async def apply_and_die(self, case: Case, package: str, **more: Any) -> bool:
         """
-        Apply with an applier that was told to die; whether it did, or came to the end of the operation first.
+        Apply with an applier that has a failpoint; returns whether it died, rather than ended the operation.
 
         The request has *more* fields.
         """
         return await self.dies_in(case.apply(package, **more))
 
     async def dies_in(self, apply: Awaitable[Events]) -> bool:
-        """Whether the applier dies in the course of *apply*; else it is killed when that is over."""
+        """Await *apply*; returns whether the applier died during it. Else the applier is killed afterwards."""
         try:
             events = await apply
         except (PkgerError, grpc.aio.AioRpcError):
@@ -62,7 +62,7 @@ class Crashing:
 
     @asynccontextmanager
     async def callers(self, appliers: Sequence[str]) -> AsyncIterator[list[Cluster]]:
-        """The services as they are for those who call one of *appliers*, each."""
+        """The services as seen by a client of each of *appliers*."""
         async with AsyncExitStack() as stack:
             callers = []
             for name in appliers:
@@ -71,12 +71,12 @@ class Crashing:
             yield callers
 
     async def settled(self) -> operation_pb2.Operation:
-        """The newest operation of all, once it is over or blocked; some applier has to run."""
+        """Wait until the newest operation has ended or is blocked, and return it; an applier has to run."""
         return await settled(self.services)
 
 
 async def content_after(crashing: Crashing, package: str, change: str) -> Content:
-    """What there is after *package* and then *change*, when nothing goes wrong."""
+    """The content of the platform after *package* and then *change*, without a crash."""
     case = await crashing.case_with(package)
     await crashing.applier()
     assert end(await case.apply(change)).state == SUCCEEDED
@@ -85,7 +85,7 @@ async def content_after(crashing: Crashing, package: str, change: str) -> Conten
 
 
 def check(before: Snapshot, operation: operation_pb2.Operation, after: Snapshot, wanted: Content) -> None:
-    """Exactly before or exactly after, and the record is what is there."""
+    """Check that the platform has the content from before or the wanted one, and that the record agrees with it."""
     assert operation.state in FINISHED
     assert set(after.recorded.values()) == after.ids
     if operation.state == SUCCEEDED:
@@ -99,9 +99,9 @@ def check(before: Snapshot, operation: operation_pb2.Operation, after: Snapshot,
 @asynccontextmanager
 async def crashing(folder: Path, lease: int = 2, modules: Mapping[str, str] | None = None) -> AsyncIterator[Crashing]:
     """
-    All services but the applier, running; arguments as of ``Processes``.
+    Run all services but the applier; arguments as of ``Processes``.
 
-    The driver foresees no refusal, so that a package can be refused when much of it is written.
+    The driver cannot prepare specs, so that the platform may refuse an object when others are written already.
     """
     async with processes(folder, lease, {"platform": "tests.older_platform", **(modules or {})}) as running:
         peers = {name: Peer(name, address) for name, address in running.addresses.items()}

@@ -1,4 +1,4 @@
-"""``docs/kinds.md`` is followed to the letter on a copy of the services, which then run with the new kind."""
+"""The steps of ``docs/kinds.md``, followed on a copy of the services, which then run with the new kind."""
 
 import json
 import os
@@ -37,7 +37,7 @@ BLOCKS = [Block(found["language"], found["text"], found["file"] or "") for found
 
 
 def patched(text: str, diff: str) -> str:
-    """*text* with the changes of *diff*, each of whose parts fits exactly one place."""
+    """*text* with the changes of *diff*; each of its hunks has to match exactly once."""
     for part in diff.split("@@\n"):
         lines = part.splitlines(keepends=True)
         before = "".join(line[1:] for line in lines if line[0] != "+")
@@ -47,7 +47,7 @@ def patched(text: str, diff: str) -> str:
 
 
 def follow_the_page(copy: Path) -> list[str]:
-    """Change the services in *copy* as the page says; returns the files that are new or changed."""
+    """Change the services in *copy* as the page says; returns the new and changed files."""
     changed = []
     for block in BLOCKS:
         if block.language in ("python", "diff"):
@@ -72,13 +72,13 @@ class Copy:
     env: Mapping[str, str]
 
     def run(self, script: str) -> str:
-        """What a script printed that went well."""
+        """The output of a script that succeeds."""
         done = self._done("bash", "-euc", script)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def fails(self, script: str) -> str:
-        """What a script printed that did not."""
+        """The output of a script that fails."""
         done = self._done("bash", "-euc", script)
         assert done.returncode != 0
         return done.stdout + done.stderr
@@ -126,22 +126,22 @@ def test_a_kind_that_refers_to_another_is_added_as_the_page_says(copy: Copy) -> 
     script = block("sh").text
     assert script.count("pkger") == 5
     [planned] = [each.text for each in BLOCKS if each.language == "text"]
-    told = copy.run(script)
-    assert told.startswith(f"The package is valid: 1 Bucket, 1 Notebook.\n{planned}")
-    assert "Done: 2 created." in told
-    assert "Done: nothing to do, nothing written." in told
-    assert "Done: 2 deleted." in told
+    output = copy.run(script)
+    assert output.startswith(f"The package is valid: 1 Bucket, 1 Notebook.\n{planned}")
+    assert "Done: 2 created." in output
+    assert "Done: nothing to do, nothing written." in output
+    assert "Done: 2 deleted." in output
 
 
 def test_the_new_kind_has_all_that_a_kind_has(copy: Copy) -> None:
     assert json.loads(copy.run("pkger schema Notebook"))["title"] == "Notebook"
 
     copy.write({"bucket: readings": "description: None"})
-    told = copy.fails("pkger validate -f notebook.yml")
-    assert "a notebook needs a bucket; write the metadata.name of one of the package as bucket [field-missing]" in told
+    error = copy.fails("pkger validate -f notebook.yml")
+    assert "a notebook needs a bucket; write the metadata.name of one of the package as bucket [field-missing]" in error
     copy.write({"bucket: readings": "bucket: reading"})
-    told = copy.fails("pkger validate -f notebook.yml")
-    assert "the package has no bucket with the metadata.name 'reading'; it has readings [value-not-allowed]" in told
+    error = copy.fails("pkger validate -f notebook.yml")
+    assert "the package has no bucket with the metadata.name 'reading'; it has readings [value-not-allowed]" in error
 
     copy.write()
     plan = json.loads(copy.run("pkger plan -f notebook.yml --stack notes -o json"))
@@ -156,8 +156,8 @@ def test_a_changed_reference_of_the_new_kind_is_a_difference(copy: Copy) -> None
     copy.write()
     copy.run("pkger apply -f notebook.yml --stack notes --yes")
     copy.write({"bucket: readings": "bucket: alarms", "minute.\n": f"minute.\n{second}"})
-    told = copy.run("pkger plan -f notebook.yml --stack notes")
-    assert told == (
+    output = copy.run("pkger plan -f notebook.yml --stack notes")
+    assert output == (
         '  + Bucket alarms "alarms"\n'
         '  ~ Notebook guide "guide"\n'
         '      bucket: "readings" -> "alarms"\n'
@@ -171,6 +171,6 @@ def test_a_changed_reference_of_the_new_kind_is_a_difference(copy: Copy) -> None
     buckets = {entry["templateMetaName"]: entry["id"] for entry in plan["summary"]["buckets"]}
     assert [entry["bucketID"] for entry in plan["summary"]["notebooks"]] == [buckets["alarms"]]
     # The reference keeps the order of a removal: the notebook goes before its bucket.
-    told = copy.run("pkger stacks uninstall notes --yes")
-    assert told.index("- Notebook guide") < told.index("- Bucket alarms")
-    assert "Done: 3 deleted." in told
+    output = copy.run("pkger stacks uninstall notes --yes")
+    assert output.index("- Notebook guide") < output.index("- Bucket alarms")
+    assert "Done: 3 deleted." in output

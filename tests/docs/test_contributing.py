@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md and CHANGELOG.md name what there is: files, tests, targets of make, and the version."""
+"""CONTRIBUTING.md and CHANGELOG.md name existing files, tests, targets of make, and versions."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The README and the docs do what they say: every command runs, every example parses, every link leads somewhere."""
+"""The README and the docs are correct: commands run, examples parse, and the targets of links exist."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 async def run(script: str, env: Mapping[str, str]) -> str:
-    """Run a block as a reader would; returns what it printed."""
+    """Run a block as a reader would; returns its output."""
     script = script.replace(". .venv/bin/activate", ":")
     process = await asyncio.create_subprocess_exec(
         "bash", "-euc", script, cwd=ROOT, env=dict(env) | {"PATH": f"{BIN}{os.pathsep}{env['PATH']}"},
@@ -51,15 +51,15 @@ def readme_block(word: str) -> str:
 
 async def test_quickstart_runs_twice(tmp_path: Path) -> None:
     for _ in range(2):
-        told = await run(f"examples/quickstart.sh {BIN}", environment(tmp_path))
-        assert "Plan: 6 to create, 5 label(s) to attach." in told
-        assert '"createdAt"' in told
-        assert "Done: nothing to do, nothing written." in told
+        output = await run(f"examples/quickstart.sh {BIN}", environment(tmp_path))
+        assert "Plan: 6 to create, 5 label(s) to attach." in output
+        assert '"createdAt"' in output
+        assert "Done: nothing to do, nothing written." in output
 
 
 async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_path: Path) -> None:
-    told = await run("python examples/demo_crash.py", environment(tmp_path))
-    before, _, after = told.partition("kill -9")
+    output = await run("python examples/demo_crash.py", environment(tmp_path))
+    before, _, after = output.partition("kill -9")
     assert "are created" in before
     assert "succeeded" in after
     assert "Done: nothing to do, nothing written." in after
@@ -86,10 +86,10 @@ def test_make_has_the_target(target: str) -> None:
 
 
 async def test_the_commands_of_the_readme_run_with_nothing_running(tmp_path: Path) -> None:
-    told = await run(readme_block("pkger plan"), environment(tmp_path))
-    assert told.count("Plan: 6 to create") == 2
-    assert '"pkgName": "fleet"' in told
-    assert "Done: 6 deleted, 5 label(s) detached." in told
+    output = await run(readme_block("pkger plan"), environment(tmp_path))
+    assert output.count("Plan: 6 to create") == 2
+    assert '"pkgName": "fleet"' in output
+    assert "Done: 6 deleted, 5 label(s) detached." in output
 
 
 @pytest.mark.skipif(not shutil.which("grpcurl", path=str(BIN)), reason="grpcurl is not installed")
@@ -97,10 +97,10 @@ async def test_the_grpcurl_commands_of_the_readme_run(services: Cluster, tmp_pat
     script = readme_block("grpcurl")
     for name, port in PORTS.items():
         script = script.replace(f"localhost:{port}", services.addresses[name])
-    told = await run(script, environment(tmp_path))
-    assert "pkger.planner.v1.PlannerService" in told
-    assert "CreatePlanRequest is a message" in told
-    assert '"noChange": true' not in told
+    output = await run(script, environment(tmp_path))
+    assert "pkger.planner.v1.PlannerService" in output
+    assert "CreatePlanRequest is a message" in output
+    assert '"noChange": true' not in output
     assert [entry.key.name for entry in (await services.record("demo")).resources] == ["hello"]
 
 
@@ -110,7 +110,7 @@ def test_the_readme_knows_the_ports() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_the_targets_of_links_exist(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)#]+)", prose):
         # The site makes a page of each package of the contracts.
@@ -141,7 +141,7 @@ async def test_the_examples_of_the_page_on_packages_have_every_kind(tmp_path: Pa
     assert kinds == set(KINDS)
 
 
-async def test_the_readme_shows_what_validate_says(services: Cluster, tmp_path: Path) -> None:
+async def test_the_readme_shows_the_output_of_validate(services: Cluster, tmp_path: Path) -> None:
     (shown,) = [block for block in blocks(ROOT / "README.md", "text") if "is invalid" in block]
     fleet = (ROOT / "examples" / "fleet.yml").read_text()
     (tmp_path / "fleet.yml").write_text(fleet.replace("everySeconds: 604800", "everySeconds: 60"))
@@ -158,7 +158,7 @@ async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
             jsonschema.validate(document, schema)
 
 
-async def test_a_secret_gets_to_the_platform_as_the_page_says(services: Cluster, tmp_path: Path) -> None:
+async def test_the_command_of_the_page_writes_a_secret(services: Cluster, tmp_path: Path) -> None:
     (command,) = [block for block in blocks(ROOT / "docs" / "packages.md", "sh") if "--secret" in block]
     (tmp_path / "alerts.yml").write_text(yaml.safe_dump(an_endpoint("Slack", "chat", "chat")))
     env = environment(tmp_path, services.addresses) | {"SLACK_TOKEN": "canary-8a1f"}
@@ -168,44 +168,44 @@ async def test_a_secret_gets_to_the_platform_as_the_page_says(services: Cluster,
 
 async def test_the_commands_about_plans_and_operations_run(tmp_path: Path, services: Cluster) -> None:
     script = "\n".join(blocks(ROOT / "docs" / "operations.md", "sh")).replace("plan.json", str(tmp_path / "plan.json"))
-    told = await run(script, environment(tmp_path, services.addresses))
-    assert "Plan: 6 to create, 5 label(s) to attach." in told
-    assert told.count("succeeded") == 2
+    output = await run(script, environment(tmp_path, services.addresses))
+    assert "Plan: 6 to create, 5 label(s) to attach." in output
+    assert output.count("succeeded") == 2
     assert len((await services.record("fleet")).resources) == 6
 
 
 async def test_the_commands_about_exports_run(tmp_path: Path, services: Cluster) -> None:
     script = "\n".join(blocks(ROOT / "docs" / "export.md", "sh")).replace("fleet.yml", str(tmp_path / "fleet.yml"))
     script = script.replace(f"examples/{tmp_path}/", "examples/")
-    told = await run(script, environment(tmp_path, services.addresses))
-    assert "Exported 6 objects to " in told
-    assert "Plan: nothing to do." in told
-    assert "name: Fleet overview, new" in told
+    output = await run(script, environment(tmp_path, services.addresses))
+    assert "Exported 6 objects to " in output
+    assert "Plan: nothing to do." in output
+    assert "name: Fleet overview, new" in output
     assert len(await services.resources("copy")) == len(await services.resources()) == 6
 
 
 async def test_the_tour_leads_from_nothing_to_a_rollback(tmp_path: Path) -> None:
-    """Each output that it shows is the end of what the commands before it print, but for ids and times."""
+    """Each output that it shows is the end of the output of the commands before it, but for ids and times."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     install, *steps = re.findall(
         r"^```(sh|text)\n(.*?)^```", (ROOT / "docs" / "tour.md").read_text(), re.MULTILINE | re.DOTALL
     )
     assert install == ("sh", "make setup\n. .venv/bin/activate\n")
-    env, told = environment(tmp_path / "home"), ""
+    env, output = environment(tmp_path / "home"), ""
     for language, text in steps:
         if language == "sh":
-            told = await run(f"cd {tmp_path}\n{text}", env)
+            output = await run(f"cd {tmp_path}\n{text}", env)
         else:
-            assert without_ids_and_times(told).endswith(without_ids_and_times(text)), told
+            assert without_ids_and_times(output).endswith(without_ids_and_times(text)), output
     assert [each.name for each in tmp_path.iterdir() if "tour" in each.name] == []
 
 
 def without_ids_and_times(text: str) -> str:
-    """What commands print, the same for every run."""
+    """Output of commands without the parts that differ between runs."""
     return re.sub(r"\b[0-9a-f]{16}\b", "ID", re.sub(r"\d{4}(-\d\d){2}T[\d:]{8}Z", "TIME", text))
 
 
-async def test_the_page_on_policies_goes_back(tmp_path: Path) -> None:
+async def test_the_commands_of_the_page_on_policies_roll_back(tmp_path: Path) -> None:
     env = environment(tmp_path)
     applied, back, policy = [await run(block, env) for block in blocks(ROOT / "docs" / "policies.md", "sh")]
     assert "- Bucket fleet-raw" in applied
@@ -213,7 +213,7 @@ async def test_the_page_on_policies_goes_back(tmp_path: Path) -> None:
     assert "protect: true" in policy
 
 
-async def test_the_page_on_drift_shows_what_somebody_changed(tmp_path: Path, services: Cluster) -> None:
+async def test_the_page_on_drift_shows_the_edits_of_a_person(tmp_path: Path, services: Cluster) -> None:
     page, env = ROOT / "docs" / "drift.md", environment(tmp_path, services.addresses)
     apply, look, detailed, again = blocks(page, "sh")
     assert "Done:" in await run(apply, env)
@@ -230,21 +230,21 @@ async def test_the_page_on_drift_shows_what_somebody_changed(tmp_path: Path, ser
 
 async def test_the_commands_of_the_page_on_the_command_line_run(tmp_path: Path) -> None:
     script = "\n".join(blocks(ROOT / "docs" / "cli.md", "sh")).replace("fleet.plan", str(tmp_path / "fleet.plan"))
-    told = await run(script, environment(tmp_path / "home"))
-    assert "Done: 6 created" in told
-    assert "nothing to do\n" in told
-    assert "embedded/lab" in told
+    output = await run(script, environment(tmp_path / "home"))
+    assert "Done: 6 created" in output
+    assert "nothing to do\n" in output
+    assert "embedded/lab" in output
 
 
-async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
-    """With an operation that was unfinished when the backup was made, and a plan that waited."""
+async def test_the_commands_of_the_page_on_backups_restore_a_store(tmp_path: Path) -> None:
+    """The backup has an unfinished operation and a stored plan that was not applied."""
     back_up, put_back, mark, resume, apply = blocks(ROOT / "docs" / "backup.md", "sh")
     env = environment(tmp_path) | {
         "PKGER_DATA": str(tmp_path / "data"),
         "BACKUP": str(tmp_path / "backup.db"),
     }
     await run("pkger plan -f examples/labels.json --stack other --save", env)
-    # Its lease lasts, so nobody resumes the operation before the backup.
+    # Its lease has not expired, so no applier resumes the operation before the backup.
     cut_off = f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 20 || true"
     assert "succeeded" not in await run(cut_off, env)
     await run(back_up, env)
@@ -259,7 +259,7 @@ async def test_the_page_on_backups_brings_a_store_back(tmp_path: Path) -> None:
     assert "Done:" in await run(apply, env)
 
 
-def test_the_rooms_of_the_architecture_exist() -> None:
+def test_the_folders_of_the_architecture_exist() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     folders = re.findall(r"^\| `(\w[\w/]*/)` \|", page, re.MULTILINE)
     assert len(folders) > 8

@@ -1,4 +1,4 @@
-"""docs/drivers.md alone is enough to add a driver: its blocks are followed on a copy of the code, as a reader would."""
+"""docs/drivers.md is enough to add a driver: the tests follow its blocks on a copy of the code, as a reader would."""
 
 import os
 import re
@@ -120,7 +120,7 @@ def test_the_files_of_the_page_can_be_read(tmp_path: Path, heading: str) -> None
     assert not platforms["factory"].driver
 
 
-def test_the_page_names_what_is_there() -> None:
+def test_the_files_that_the_page_names_exist() -> None:
     named = {name for name in re.findall(r"`((?:services|tests)/[\w/]+\.py)`", PAGE) if "jsonfile" not in name}
     assert len(named) >= 5
     assert all((ROOT / name).is_file() for name in named)

@@ -1,4 +1,4 @@
-"""docs/glossary.md has the words of the contracts: names of messages, enums, services and RPCs."""
+"""docs/glossary.md has all words in the names of messages, enums, services and RPCs of the contracts."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "glossary.md").read_text()
 
 
 def words(text: str) -> set[str]:
-    """The words of *text* in lower case, without what stands in parentheses."""
+    """The words of *text* in lower case, without text in parentheses."""
     return set(re.findall(r"[a-z]+", re.sub(r"\(.*?\)", "", text).lower()))
 
 
@@ -22,7 +22,7 @@ PLAIN = words(
     "listing mapping mark mode mutate nameless new no orgs read ref referred rejection related rename "
     "response result same sent service severity start started urls value values written "
 )
-"""Plain English, and what every gRPC contract has."""
+"""Plain English words, and words of every gRPC contract."""
 
 KEPT = {"look"}
 """Words that the glossary replaces, and that stay in names because clients use them."""
@@ -63,7 +63,7 @@ def parts(name: str) -> list[str]:
 
 
 def is_known(word: str, known: set[str]) -> bool:
-    """Whether *word*, or what it is a plural or a past tense of, is in *known*."""
+    """Whether *word*, or a word of which it is a plural, a past tense or a noun, is in *known*."""
     endings = {"s": "", "ies": "y", "ed": "", "d": "", "ped": "", "red": "r", "ion": "e"}
     return word in known or any(
         word.endswith(ending) and word.removesuffix(ending) + instead in known for ending, instead in endings.items()
@@ -83,7 +83,7 @@ def test_no_name_of_the_contracts_has_a_word_that_the_glossary_replaces() -> Non
 
 
 def test_plain_words_are_in_use() -> None:
-    """What no name needs any more leaves the lists of this test."""
+    """A word that no name uses any more is removed from the lists of this test."""
     used = {part for name in names() for part in parts(name)}
     assert sorted((PLAIN | KEPT) - used) == []
 

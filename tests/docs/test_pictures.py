@@ -1,4 +1,4 @@
-"""The picture of the README shows what a terminal shows today, but for ids and for how the lines are drawn."""
+"""The picture of the README has the lines that a terminal shows today, but for ids and layout."""
 
 import html
 import re
@@ -7,7 +7,7 @@ from docgen.pictures import PICTURE, apply_at_a_terminal, picture
 
 
 def drawn(svg: str) -> list[str]:
-    """The lines of a picture, without the spaces that begin and end them."""
+    """The lines of text of a picture, without leading and trailing spaces."""
     lines: dict[float, str] = {}
     for height, text in re.findall(r'<text class="apply-r\d+" x="[\d.]+" y="([\d.]+)"[^>]*>(.*?)</text>', svg):
         lines[float(height)] = lines.get(float(height), "") + html.unescape(text).replace("\xa0", " ")

@@ -1,4 +1,4 @@
-"""docs/reference: generated parts are up to date, and each reference to a page or heading leads somewhere."""
+"""docs/reference: generated parts are up to date, and each page or heading that is referred to exists."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ OTHERS = frozenset({"package.md", "CONTRIBUTING.md", "CHANGELOG.md", "README.md"
 
 
 def comments() -> Iterator[tuple[Path, str]]:
-    """The texts that refer to pages, each on one line: breaks within a reference do not matter."""
+    """The texts that may refer to pages, each joined to one line, so that a reference may be broken."""
     files = [path for name in FOLDERS for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".proto")]
     files += [ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / "docker-compose.yml", ROOT / "mkdocs.yml"]
     for path in files:
@@ -66,7 +66,7 @@ def test_each_page_that_is_referred_to_exists() -> None:
 
 
 def test_pages_are_named_by_their_path() -> None:
-    """A name alone, such as ``engine.md``, leaves the reader to search for it."""
+    """A bare name, such as ``engine.md``, would make the reader search for the page."""
     short = {
         f"{path}: {found}"
         for path, text in comments()
@@ -94,7 +94,7 @@ def test_generated_pages_are_up_to_date(path: Path, text: str) -> None:
     assert path.read_text() == text, "run `make reference`"
 
 
-def test_the_contract_and_the_table_say_the_same_codes() -> None:
+def test_the_contract_and_the_table_have_the_same_codes() -> None:
     assert {entry.reason: entry.code for entry in entries()} == {
         reason: code.name for reason, code in CODES.items()
     }  # fmt: skip
@@ -120,7 +120,7 @@ def test_the_grpc_reference_has_every_rpc_and_links_within_itself() -> None:
     ],
 )
 def test_links_to_files_outside_of_the_documents_become_paths(written: str, shown: str) -> None:
-    """A link to what does not exist stays, so that the strict build fails by it."""
+    """A link to a missing file stays a link, so that the strict build fails."""
     config = MkDocsConfig()
     config.load_dict({"site_name": "x", "docs_dir": str(ROOT / "docs")})
     file = File("tour.md", str(ROOT / "docs"), "site", use_directory_urls=False)

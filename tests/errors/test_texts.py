@@ -1,8 +1,8 @@
 """
-Every reason with one text as ``pkger`` prints it, in texts.txt: what one reads to judge the texts of all errors.
+Every reason with one example text as ``pkger`` prints it, in texts.txt, where all error texts can be reviewed together.
 
-Most errors are provoked in running services; those that need a special platform, or time, are made here.
-``PKGER_WRITE_GOLDEN=1 .venv/bin/pytest tests/errors`` writes the file anew.
+Most errors come from running services; errors that need a special platform, or time, are constructed.
+``PKGER_WRITE_GOLDEN=1 .venv/bin/pytest tests/errors`` rewrites the file.
 """
 
 import os
@@ -47,7 +47,7 @@ CONSTRUCTED: dict[Reason, PkgerError] = {
     Reason.PLAN_TOO_LARGE: errors.PlanTooLarge(70_000_000, 67_108_864),
     Reason.ORG_UNKNOWN: errors.OrgUnknown("influx", "acme", "organization name 'acme' not found"),
 }
-"""Errors that services of a test do not meet: they need another platform, a defect, a crash, or a day."""
+"""Errors that cannot occur in this test: they need another platform, a defect, a crash, or a day."""
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ async def replacement_refused(services: Cluster) -> None:
 
 
 async def in_use(services: Cluster) -> None:
-    """A label that a person has put on the resource of another stack."""
+    """A person has attached a label of a stack to a resource of another stack."""
     await services.apply(text(an_object("Label", "tag", "Tag")), stack="tags")
     [tag] = [each for each in await services.resources() if each.display_name == "Tag"]
     [bucket] = [each for each in await services.resources() if each.display_name == "Readings"]
@@ -266,11 +266,11 @@ PROVOKED: dict[Reason, Callable[[Cluster], Awaitable[Any]]] = {
     Reason.TOKEN_STALE: token_stale,
     Reason.VALUES_MISSING: values_missing,
 }
-"""How to make services answer with each reason."""
+"""The call that makes services answer with each reason."""
 
 
 def printed(error: PkgerError) -> str:
-    """The error as the command line prints it, the same in every run."""
+    """The error as the command line prints it, without the parts that differ between runs."""
     shown = f"Error: {failed(error).format_message()}"
     shown = re.sub(r"\b[0-9a-f]{16}\b", "ID", shown)
     shown = re.sub(r"\b[0-9a-f]{64}\b", "DIGEST", shown)
@@ -279,7 +279,7 @@ def printed(error: PkgerError) -> str:
 
 
 async def test_each_reason_has_a_text_that_says_what_is_wrong_and_what_to_do(services: Cluster) -> None:
-    """The texts are compared as a whole, so that a change of one is read beside all others."""
+    """All texts are compared at once, so that a changed text is reviewed beside the others."""
     found: dict[Reason, PkgerError] = dict(CONSTRUCTED)
     for reason, provoke in PROVOKED.items():
         with pytest.raises(PkgerError) as raised:

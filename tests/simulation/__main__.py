@@ -20,14 +20,14 @@ from tests.simulation.scenario import Scenario, ScenarioInvalid, read_file, to_j
 from tests.simulation.search import Findings, features_named, results, template
 
 FOUND, MISUSED, BROKEN, INTERRUPTED = 1, 2, 3, 130
-"""Exit status: a violation; something asked for that there is not; a defect of the simulation itself; Ctrl-C."""
+"""Exit status: a violation; wrong arguments; a defect of the simulation itself; Ctrl-C."""
 
 _LAST_LINES = 100
-"""Lines of the trace of a run that does not end."""
+"""How many lines of its trace are printed for a run that does not end."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what *arguments* ask for; the exit status."""
+    """Run or search as *arguments* say; returns the exit status."""
     options = _options(arguments)
     try:
         with template() as folder:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Interrupted.", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        # Left to Python, the exit status would be that of a violation.
+        # Python itself would exit with 1, the status of a violation.
         problem = str(error) if isinstance(error, HarnessBroken) else traceback.format_exc()
         print(f"The simulation failed, and not what it simulates.\n{problem}", file=sys.stderr)
         return BROKEN
@@ -67,7 +67,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _contradiction(options: argparse.Namespace) -> str:
-    """What was asked for would be left out in silence; empty: nothing."""
+    """The error about options that exclude each other, one of which would be ignored; empty: there is none."""
     if not 0 <= options.minutes < math.inf:
         return f"MINUTES: {options.minutes} is no time"
     if options.scenario:
@@ -80,7 +80,7 @@ def _contradiction(options: argparse.Namespace) -> str:
 
 
 def _scenario_of(options: argparse.Namespace) -> Scenario | None:
-    """The one scenario to run; None: there are many."""
+    """The one scenario to run; None: the options ask for a search."""
     if options.scenario:
         return read_file(Path(options.scenario))
     if options.seed is None:
@@ -96,7 +96,7 @@ def _one(scenario: Scenario, options: argparse.Namespace, folder: Path) -> int:
     if options.save:
         _save(replace(scenario, faults=result.faults), options.save)
     print(f"seed {scenario.seed}, features {','.join(scenario.features) or 'none'}: {result.digest}")
-    _tell(result)
+    _print_violations(result)
     return FOUND if result.violations else 0
 
 
@@ -109,7 +109,7 @@ def _reduce(scenario: Scenario, options: argparse.Namespace, folder: Path) -> in
     if options.save:
         _save(best.scenario, options.save)
     print(report(best, kind, runs, cpu_seconds() - began, is_whole=options.trace))
-    _tell(best)
+    _print_violations(best)
     return FOUND
 
 
@@ -147,7 +147,7 @@ def _search(options: argparse.Namespace, folder: Path) -> int:
     return status or (FOUND if findings.first else 0)
 
 
-def _tell(result: Result) -> None:
+def _print_violations(result: Result) -> None:
     for kind, problem in result.violations.items():
         print(f"{kind}: {problem}")
         if kind == "ENDLESS":

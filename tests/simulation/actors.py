@@ -1,4 +1,4 @@
-"""Who asks for things: clients of stacks, a person at the platform, the operator at the end (docs/simulation.md)."""
+"""The actors of a run: clients of stacks, a person who edits the platform, the operator (docs/simulation.md)."""
 
 import asyncio
 import json
@@ -24,12 +24,12 @@ from tests.simulation.world import World
 TARGET = object_pb2.Target(platform="embedded", org="default")
 
 TRIES = 5
-"""How often a client asks for one thing."""
+"""How often a client sends one request at most."""
 
 LONGEST_CALL = 900.0
-"""How long a client waits for an operation at most, in seconds."""
+"""Seconds that a client waits for an operation at most."""
 
-_WORTH_ASKING_AGAIN = frozenset(
+_RETRIED = frozenset(
     {
         Reason.SERVICE_UNAVAILABLE,
         Reason.STACK_LEASED,
@@ -44,10 +44,10 @@ AFTER_UNINSTALL = {
     "uninstall": plan_pb2.AFTER_UNINSTALL_KEEP,
     "delete": plan_pb2.AFTER_UNINSTALL_DELETE,
 }
-"""What becomes of the stack of an action that uninstalls."""
+"""Whether an uninstall keeps the stack or deletes it, by the verb of the action."""
 
-_ANSWERS = (PkgerError, grpc.aio.AioRpcError, TimeoutError)
-"""What a call may fail with."""
+_ERRORS = (PkgerError, grpc.aio.AioRpcError, TimeoutError)
+"""Exceptions with which a call may fail."""
 
 
 class StackClient:
@@ -55,7 +55,7 @@ class StackClient:
     Works on one stack, one action after another.
 
     Attributes:
-        wanted: The action behind each request id.
+        wanted: The action of each request, by request id.
     """
 
     def __init__(self, world: World, client: Client) -> None:
@@ -95,7 +95,7 @@ class StackClient:
             await (self._ask if number else self._ask_with_backup)(action, applied, request)
 
     async def _ask_with_backup(self, action: Action, request_id: str, request: Any) -> None:
-        """Ask, with a backup of the store before and a restore of the last one after, where the action says so."""
+        """Send the request; the action may add a backup of the store before it, and a restore after it."""
         if action.is_backed_up:
             self._world.back_up()
         restoring = None
@@ -106,7 +106,7 @@ class StackClient:
             await asyncio.sleep(restoring.when() - self._world.loop.now)
 
     async def _plan(self, action: Action, request_id: str) -> str:
-        """The name of a stored plan; empty when there is none."""
+        """Store a plan; returns its name, or an empty text if planning failed."""
         request = planner_pb2.CreatePlanRequest(
             target=TARGET,
             stack=object_pb2.StackRef(name=self._client.stack),
@@ -122,7 +122,7 @@ class StackClient:
             try:
                 async for answer in peer.stream(PlannerServiceStub(peer.channel).CreatePlan, request):
                     name = answer.part.header.name or name
-            except _ANSWERS as error:
+            except _ERRORS as error:
                 self._say(f"{request_id}: no plan: {_shown(error)}")
                 if not _is_worth_asking_again(error):
                     return ""
@@ -133,14 +133,14 @@ class StackClient:
         return ""
 
     async def _ask(self, action: Action, request_id: str, request: Any) -> None:
-        """Ask an applier, and another one when it does not answer."""
+        """Send the request to an applier; if it fails, retry with another draw of the applier."""
         for number in range(TRIES):
             name = self._world.draws.choice(f"applier of {self._name}", self._world.appliers)
-            patience = action.patience if action.patience and not number else LONGEST_CALL
+            timeout = action.leave_after if action.leave_after and not number else LONGEST_CALL
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(timeout):
                     state = await self._follow(name, action, request)
-            except _ANSWERS as error:
+            except _ERRORS as error:
                 self._say(f"{request_id}: {_shown(error)}")
                 if isinstance(error, TimeoutError):
                     self._world.trace.count("client leaves")
@@ -169,7 +169,7 @@ class StackClient:
             elif not event.operation:
                 self._world.trace.violate("DEFECT", f"a package of the pool breaks rules: {answer}")
         if action.do == "delete" and not events:
-            # There is no such stack.
+            # Without events, the stack does not exist.
             return operation_pb2.OPERATION_STATE_SUCCEEDED
         return state
 
@@ -183,7 +183,7 @@ class StackClient:
             await peer.call(ApplierServiceStub(peer.channel).CancelOperation, request)
             self._say(f"cancels {operation}")
             self._world.trace.count("client cancels")
-        except _ANSWERS as error:
+        except _ERRORS as error:
             self._say(f"cannot cancel {operation}: {_shown(error)}")
 
     def _request(self, action: Action, request_id: str) -> Any:
@@ -216,7 +216,7 @@ class StackClient:
 
 
 class Person:
-    """Works on the platform, without pkger."""
+    """Edits the platform directly, without pkger."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -232,11 +232,11 @@ class Person:
                     self._world.trace.count(f"person {edit.do}")
                     self._world.trace.say("person", f"does {edit.do} {edit.prefix}{edit.name} {edit.label}".rstrip())
                     await peer.call(stub.Mutate, driver_pb2.MutateRequest(org=TARGET.org, mutations=[mutation]))
-            except _ANSWERS as error:
+            except _ERRORS as error:
                 self._world.trace.say("person", _shown(error))
 
     async def _mutation(self, edit: Edit, peer: Peer, stub: DriverServiceStub) -> driver_pb2.Mutation | None:
-        """What makes the edit; None where there is nothing to edit."""
+        """The mutation that makes *edit*; None: the platform lacks the resource, or the edit does not apply to it."""
         if edit.do == "put_secret":
             return driver_pb2.Mutation(put_secret=driver_pb2.PutSecret(key=edit.name, value="of a person"))
         if edit.do == "delete_secret":
@@ -277,13 +277,13 @@ class Person:
 
 
 class Operator:
-    """Ends what is BLOCKED, and takes everything down again; works in the calm."""
+    """Decides about BLOCKED operations and uninstalls all stacks; works after all faults have stopped."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     async def decide(self, operation: operation_pb2.Operation, decision: "operation_pb2.Decision.ValueType") -> None:
-        """Carry a BLOCKED operation on, with *decision* for each step that offers it; the others are tried again."""
+        """Recover a BLOCKED operation: *decision* for each step that offers it, a retry for all others."""
         self._world.trace.count(f"decision {operation_pb2.Decision.Name(decision)}")
         decisions = [
             applier_pb2.StepDecision(
@@ -296,10 +296,10 @@ class Operator:
         ]
         request = applier_pb2.RecoverOperationRequest(operation=operation.name, decisions=decisions)
         peer = self._applier()
-        await self._heard(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, None))
+        await self._followed(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, None))
 
     async def operation(self, name: str) -> operation_pb2.Operation:
-        """How an operation stands."""
+        """The current state of an operation."""
         peer = self._applier()
         request = applier_pb2.GetOperationRequest(operation=name)
         answer: applier_pb2.GetOperationResponse = await peer.call(
@@ -308,22 +308,22 @@ class Operator:
         return answer.operation
 
     async def uninstall(self, stack: str) -> str:
-        """Uninstall a stack and delete it; how it ended."""
+        """Uninstall a stack and delete it; returns the state in which the operation ended, or the error."""
         ref = object_pb2.StackRef(name=stack)
         request = applier_pb2.UninstallStackRequest(target=TARGET, stack=ref, then=plan_pb2.AFTER_UNINSTALL_DELETE)
         peer = self._applier()
-        return await self._heard(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, None))
+        return await self._followed(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, None))
 
     def _applier(self) -> Any:
         return self._world.peer(self._world.appliers[0], "operator")
 
-    async def _heard(self, answers: AsyncIterator[Any]) -> str:
+    async def _followed(self, answers: AsyncIterator[Any]) -> str:
         end = "no end"
         try:
             async for answer in answers:
                 if answer.event.WhichOneof("event") == "finished":
                     end = operation_pb2.OperationState.Name(answer.event.finished.state)
-        except _ANSWERS as error:
+        except _ERRORS as error:
             end = _shown(error)
         self._world.trace.say("operator", end)
         return end
@@ -345,7 +345,7 @@ def _skips(action: Action) -> Sequence[planner_pb2.Skip]:
 
 
 def _is_worth_asking_again(error: BaseException) -> bool:
-    return not isinstance(error, PkgerError) or error.reason in _WORTH_ASKING_AGAIN
+    return not isinstance(error, PkgerError) or error.reason in _RETRIED
 
 
 def _shown(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Which call of one run is which call of another: a fault is noted by a number, and numbers shift between runs."""
+"""Matches the calls of two runs: a recorded fault names its call by number, and numbers differ between runs."""
 
 import re
 from collections import defaultdict
@@ -13,7 +13,7 @@ _EFFECT = re.compile(r"^ *[0-9.]+ +[0-9]+ platform +(?P<name>Mutate \S+/[0-9]+) 
 _ID = re.compile(r"\b[0-9a-f]{16}\b")
 
 _PERIODIC = "ListAbandonedOperations"
-"""Its number says how much time has passed, and nothing of what an applier was doing."""
+"""The number of such a call depends on the time alone, not on the work of an applier."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ def aligned(faults: Mapping[str, str], before: Result, after: Result) -> dict[st
 
 
 class _Matching:
-    """Which of *new* calls is which of *old* ones."""
+    """Matches *old* calls to *new* ones."""
 
     def __init__(self, old: Sequence[_Call], new: Sequence[_Call]) -> None:
         self._positions = {call.name: number for number, call in enumerate(old)}

@@ -1,4 +1,4 @@
-"""A driver that breaks its contract, in these ways and no others (docs/simulation.md)."""
+"""A driver that breaks its contract in the ways listed here, and in no others (docs/simulation.md)."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -10,7 +10,7 @@ from tests.simulation.draws import Draws
 from tests.simulation.trace import Trace
 
 RATE = 0.15
-"""How many answers are spoiled."""
+"""The share of answers that are spoiled."""
 
 BAD_LISTS = tuple(f"ListResources {way}" for way in ("lacks an item", "repeats an item", "is old"))
 BAD_ANSWERS = (
@@ -18,26 +18,26 @@ BAD_ANSWERS = (
     *(f"Mutate {way}" for way in ("is permuted", "is short", "is long", "is ambiguous")),
 )
 BAD_DESCRIBE = tuple(f"Describe {way}" for way in ("lacks a kind", "has another trait"))
-"""The ways, as the trace counts them."""
+"""The ways to spoil an answer, by the names that the trace counts."""
 
 SHOWN_SECONDS = 60.0
 """
-How long a listing shows what the one before it lacked, at least. Where nothing but listings tells what is there, nobody
-can know of what they lack for ever.
+After a listing has lacked a resource, no other listing lacks it for this many seconds. An engine that depends on
+listings could never find a resource that no listing contains.
 """
 
 
 class BadDriver:
-    """Spoils answers on their way out of the platform's process; what they are about has happened all the same."""
+    """Spoils answers as they leave the platform's process; their mutations have taken effect all the same."""
 
     def __init__(self, draws: Draws, features: Collection[str], trace: Trace, is_calm: Callable[[], bool]) -> None:
-        """*features* say which answers are spoiled, as long as it is not calm."""
+        """*features* select the answers that are spoiled. None is spoiled once *is_calm* returns True."""
         self._draws = draws
         self._trace = trace
         self._is_calm = is_calm
         self._ways: dict[type[Any], dict[str, Callable[[Any, Any], None]]] = {}
         self._lists: dict[bytes, driver_pb2.ListResourcesResponse] = {}
-        # When a listing lacked a resource last, by its id.
+        # The last time at which a listing lacked a resource, by id of the resource.
         self._lacked: dict[str, float] = {}
         if "bad_lists" in features:
             self._ways[driver_pb2.ListResourcesResponse] = {
@@ -62,7 +62,7 @@ class BadDriver:
             self._ways[driver_pb2.DescribeResponse] = {"lacks a kind": _forget, "has another trait": _change}
 
     def spoil(self, request: Any, answer: Any) -> bool:
-        """Spoil *answer* to *request*, or leave it as it is; whether it is spoiled."""
+        """Draw whether *answer* to *request* is spoiled, and spoil it; returns whether it is."""
         if isinstance(answer, driver_pb2.ListResourcesResponse):
             before = self._lists.get(request.SerializeToString(deterministic=True))
             self._lists[request.SerializeToString(deterministic=True)] = _copied(answer)
@@ -83,7 +83,7 @@ class BadDriver:
     def _may_lack(
         self, spoiled: Callable[[Any, Any], None], before: object, answer: driver_pb2.ListResourcesResponse
     ) -> bool:
-        """Whether no listing lacked a short time ago what *answer* lacks once it is *spoiled*."""
+        """Whether each resource that *spoiled* removes from *answer* was in all listings of ``SHOWN_SECONDS``."""
         trial = _copied(answer)
         spoiled(before, trial)
         lacking = {each.id for each in answer.resources} - {each.id for each in trial.resources}

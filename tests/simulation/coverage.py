@@ -1,4 +1,4 @@
-"""What runs should reach, by the names that the trace counts, and what of it none did (docs/simulation.md)."""
+"""The names of all situations that runs should reach, as the trace counts them (docs/simulation.md)."""
 
 from collections.abc import Collection, Mapping
 
@@ -50,16 +50,16 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "clock": ("clock jumps", *SITUATIONS[12]),
     "backup": SITUATIONS[9],
 }
-"""What each feature has to lead to."""
+"""The names that runs with a feature have to reach."""
 
-_RETRACTED = "only what was sent is retracted, and its intent was noted before"
-_NOT_IN_DOUBT = "what was not sent is not in doubt"
-_BLIND = "who takes over notes first that nobody knows of it"
-_SENT_FIRST = "what is sent again is noted as sent before it ends"
-_IN_ORDER = "steps and undos run in order, so what one of them removes is still there"
-_NOT_HEARD = "an applier has to die between a cancel that the store did not hear of and the turn back"
-_NOT_ASKED = "no client of the simulation asks for what leads to it"
-_IN_CALM = "somebody decides in the calm, when nothing is killed"
+_RETRACTED = "only a step that was sent is retracted, and its intent is in the journal by then"
+_NOT_IN_DOUBT = "the outcome of a step that was not sent is known"
+_BLIND = "an applier that takes an operation over first records the outcome of an open intent as unknown"
+_SENT_FIRST = "a step that is sent again gets a new intent before its outcome"
+_IN_ORDER = "steps and undos run in order, so the resource that one of them removes still exists"
+_NOT_HEARD = "an applier has to die after a cancel that did not reach the store, before it rolls back"
+_NOT_ASKED = "no client of the simulation sends a request that leads to it"
+_IN_CALM = "the operator decides after all faults have stopped, when no process is killed"
 
 UNREACHABLE: dict[str, str] = {
     "blocked BLOCKED_REASON_DEFECT": "a defect is a violation",
@@ -75,7 +75,7 @@ UNREACHABLE: dict[str, str] = {
     "step INTENT -> UNDO_UNKNOWN": _BLIND,
     **{f"step UNKNOWN -> {state}": _SENT_FIRST for state in ("FAILED", "UNDONE", "UNDO_FAILED", "UNDO_UNKNOWN")},
     "step UNDO_UNKNOWN -> UNDO_FAILED": _SENT_FIRST,
-    "step UNKNOWN -> UNDO_INTENT": "what is in doubt is not taken back; older journals hold secrets that were",
+    "step UNKNOWN -> UNDO_INTENT": "a step with an unknown outcome is not undone; older journals undid such secrets",
     "step PLANNED -> DONE": _IN_ORDER,
     "step DONE -> UNDONE": _IN_ORDER,
     **{f"step SKIPPED -> {state}": _NOT_HEARD for state in ("INTENT", "DONE", "FAILED", "PLANNED", "SKIPPED")},
@@ -105,15 +105,15 @@ UNREACHABLE: dict[str, str] = {
     "error CONTENT_REFUSED": "its platforms foresee no refusal",
     "error PLAN_EXPIRED": "a stored plan outlives every run",
 }
-"""What no seed reaches today, with the reason."""
+"""Names that no seed reaches today, with the reason."""
 
 _DONE = ("create", "update", "delete", "attach", "detach", "put_secret")
 _UNDONE = ("delete", "update", "create", "detach", "attach", "delete_secret")
-"""Mutations that a step, or its inverse, is sent as."""
+"""The mutations as which steps, and their inverses, are sent."""
 
 
 _KILLED = ("PREPARING", "APPLYING", "ROLLING_BACK", "BLOCKED")
-"""States of operations in which an applier may be killed."""
+"""States of an operation in which its applier may be killed."""
 
 
 def names(features: Collection[str] = tuple(FEATURES)) -> tuple[str, ...]:
@@ -141,10 +141,10 @@ def names(features: Collection[str] = tuple(FEATURES)) -> tuple[str, ...]:
 
 
 def missing(counts: Mapping[str, int], features: Collection[str] = tuple(FEATURES)) -> list[str]:
-    """Names that runs with *features* never reached and that are not known to be out of reach."""
+    """Names that runs with *features* should have reached and did not, without those of ``UNREACHABLE``."""
     return [name for name in names(features) if not counts.get(name) and name not in UNREACHABLE]
 
 
 def surprises(counts: Mapping[str, int]) -> list[str]:
-    """Names that were reached although ``UNREACHABLE`` says that they cannot be."""
+    """Names of ``UNREACHABLE`` that were reached."""
     return [name for name in UNREACHABLE if counts.get(name)]

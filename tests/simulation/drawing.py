@@ -26,13 +26,13 @@ from tests.simulation.scenario import (
 
 SHARES = (0.15, 1 / 3, 0.5)
 """
-How many of the features a seed switches on: with all of them on, hardly any operation gets far (swarm testing); a few
-that are rare together are met by those that switch on many.
+The share of features that a seed switches on (swarm testing): with all features on, hardly any operation gets far.
+Seeds with the larger shares reach combinations that are rare otherwise.
 """
 
 
 _ACTION_SECONDS = 0.7
-"""What an action takes about, without faults."""
+"""Seconds that an action takes without faults, roughly."""
 
 
 def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenario:
@@ -41,8 +41,8 @@ def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenar
 
     Args:
         seed: The seed.
-        allowed: Features that may be switched on; of a few, most are.
-        known: Whether also what today's engine is known to fail with may be on together.
+        allowed: Features that may be switched on; if they are few, most of them are.
+        known: Whether features that today's engine fails with (``features.KNOWN``) may be on together.
     """
     draws = Draws(seed)
     features = _features(draws, allowed, known)
@@ -105,7 +105,7 @@ def _action(draws: Draws, label: str, features: Collection[str]) -> Action:
         if "cancel" in features and cancelled
         else -1.0,
         cancel_at=draws.between(f"cancelled at {label}", 1, 12) if "cancel" in features and cancelled else 1,
-        patience=round(draws.spread(f"patience {label}", 0.05, 10.0), 3) if "leave" in features and left else 0.0,
+        leave_after=round(draws.spread(f"patience {label}", 0.05, 10.0), 3) if "leave" in features and left else 0.0,
         applies=draws.between(f"applies {label}", 1, 2) if do == "plan" else 1,
         lag=round(draws.spread(f"lag {label}", 0.01, 10.0), 3) if do == "plan" else 0.0,
         is_backed_up="backup" in features and draws.chance(f"backup {label}", 0.4),
@@ -146,7 +146,7 @@ def _platform(draws: Draws, features: Collection[str]) -> Platform:
         refusals=draws.choice("refusals", (0.03, 0.08, 0.2)) if "reject" in features else 0.0,
         kept=draws.choice("kept", (0.05, 0.2, 0.5)) if "keep" in features else 0.0,
         doubts=draws.choice("doubts", (0.02, 0.1, 0.3)) if "doubt" in features else 0.0,
-        patience=draws.choice("patience", (0.02, 0.1, 0.3)) if "busy" in features else 0.0,
+        throttled=draws.choice("patience", (0.02, 0.1, 0.3)) if "busy" in features else 0.0,
     )
 
 
@@ -155,7 +155,7 @@ def _crashes(draws: Draws, features: frozenset[str], appliers: int) -> tuple[Cra
     kills = [_crash(draws, f"kill {n}", names) for n in range(draws.between("kills", 1, 4))]
     peers = [_crash(draws, f"peer kill {n}", SERVERS) for n in range(draws.between("peer kills", 1, 2))]
     if draws.chance("outage", 0.3):
-        # Longer than an undo is tried for.
+        # Longer than the applier retries an undo.
         peers[0] = replace(peers[0], node="platform", seconds=round(draws.spread("outage seconds", 300.0, 1200.0), 3))
     stops = [
         _crash(draws, f"stop {n}", [*names, *names, *SERVERS], is_stop=True)
@@ -199,7 +199,7 @@ def _edits(draws: Draws, features: Collection[str], clients: Sequence[Client]) -
 
 
 def _some_time(draws: Draws, label: str, clients: Sequence[Client]) -> float:
-    """When about a client is at work: what happens at any time mostly finds that nobody is."""
+    """A time at which a client probably has an operation; at a time drawn evenly, mostly none runs."""
     actions = draws.choice(f"{label} client", clients).actions
     number = draws.below(f"{label} action", len(actions))
     began = sum(action.pause for action in actions[: number + 1]) + number * _ACTION_SECONDS
@@ -220,6 +220,6 @@ def _jumps(draws: Draws, features: Collection[str], appliers: int) -> tuple[Jump
 
 
 def _crash_in_flight(draws: Draws, label: str, nodes: Sequence[str]) -> Crash:
-    """What was sent may then take effect long after: else hardly any kill meets a write on its way."""
+    """A kill while a write is in flight, which may then arrive long after; other kills hardly ever meet one."""
     node, nth = draws.choice(f"{label} node", nodes), draws.between(f"{label} nth", 1, 8)
     return Crash(node, 0, IN_FLIGHT, nth, round(draws.spread(f"{label} seconds", 0.1, 10.0), 3))

@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 class Draws:
     """
-    All that is left to chance in one run.
+    All random draws of one run.
 
-    To leave out one actor or fault changes no draw of the others, which reduction needs (docs/simulation.md).
+    A scenario without one actor or fault has the same draws for all others. Reduction needs that (docs/simulation.md).
     """
 
     def __init__(self, seed: int) -> None:
@@ -48,7 +48,7 @@ class Draws:
         return float(low * (high / low) ** self._source(label).random())
 
     def digits(self, label: str, count: int) -> str:
-        """So many hexadecimal digits."""
+        """*count* hexadecimal digits."""
         return f"{self._source(label).getrandbits(4 * count):0{count}x}"
 
     def _source(self, label: str) -> Random:

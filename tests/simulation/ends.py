@@ -1,4 +1,4 @@
-"""How a run has to end, once all faults have stopped (docs/simulation.md)."""
+"""The checks at the end of a run, after all faults have stopped (docs/simulation.md)."""
 
 import asyncio
 import json
@@ -16,10 +16,10 @@ from tests.simulation.scenario import Client, Item
 from tests.simulation.world import World
 
 LONGEST_CALM = 2400.0
-"""Virtual seconds in which all work has to end."""
+"""Virtual seconds in which all operations have to end."""
 
 LONGEST_SILENCE = 600.0
-"""Virtual seconds after which somebody should have asked for abandoned operations."""
+"""Virtual seconds within which an applier should have asked for abandoned operations."""
 
 MOST_TAKEOVERS = 50
 
@@ -30,10 +30,10 @@ _DECISIONS = (
     operation_pb2.DECISION_FORCE,
     operation_pb2.DECISION_ADOPT,
 )
-"""What the operator tries in turn; with which of them it begins is drawn."""
+"""The decisions that the operator tries in turn; the first one is drawn."""
 
 _MEDDLING = frozenset({"backup", "person", "same_names", "share", "bad_lists", "bad_answers", "bad_describe"})
-"""With these, what a stack holds at the end is not its doing alone: only the rules at effect count."""
+"""With these, the content of a stack also depends on others, so only the rules at each effect are checked."""
 
 
 class Ends:
@@ -49,7 +49,7 @@ class Ends:
         self._decided: set[str] = set()
 
     async def judge(self) -> None:
-        """Let all work end, then look at what is left of it."""
+        """Wait until all operations have ended, then check the stacks and what is left on the platform."""
         await self._wait_for_quiet()
         if "very_late" in self._world.scenario.features:
             # What a killed applier sent may still be on its way.
@@ -83,10 +83,10 @@ class Ends:
 
     async def _end_blocked(self) -> None:
         for operation in [each for each in self._oracle.store.operations.values() if each.state == "BLOCKED"]:
-            told = await self._operator.operation(operation.name)
-            reason = operation_pb2.BlockedReason.Name(told.blocked_reason)
+            shown = await self._operator.operation(operation.name)
+            reason = operation_pb2.BlockedReason.Name(shown.blocked_reason)
             self._trace.count(f"blocked {reason}")
-            if not told.blocked_reason or not (told.blocked_steps or told.cause):
+            if not shown.blocked_reason or not (shown.blocked_steps or shown.cause):
                 self._trace.violate("BLOCKED_EMPTY", f"{operation.name} says nothing of what blocks it")
             first = self._world.draws.below("first decision", len(_DECISIONS))
             # What is decided with the consent to a restored store is about no step: all are tried once more.
@@ -95,14 +95,14 @@ class Ends:
                     break
                 if decision != operation_pb2.DECISION_RETRY:
                     self._decided.add(operation.name)
-                await self._operator.decide(told, decision)
+                await self._operator.decide(shown, decision)
                 await self._wait_for_quiet()
-                told = await self._operator.operation(operation.name)
+                shown = await self._operator.operation(operation.name)
             if operation.state == "BLOCKED":
-                self._trace.violate("DEAD_END", f"no decision ends {operation.name}: {reason}, {told.cause}")
+                self._trace.violate("DEAD_END", f"no decision ends {operation.name}: {reason}, {shown.cause}")
 
     def _check_existence(self, stack: str) -> None:
-        """Hold a stack to its last operation that succeeded: to delete it leaves a record only of what is left over."""
+        """Check that the last operation that succeeded decides whether a stack exists; leftovers keep a record."""
         store = self._oracle.store
         ids = {id_ for id_, name in store.stacks.items() if name == stack}
         mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == stack]
@@ -113,7 +113,7 @@ class Ends:
             self._trace.violate("STACK", f"{stack} is gone, which {last.name} kept")
 
     def _check_content(self, stack: str) -> None:
-        """Hold a stack to the packages that its operations succeeded with."""
+        """Check a stack against the packages of its operations that succeeded."""
         ids = [id_ for id_, name in self._oracle.store.stacks.items() if name == stack]
         wanted = self._wanted(stack)
         if wanted is None:
@@ -129,7 +129,7 @@ class Ends:
                 self._trace.violate("CONTENT", f"{stack} does not own {name}")
 
     def _wanted(self, stack: str) -> dict[str, Item] | None:
-        """What a stack has to hold; None: somebody's decision, or a request that is forgotten, leaves that open."""
+        """The objects that a stack has to own; None: a decision of the operator, or a lost request, leaves it open."""
         store = self._oracle.store
         actions = {
             request: action
@@ -142,7 +142,7 @@ class Ends:
         mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == stack]
         if self._decided & {operation.name for operation in mine}:
             return None
-        # In the order in which they were begun: clocks may have been set back meanwhile.
+        # In the order in which the operations began, not by their times: a clock may have been set back.
         for operation in mine:
             if operation.state != "SUCCEEDED":
                 continue
@@ -155,7 +155,7 @@ class Ends:
             kept = {name: item for name, item in wanted.items() if name in action.skip}
             given = {item.name: item for item in action.items if item.name not in action.skip}
             after = kept | {name: _with_skipped_labels(item, wanted, action.skip) for name, item in given.items()}
-            # A label that goes away is detached from what is skipped, too.
+            # A label that is deleted is detached from skipped objects, too.
             held, wanted = wanted, {name: _with_labels_of(item, after) for name, item in after.items()}
             left = _left(operation)
             if None in left.values():
@@ -163,7 +163,7 @@ class Ends:
             for name, is_there in left.items():
                 labels = wanted.pop(name).labels
                 if is_there and name in held:
-                    # It gets the labels of what was to take its place.
+                    # The old resource gets the labels of its failed replacement.
                     wanted[name] = replace(held[name], labels=labels)
         return wanted
 
@@ -182,7 +182,7 @@ class Ends:
             self._trace.violate("CONTENT", problem)
         if resource.display_name.endswith("anew") != item.renamed or ("explicit" in resource.spec) != item.explicit:
             self._trace.violate("CONTENT", f"{item.name} of {stack} was not replaced: {resource.spec}")
-        # A rule that is skipped loses its endpoint when that goes, and does not get back a new one.
+        # A skipped rule loses a deleted endpoint, and does not get the new one.
         if item.name == "alarm" and {"hook"} <= wanted.keys() & entries.keys() and not self._is_skipped(stack, "alarm"):
             referred = self._oracle.platform.references.get(resource.id, set())
             if referred != {entries["hook"].resource_id}:
@@ -197,21 +197,21 @@ class Ends:
             )
 
     def _is_skipped(self, stack: str, name: str) -> bool:
-        """Whether somebody left *name* out at times."""
+        """Whether an action of a client skips *name*."""
         clients = [client for client in self._clients if client.stack == stack]
         return any(name in action.skip for client in clients for action in client.actions)
 
     async def _probe(self) -> None:
-        """Uninstall everything; nothing may be left that an operation created."""
+        """Uninstall all stacks, then check that no resource is left that an operation created."""
         left = [name for name in self._stacks if name in self._oracle.store.stacks.values()]
         used: list[str] = []
         while left != used:
-            # What people made others use goes after its users.
+            # A resource that the person attached to others can be deleted after these.
             used, left = left, []
             for name in used:
                 end = await self._operator.uninstall(name)
                 if await self._agree(name) or name in self._oracle.store.stacks.values():
-                    # What others let go meanwhile is left to a second one.
+                    # A second uninstall removes resources that other stacks handed over meanwhile.
                     end = await self._operator.uninstall(name)
                 if end.startswith("IN_USE"):
                     left.append(name)
@@ -225,18 +225,18 @@ class Ends:
                 self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")
 
     async def _agree(self, stack: str) -> bool:
-        """Go on with what a restored store keeps from going on, on a stack; whether there was such an operation."""
+        """Retry the operation of a stack that is blocked by the restore of the store; False: there is none."""
         for operation in self._oracle.store.operations.values():
             if operation.state == "BLOCKED" and self._oracle.store.stack_names.get(operation.stack) == stack:
-                told = await self._operator.operation(operation.name)
-                if told.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
-                    await self._operator.decide(told, operation_pb2.DECISION_RETRY)
+                shown = await self._operator.operation(operation.name)
+                if shown.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
+                    await self._operator.decide(shown, operation_pb2.DECISION_RETRY)
                     return True
         return False
 
 
 def _left(operation: Operation) -> dict[str, bool | None]:
-    """The objects that were to be replaced and were not, and whether the old resource is there; None: nobody knows."""
+    """Objects whose replacement failed, and whether the old resource still exists; None: that is unknown."""
     deletions = {step.delete.key.name: step.number for step in operation.steps.values() if step.HasField("delete")}
     found: dict[str, bool | None] = {}
     for step in operation.steps.values():
@@ -252,7 +252,7 @@ def _with_labels_of(item: Item, package: Collection[str]) -> Item:
 
 
 def _with_skipped_labels(item: Item, before: Mapping[str, Item], skipped: Collection[str]) -> Item:
-    """*item* of a package with the labels that it then has: a skipped label is neither attached nor detached."""
+    """*item* with the labels that it has after an apply: a skipped label is neither attached nor detached."""
     held = before[item.name].labels if item.name in before else ()
     labels = [label for label in item.labels if label not in skipped] + [label for label in held if label in skipped]
     return replace(item, labels=tuple(labels))

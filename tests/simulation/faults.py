@@ -1,19 +1,18 @@
 """
-What goes wrong with calls, and the bounds within which it does: what the engine assumes of networks and platforms.
+The faults that calls meet, within the bounds that the engine assumes of networks and platforms.
 
-Faults stay within the contract (docs/simulation.md). Without one of the bounds below, a simulation reports what is no
-defect:
+Faults keep to the contract (docs/simulation.md). Without one of these bounds, a simulation would report violations that
+are no defects:
 
-- gRPC duplicates no message; only who calls repeats a call.
-- A request to a platform arrives ``settle`` after it was sent at the latest (driver.proto), unless the platform fences:
-  it refuses what comes after a raised token, or that of who took the operation over, was shown.
-- A mutation that was refused stays refused, and one that took effect under a key is never refused under that key: the
-  embedded platform keeps to it by itself.
-- The answers of one stream overtake each other never, those of different calls do.
-- When the clock of the store jumps, a lease may be over at once that its holder still counts on
-  (docs/reference/engine.md, "Restored stores"): it
-  jumps where the platform fences only, and what that holder sends within one lease is refused there.
-- A connection on which nothing is heard ends after ``KEEPALIVE_SECONDS``.
+- gRPC duplicates no message; only the caller retries a call.
+- A request arrives at a platform within ``settle`` after it was sent (driver.proto). A platform that fences may get it
+  later: once a higher token was shown there, by a raise or by an applier that took over, it refuses the request.
+- A mutation that was refused stays refused. One that took effect under a key is never refused under that key; the
+  embedded platform ensures that by itself.
+- Answers of one stream arrive in order; answers of different calls may overtake each other.
+- A jump of the store's clock may end a lease that its holder still relies on (docs/reference/engine.md, "Restored
+  stores"). That clock jumps only where the platform fences, and refuses the writes of that holder.
+- A connection without traffic ends after ``KEEPALIVE_SECONDS``.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,16 +21,16 @@ from dataclasses import dataclass, field
 from tests.simulation.draws import Draws
 
 SHORTEST_DELAY, LONGEST_DELAY = 0.0001, 0.03
-"""Of one message, in seconds."""
+"""Latency of one message, in seconds."""
 
 SLOW_SECONDS = 8.0
-"""What a slow message takes at most."""
+"""Longest latency of a slow message."""
 
 VERY_LATE_SECONDS = 60.0
-"""How late a write that got no answer may arrive at a platform that fences."""
+"""Longest latency of a write without an answer, to a platform that fences."""
 
 KEEPALIVE_SECONDS = 60.0
-"""After that long a call on a dead connection fails, whether it has a deadline or not."""
+"""Seconds after which a call on a dead connection fails, with or without a deadline."""
 
 NONE = ""
 LOST = "lost"
@@ -42,10 +41,10 @@ SLOW = "slow"
 SLOW_ANSWER = "slow_answer"
 LATE = "late"
 CODES = tuple(f"code_{code}" for code in ("UNKNOWN", "INTERNAL", "UNIMPLEMENTED", "PERMISSION_DENIED"))
-"""Something between the services answers in place of the peer."""
+"""Faults in which something between the services answers in place of the peer."""
 
 INTRUDER = "something between the services"
-"""What it says."""
+"""The message of such an answer."""
 
 BY_FEATURE: Mapping[str, tuple[str, ...]] = {
     "net": (LOST, SILENT, ANSWER_LOST, ANSWER_SILENT),
@@ -53,23 +52,23 @@ BY_FEATURE: Mapping[str, tuple[str, ...]] = {
     "late": (LATE,),
     "codes": CODES,
 }
-"""Which faults each feature switches on."""
+"""The faults that each feature switches on."""
 
 WORDS = frozenset(fault for faults in BY_FEATURE.values() for fault in faults)
 
 RATE, WRITE_RATE = 0.03, 0.08
-"""How many calls, and how many writes to a platform, meet a fault, while there are any."""
+"""The share of calls, and of writes to a platform, that meet a fault while faults are on."""
 
 
 @dataclass(slots=True)
 class Faults:
     """
-    Decides which call meets which fault.
+    Decides which fault a call meets.
 
     Attributes:
-        kinds: Those that may happen.
-        noted: Faults by call, such as "Mutate applier0/1"; not None: these and no others (docs/simulation.md).
-        met: Faults that happened, by call.
+        kinds: The faults that may be drawn.
+        noted: Faults by call, such as "Mutate applier0/1"; None: they are drawn (docs/simulation.md).
+        met: The faults that calls met, by call.
         is_over: Whether they have stopped for good.
     """
 

@@ -13,10 +13,10 @@ from typing import Any, cast
 from tests.simulation.draws import Draws
 
 CALLBACK_SECONDS = 0.000_01
-"""What one callback takes (docs/simulation.md)."""
+"""Virtual duration of one callback (docs/simulation.md)."""
 
 MOST_POINTS = 400_000
-"""A run that takes more callbacks does not end (issue 14)."""
+"""Callbacks after which a run counts as endless (issue 14)."""
 
 
 class Endless(BaseException):
@@ -31,11 +31,11 @@ class Node:
         name: Name of the process, such as "applier0".
         incarnation: 1 for the first process of that name.
         ready: Callbacks that asyncio would run next, in its order.
-        context: Says which node this is, to whatever is started for it from outside.
-        is_dead: It was killed: nothing of it runs any more.
-        is_busy: One of its callbacks is running, or stands still inside.
-        stopped_until: Until when it does not run.
-        kept: What a dead node held, so that nothing of it is finalised.
+        context: The context in which others start work of this node; its ``NODE`` is this node.
+        is_dead: It was killed; none of its callbacks runs.
+        is_busy: One of its callbacks is running, or is stopped in the middle.
+        stopped_until: The time until which it does not run.
+        kept: References to the objects of a dead node, so that none of them is finalised.
     """
 
     def __init__(self, name: str, incarnation: int = 1) -> None:
@@ -56,14 +56,14 @@ NODE: ContextVar[Node] = ContextVar("simulated_node")
 
 class SimulatedLoop:
     """
-    What asyncio needs of a loop, but for files and sockets, which nobody here has.
+    The part of an event loop that asyncio needs, without files and sockets.
 
-    It runs the callbacks of nodes: those of one node in the order of asyncio, those of several as the seed picks.
+    It runs the callbacks of one node in the order of asyncio; the seed picks the node that runs next.
 
     Attributes:
         now: Virtual time in seconds.
         points: Callbacks run so far.
-        nodes: The nodes that live.
+        nodes: The nodes that are alive.
         before: Called with a node before each of its callbacks; it may kill or stop that node.
         after_work: Called with a node after a function that it ran in an executor.
         on_error: Called with an exception that no task caught.
@@ -100,7 +100,7 @@ class SimulatedLoop:
             sys.set_asyncgen_hooks(*hooks)
 
     def stand_still(self, seconds: float) -> None:
-        """Stop the node of the running callback inside that callback, while all others run on."""
+        """Stop the node of the running callback inside that callback, while all other nodes continue."""
         node = NODE.get()
         task = asyncio.current_task(self._self)
         if task:
@@ -113,7 +113,7 @@ class SimulatedLoop:
                 asyncio.tasks._enter_task(self._self, task)
 
     def bury(self, node: Node) -> None:
-        """Nothing of *node* runs any more, and nothing of it is finalised."""
+        """Stop *node* for good, without finalising any of its objects."""
         node.is_dead = True
         node.kept.extend(node.ready)
         node.ready.clear()
@@ -121,7 +121,7 @@ class SimulatedLoop:
             self.nodes.remove(node)
 
     def _drive(self, is_over: Callable[[], bool], stopped: Node | None) -> None:
-        """Run until *is_over*; nodes in the middle of a callback stay there, and *stopped* waits for its time."""
+        """Run until *is_over*; busy nodes do not run, and the time of *stopped* counts as an event to wait for."""
         while not is_over():
             if self.points >= MOST_POINTS:
                 raise Endless
@@ -154,7 +154,7 @@ class SimulatedLoop:
                 self._schedule(timer)
 
     def _jump(self, stopped: Node | None) -> bool:
-        """Let time pass until something can run, *stopped* among others; False when nothing ever will."""
+        """Advance the time until some node, or *stopped*, can run; False: none ever can."""
         while self._timers and (self._timers[0][2].cancelled() or _node_of(self._timers[0][2]).is_dead):
             heapq.heappop(self._timers)
         moments = [node.stopped_until for node in self.nodes if node.ready and not node.is_busy]
@@ -178,7 +178,7 @@ class SimulatedLoop:
         self._generators[id(generator)] = NODE.get()
 
     def _generator_left(self, generator: AsyncGenerator[Any, Any]) -> None:
-        """Close a generator that nobody iterates any more, as asyncio does: in a task of its process."""
+        """Close an abandoned generator as asyncio does: in a task of its process."""
         node = self._generators.pop(id(generator))
         if node.is_dead:
             node.kept.append(generator)
@@ -206,7 +206,7 @@ class SimulatedLoop:
         return self.call_at(self.now + delay, callback, *args, context=context)
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Nothing to do: cancelled timers are passed over."""
+        """Does nothing: cancelled timers are skipped."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self._self)
@@ -215,12 +215,12 @@ class SimulatedLoop:
         self, coro: Coroutine[Any, Any, Any], *, name: str | None = None, context: Context | None = None
     ) -> asyncio.Task[Any]:
         task = asyncio.Task(coro, loop=self._self, name=name, context=context)
-        # A task of a node that dies is never finalised: none of its "finally" runs.
+        # The reference keeps a task of a dead node from being finalised, which would run its "finally" blocks.
         self._tasks.append(task)
         return task
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Run *func* whole, in a callback of its own."""
+        """Run *func* in one callback."""
         future = self.create_future()
         self.call_soon(self._work, future, func, args)
         return future

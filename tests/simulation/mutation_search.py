@@ -1,5 +1,5 @@
 """
-Proof that the simulation finds defects: one defect at a time is put into a copy of the code and searched for.
+Proof that the simulation finds defects: it searches a copy of the code for one defect at a time, put there on purpose.
 
 ``make simulate-mutations`` (docs/simulation.md, "Mutations").
 """
@@ -30,10 +30,10 @@ from tests.simulation.search import Findings, results, template
 _MODULE = "tests.simulation.mutation_search"
 
 LONGEST_SEARCH = 900.0
-"""Seconds after which the search for one mutation is given up, and its reduction."""
+"""Timeout in seconds of the search for one mutation, with its reduction."""
 
 NOT_FOUND, MISUSED, INTERRUPTED = 1, 2, 130
-"""Exit status: a mutation was not found or does not fit; something was asked for that there is not; Ctrl-C."""
+"""Exit status: a mutation was not found or does not fit; wrong arguments; Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Finding:
 
     Attributes:
         kind: The violation that was found; empty: none of the expected kinds.
-        problem: What the violation says.
+        problem: The text of the violation.
         seeds: How many seeds were run; the last one shows the violation.
-        seconds: How long the search took.
+        seconds: Duration of the search.
         others: Other kinds of violation that the seeds showed.
-        report: The reduced scenario with its trace, to be read; empty: it was not reduced.
+        report: The reduced scenario with its trace, for people; empty: it was not reduced.
         scenario: The scenario that shows the violation, as JSON.
     """
 
@@ -95,9 +95,9 @@ def search(mutation: Mutation, *, scenario: Path | None = None, is_reduced: bool
     arguments += [f"--scenario={scenario.resolve()}"] if scenario else [f"--seeds={mutation.seeds}"]
     arguments += ["--reduce"] if is_reduced else []
     with copy_with(mutation) as copy:
-        # Folders of PYTHONPATH come before those that the editable install adds.
+        # Folders of PYTHONPATH precede the ones that the editable install adds.
         env = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{copy / 'services/gen'}", "PYTHONDONTWRITEBYTECODE": "1"}
-        # A child process that is killed leaves its temporary files where they are removed with the copy.
+        # The temporary files of a child process that is killed are removed with the copy.
         env["TMPDIR"] = str(copy)
         command = [sys.executable, "-m", _MODULE, *arguments, f"--inside={copy}"]
         try:
@@ -112,7 +112,7 @@ def search(mutation: Mutation, *, scenario: Path | None = None, is_reduced: bool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Search for the mutations that *arguments* name, or for all; the exit status."""
+    """Search for the mutations that *arguments* name, or for all; returns the exit status."""
     options = _options(arguments)
     try:
         return _searched(options)
@@ -130,7 +130,7 @@ def _searched(options: argparse.Namespace) -> int:
     if problem := _problem(options, by_name):
         print(f"Error: {problem}", file=sys.stderr)
         return MISUSED
-    are_found = [_tell(by_name[name], options) for name in options.names or by_name]
+    are_found = [_is_found(by_name[name], options) for name in options.names or by_name]
     return 0 if all(are_found) else NOT_FOUND
 
 
@@ -140,7 +140,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--reduce", action="store_true", help="find the smallest scenario that shows the mutation")
     parser.add_argument("--scenario", type=Path, help="a JSON file: run this scenario, and no seeds")
     parser.add_argument("--save", help="write the scenario that shows the mutation into this file")
-    # A child process in the copy is called with these.
+    # Only the child process in the copy gets these.
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--kinds", default="", help=argparse.SUPPRESS)
     parser.add_argument("--features", default="", help=argparse.SUPPRESS)
@@ -149,7 +149,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _problem(options: argparse.Namespace, known: Collection[str]) -> str:
-    """What is wrong with what was asked for; empty: nothing."""
+    """The error about the arguments; empty: there is none."""
     if unknown := [name for name in options.names if name not in known]:
         return f"{unknown[0]!r} is no mutation; they are {', '.join(known)}"
     if (options.reduce or options.scenario or options.save) and len(options.names) != 1:
@@ -162,8 +162,8 @@ def _problem(options: argparse.Namespace, known: Collection[str]) -> str:
     return unwritable(options.save)
 
 
-def _tell(mutation: Mutation, options: argparse.Namespace) -> bool:
-    """Search for *mutation* and print the result; whether it was found."""
+def _is_found(mutation: Mutation, options: argparse.Namespace) -> bool:
+    """Search for *mutation* and print the result; returns whether it was found."""
     try:
         found = search(mutation, scenario=options.scenario, is_reduced=options.reduce)
     except (MutationMisfit, HarnessBroken) as error:
@@ -193,7 +193,7 @@ def _check_origin(copy: Path) -> None:
 
 
 def _found_inside(options: argparse.Namespace) -> dict[str, Any]:
-    """Run seeds, or a scenario, with the code of the copy; the fields of the ``Finding``, without the time."""
+    """Run seeds, or a scenario, with the code of the copy; returns the fields of the ``Finding`` but ``seconds``."""
     kinds = options.kinds.split(",")
     features = frozenset(filter(None, options.features.split(","))) or frozenset(FEATURES)
     findings, kind, text = Findings(), "", ""

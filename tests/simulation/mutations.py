@@ -7,11 +7,11 @@ ROOT = Path(__file__).parents[2]
 """The checkout."""
 
 PACKAGES = ("parser_svc", "planner_svc", "applier_svc", "stack_svc", "services")
-"""What a mutation may change."""
+"""The packages whose files a mutation may change."""
 
 
 class MutationMisfit(Exception):
-    """The text of a mutation does not stand exactly once in its file."""
+    """The text of a mutation does not occur exactly once in its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Mutation:
     One defect.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         file: The source file that it changes, relative to the checkout.
-        old: The text that it replaces; stands exactly once in the file.
-        new: The text that it puts there.
+        old: The text that it replaces; occurs exactly once in the file.
+        new: The replacement.
         kinds: Kinds of violation, one of which the search has to show.
-        seeds: How many seeds the search may take.
-        features: What the seeds may switch on; empty: everything.
+        seeds: How many seeds the search may run.
+        features: The features that the seeds may switch on; empty: all.
     """
 
     name: str
@@ -59,7 +59,7 @@ _LEASES = "stack_svc/leases.py"
 _PLANS = "stack_svc/plans.py"
 
 _SHARING = frozenset({"share", "plans", "slow"})
-"""What it takes for stacks to use, and to let go, the same things at the same time."""
+"""Features with which stacks share resources, and release shared ones, at the same time."""
 
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
@@ -438,7 +438,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"codes", "kills", "stops"}),
     ),
 )
-"""All defects; those that are mended in the engine are put back here, with the bound that found them."""
+"""All defects. Defects that were fixed in the engine are put back here, with the bound that found them."""
 
 
 def mutated(mutation: Mutation) -> str:
@@ -446,9 +446,9 @@ def mutated(mutation: Mutation) -> str:
     The source file of *mutation* with its defect.
 
     Raises:
-        MutationMisfit: The text does not stand there exactly once.
+        MutationMisfit: The text does not occur exactly once in the file.
     """
     text = (ROOT / mutation.file).read_text("utf-8")
     if (count := text.count(mutation.old)) != 1:
-        raise MutationMisfit(f"{mutation.name}: its text stands {count} times in {mutation.file}, and not once")
+        raise MutationMisfit(f"{mutation.name}: its text occurs {count} times in {mutation.file}, and not once")
     return text.replace(mutation.old, mutation.new)

@@ -25,7 +25,7 @@ from tests.simulation.loop import NODE, Node, SimulatedLoop
 from tests.simulation.trace import Trace
 
 ATTEMPTS, FIRST_BACKOFF, LONGEST_BACKOFF = 4, 0.1, 1.0
-"""How gRPC repeats safe methods (services/rpc/channel.py)."""
+"""How gRPC retries safe methods (services/rpc/channel.py)."""
 
 _SAFE = frozenset(f"/{service}/{method}" for service, methods in SAFE_METHODS.items() for method in methods)
 
@@ -33,7 +33,7 @@ current: ContextVar["Attempt"] = ContextVar("served_attempt")
 """The call that a task serves."""
 
 _LATE_SECONDS = 0.5
-"""How late a late message is at least: it is sent again before that, and what follows may be done."""
+"""Shortest latency of a late message; by then it may have been sent again, and later steps may be done."""
 
 _STATUS = "grpc-status-details-bin"
 
@@ -42,19 +42,19 @@ _UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 
 class Watcher(Protocol):
-    """Looks at what passes; the oracle is one."""
+    """Observes all messages; the oracle is one."""
 
     def sent(self, attempt: "Attempt", request: Any) -> None:
         """A node sends *request*."""
 
     def arrived(self, attempt: "Attempt") -> None:
-        """A request is at its server, which is about to serve it."""
+        """A request has arrived at its server, which is about to serve it."""
 
     def answered(self, attempt: "Attempt", answer: Any) -> None:
-        """A server gives *answer*, whether it arrives or not; it may be changed."""
+        """A server answers with *answer*, which may get lost later. The watcher may change it."""
 
     def is_forgotten(self, attempt: "Attempt") -> bool:
-        """Whether the store was restored after a write was sent, and has no stack whose tokens fence that write."""
+        """Whether a restore of the store has removed the stack of a write in flight, so that no token fences it."""
 
 
 class Network:
@@ -62,8 +62,8 @@ class Network:
     Connects nodes.
 
     Attributes:
-        servers: What is served at each address.
-        settle: How long after it was sent a request to a driver may arrive, in seconds.
+        servers: The node and the dispatcher at each address.
+        settle: Longest latency of a request to a driver, in seconds.
         fences: Whether the platform fences.
         watcher: Sees all messages.
         on_write: Called with the node that has just sent a write to a platform.
@@ -86,7 +86,7 @@ class Network:
         return SimulatedChannel(self, NODE.get(), address)
 
     def serve(self, address: str, node: Node, dispatcher: Dispatcher) -> None:
-        """From now on *node* answers at *address*; those that wait for it connect again after a while."""
+        """Let *node* serve *address*; nodes that wait for the address reconnect after a backoff."""
         self.servers[address] = (node, dispatcher)
         for waiting in self._waiting.pop(address, []):
             backoff = self.draws.spread(f"reconnect {address}", 0.1, 2.0)
@@ -100,7 +100,7 @@ class Network:
             await waiting
 
     def bury(self, node: Node) -> None:
-        """*node* was killed: connections with it end, and what it sent is on its way."""
+        """*node* was killed: its connections end, but the requests that it has sent are still in flight."""
         for address in [address for address, (server, _) in self.servers.items() if server is node]:
             del self.servers[address]
         for attempt in list(self._in_flight):
@@ -110,13 +110,13 @@ class Network:
                 attempt.server_died()
 
     def deliver(self, node: Node, delay: float, what: Callable[..., None], *args: Any) -> float:
-        """Let *node* do something after *delay*; when that is."""
+        """Call *what* on *node* after *delay*; returns the time of the call."""
         when = self.loop.now + delay
         self.loop.call_at(when, what, *args, context=node.context)
         return when
 
     def delay(self, label: str) -> float:
-        """How long one message takes."""
+        """The latency of one message."""
         return self.draws.spread(f"latency {label}", faults.SHORTEST_DELAY, faults.LONGEST_DELAY)
 
     def began(self, attempt: "Attempt") -> None:
@@ -167,7 +167,7 @@ class SimulatedChannel:
 
 
 class SimulatedCall:
-    """One call as its caller has it: awaited for one answer, iterated for many."""
+    """The caller's side of one call: awaited for one answer, iterated for many."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class SimulatedCall:
         return self.method.rpartition("/")[2]
 
     def cancel(self) -> None:
-        """Leave: nobody waits for the answer any more."""
+        """Cancel the call: its caller does not wait for the answer."""
         if self._status is None:
             self._end(grpc.StatusCode.CANCELLED, "the caller left", ())
             self._attempt.leave()
@@ -223,14 +223,14 @@ class SimulatedCall:
         raise grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(*trailing), details)
 
     def take(self, attempt: "Attempt", answer: bytes) -> None:
-        """An answer to an attempt arrives."""
+        """Receive an answer to an attempt."""
         if self._status is None and attempt is self._attempt:
             self._has_answers = True
             self._answers.append(answer)
             self._notify()
 
     def fail(self, attempt: "Attempt", code: grpc.StatusCode, details: str, trailing: Pairs = ()) -> None:
-        """The status of an attempt arrives, *code* OK among others."""
+        """Receive the status of an attempt, which may be OK."""
         if self._status is not None or attempt is not self._attempt:
             return
         may_repeat = code is _UNAVAILABLE and self.method in _SAFE and NO_RETRY not in trailing
@@ -281,14 +281,14 @@ class SimulatedCall:
 
 class Attempt:
     """
-    One sending of a call: a message to the server, and those that come back.
+    One attempt of a call: the request to the server, and the messages that come back.
 
     Attributes:
-        name: Such as "Mutate applier0/3": method, caller, and the how manieth.
-        caller: The node that sends.
-        server: The node that it is sent to; None: nothing is served there.
-        sent: When it was sent.
-        note: What the watcher knows of it.
+        name: Method, caller and number of the attempt, such as "Mutate applier0/3".
+        caller: The node that sends it.
+        server: The node that it is sent to; None: no node serves the address.
+        sent: The time at which it was sent.
+        note: Data that the watcher attaches to it.
     """
 
     def __init__(self, call: SimulatedCall) -> None:
@@ -307,8 +307,8 @@ class Attempt:
         self._is_over = False
         if self.caller.is_dead:
             return
-        told = f" {self.fault}" if self.fault else ""
-        network.trace.say(self.caller.name, f"calls {self.name} of {call.address}{told}")
+        shown_fault = f" {self.fault}" if self.fault else ""
+        network.trace.say(self.caller.name, f"calls {self.name} of {call.address}{shown_fault}")
         network.watcher.sent(self, call.request)
         if self.fault:
             network.trace.count(f"fault {self.fault}")
@@ -316,45 +316,45 @@ class Attempt:
         delay = network.delay(self.name.rpartition("/")[0])
         self._arrival = self.sent + delay
         if self.server is None or self.fault == faults.LOST:
-            self._tell(delay, _UNAVAILABLE, "no connection")
+            self._end(delay, _UNAVAILABLE, "no connection")
         elif self.fault in faults.CODES:
-            self._tell(delay, grpc.StatusCode[self.fault.removeprefix("code_")], faults.INTRUDER)
+            self._end(delay, grpc.StatusCode[self.fault.removeprefix("code_")], faults.INTRUDER)
         elif self.fault == faults.SILENT:
             self._fall_silent()
         else:
             if self.fault in (faults.SLOW, faults.LATE):
                 delay = self._very_long_delay() or self._long_delay()
             if self.fault == faults.LATE:
-                self._tell(network.delay("late"), _UNAVAILABLE, "connection lost")
+                self._end(network.delay("late"), _UNAVAILABLE, "connection lost")
             self._arrival = network.deliver(self.server, delay, self._arrive)
             if self.is_write_to_platform:
                 network.on_write(self.caller)
 
     @property
     def is_write_to_platform(self) -> bool:
-        """Whether it is one of the calls whose lateness the contract bounds."""
+        """Whether it is a call whose latency the contract bounds."""
         return self.call.name == "Mutate"
 
     def leave(self) -> None:
-        """The caller waits no more; the server learns it behind the request, and stops."""
+        """The caller stopped waiting; the server learns of that after the request, and stops."""
         self._stop_server(self._network.delay("leave"))
 
     def caller_died(self) -> None:
-        """Nobody waits any more. What was sent is on its way, and the server may learn of it or not."""
+        """The caller was killed. The request is still in flight, and the server may or may not notice the death."""
         network = self._network
         if network.draws.chance("death is noticed", 0.5):
             self._stop_server(network.draws.spread("death", 0.001, 1.0))
         elif network.very_late and network.fences and self.is_write_to_platform and self._task is None:
             network.trace.count("fault very_late")
-            # Mostly after the lease of who sent it, which lasts up to 30 s.
+            # Mostly after the lease of the sender has ended, which lasts up to 30 s.
             self._arrival += faults.VERY_LATE_SECONDS * network.draws.fraction("very late")
-            # A request on its way is not stopped by the deadline of a caller that is gone.
+            # A dead caller does not enforce its deadline on a request in flight.
             self.call.deadline = math.inf
 
     def server_died(self) -> None:
-        """The caller learns that the connection is lost, or hears nothing."""
+        """The server was killed: the caller gets an error, or no answer until keepalive ends the connection."""
         if self._network.draws.chance("death is told", 0.8):
-            self._tell(self._network.delay("death"), _UNAVAILABLE, "connection reset")
+            self._end(self._network.delay("death"), _UNAVAILABLE, "connection reset")
         else:
             self._fall_silent()
 
@@ -362,11 +362,11 @@ class Attempt:
         longest = self._network.settle if self.is_write_to_platform else faults.SLOW_SECONDS
         longest = min(longest, faults.SLOW_SECONDS) if self.fault == faults.SLOW else longest
         shortest = _LATE_SECONDS if self.fault == faults.LATE else 0.05
-        # What is written takes a moment, which counts, too.
+        # The write itself takes a moment, which counts, too.
         return self._network.draws.spread(f"slow {self.call.name}", shortest, 0.95 * longest)
 
     def _very_long_delay(self) -> float:
-        """How late a request arrives that is later than settle; 0: it is not."""
+        """The latency of a request that takes longer than settle; 0: this one does not."""
         network = self._network
         if self.fault != faults.LATE or not (network.very_late and network.fences and self.is_write_to_platform):
             return 0.0
@@ -389,10 +389,10 @@ class Attempt:
             self._task.cancel()
 
     def _arrive(self) -> None:
-        """The request is at the server."""
+        """The request arrives at the server."""
         network = self._network
         if self._arrival > network.loop.now + 1e-9:
-            # It became later on its way.
+            # The death of its caller has delayed it meanwhile.
             assert self.server is not None
             network.deliver(self.server, self._arrival - network.loop.now, self._arrive)
             return
@@ -448,9 +448,9 @@ class Attempt:
         self._network.ended(self)
 
     def _back(self, what: Callable[..., None], *args: Any) -> None:
-        """Send something to the caller, behind what was sent before."""
+        """Send a message to the caller, in order after the earlier ones."""
         if self.fault == faults.ANSWER_LOST:
-            self._tell(self._network.delay("answer"), _UNAVAILABLE, "connection lost")
+            self._end(self._network.delay("answer"), _UNAVAILABLE, "connection lost")
         elif self.fault == faults.ANSWER_SILENT:
             self._fall_silent()
         elif self.fault != faults.LATE and not self.caller.is_dead:
@@ -460,18 +460,19 @@ class Attempt:
             self._last_arrival = max(self._last_arrival, self._network.loop.now + delay)
             self._network.loop.call_at(self._last_arrival, what, *args, context=self.caller.context)
 
-    def _tell(self, delay: float, code: grpc.StatusCode, details: str) -> None:
+    def _end(self, delay: float, code: grpc.StatusCode, details: str) -> None:
+        """End the call at its caller after *delay*, with a status that does not come from the server."""
         if not self.caller.is_dead:
             self._network.deliver(self.caller, delay, self.call.fail, self, code, details)
         if self.fault != faults.LATE:
             self._network.ended(self)
 
     def _fall_silent(self) -> None:
-        self._tell(faults.KEEPALIVE_SECONDS, _UNAVAILABLE, "keepalive: the connection is dead")
+        self._end(faults.KEEPALIVE_SECONDS, _UNAVAILABLE, "keepalive: the connection is dead")
 
 
 def _reasons(trailing: Pairs) -> Iterator[str]:
-    """Why a server of ours ended a call."""
+    """The reasons of the error with which a pkger service ended a call."""
     for key, value in trailing:
         if key == _STATUS and isinstance(value, bytes):
             for detail in Status.FromString(value).details:

@@ -1,6 +1,6 @@
 """
-The invariants of docs/reference/engine.md, "Invariants", checked where something is sent, takes effect or is committed
-(docs/simulation.md).
+Checks the invariants of docs/reference/engine.md, "Invariants", whenever a message is sent, a write takes effect, or a
+transaction commits (docs/simulation.md).
 """
 
 import json
@@ -32,13 +32,13 @@ _VERBS = {
     True: {"create": "delete", "update": "update", "delete": "create", "attach": "detach", "detach": "attach",
            "put_secret": "delete_secret"},
 }  # fmt: skip
-"""Which mutation a step is sent as, and which takes it back."""
+"""The mutation as which each step is sent, by the verb of the step; under True the one that undoes it."""
 
 _MAY_REPEAT = ("Task", "Dashboard", "NotificationRule", "Telegraf")
-"""Kinds of the platform whose names may repeat."""
+"""Kinds whose names need not be unique on the platform."""
 
 _NAME_SCOPES = {"NotificationEndpointHTTP": "endpoint", "NotificationEndpointSlack": "endpoint"}
-"""What the kinds that share their names have in common."""
+"""The scope of names, of kinds that share one."""
 
 _FENCED = (
     journal_pb2.StartOperationRequest
@@ -46,12 +46,12 @@ _FENCED = (
     | journal_pb2.RenewLeaseRequest
     | journal_pb2.FinishOperationRequest
 )
-"""Requests that the store takes only from the holder of the lease, by its token."""
+"""Requests that the store accepts only with the token of the current lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One mutation as it was sent: the step of an operation that it carries out or takes back."""
+    """The step of an operation that a mutation applies or undoes."""
 
     operation: Operation
     step: int
@@ -65,8 +65,8 @@ class Oracle:
     Attributes:
         made: The operation that created each resource that an operation created, by id.
         by_others: Ids of resources that a person created or changed.
-        remade: Ids of those that an undo made again for one of a person: what was adopted stays so.
-        last_look: When an applier last asked for abandoned operations.
+        remade: Ids of resources with which an undo replaced a deleted resource of a person. They need no owner.
+        last_look: The last time at which an applier asked for abandoned operations.
     """
 
     def __init__(self, world: World) -> None:
@@ -78,10 +78,10 @@ class Oracle:
         self.remade: set[str] = set()
         self._secret_writers: dict[str, str] = {}
         self._secret_times: dict[str, float] = {}
-        # How often each operation was taken over when a person wrote a secret.
+        # The number of takeovers of each unfinished operation at the time of the last write to a secret by others.
         self._takeovers_at_write: dict[str, dict[str, int]] = {}
         self._overwritten: set[tuple[str, str]] = set()
-        # Operations, each with a token that it raised its own to.
+        # Pairs of an operation and a token that it asked for by a raise.
         self._raised: set[tuple[str, int]] = set()
         self.last_look = 0.0
         self._plans: dict[str, str] = {}
@@ -101,16 +101,16 @@ class Oracle:
 
     @property
     def store(self) -> StoreReader:
-        """What the store holds."""
+        """The content of the store."""
         return self._seen.store
 
     @property
     def platform(self) -> PlatformReader:
-        """What the platform holds."""
+        """The content of the platform."""
         return self._seen.platform
 
     def sent(self, attempt: Attempt, request: Any) -> None:
-        """See ``Watcher``: judges what an applier sends to a platform."""
+        """See ``Watcher``: checks the writes of appliers to the platform."""
         if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
             self.last_look = self._world.loop.now
         self._situations.sent(attempt, request)
@@ -146,7 +146,7 @@ class Oracle:
             self._situations.arrived(attempt.note)
 
     def answered(self, attempt: Attempt, answer: Any) -> None:
-        """See ``Watcher``: a bad driver spoils it."""
+        """See ``Watcher``: a bad driver may spoil the answer."""
         if attempt.call.address == "platform" and self._bad_driver.spoil(attempt.call.request, answer):
             self._situations.spoiled(answer)
         if isinstance(answer, driver_pb2.MutateResponse):
@@ -173,7 +173,7 @@ class Oracle:
                 self._trace.count(f"replacement that {order} first and {ground} be undone")
 
     def unfinished(self) -> list[Operation]:
-        """Operations at work: unfinished, but for those without a lease that are BLOCKED or have sent nothing yet."""
+        """Operations that still have to run. PREPARING and BLOCKED ones count only while their lease lasts."""
         now = self._world.clock("stack")
         return [
             operation
@@ -193,7 +193,7 @@ class Oracle:
         return None
 
     def _intended(self, operation: Operation, mutation: driver_pb2.Mutation) -> Sent | None:
-        """The step with an open intent that *mutation* carries out or takes back; None: there is none."""
+        """The step with an open intent that *mutation* applies or undoes; None: there is none."""
         verb = str(mutation.WhichOneof("change"))
         if verb == "create":
             name, step, direction = mutation.create.idempotency_key.rsplit("/", 2)
@@ -228,7 +228,7 @@ class Oracle:
         return True
 
     def _means(self, sent: Sent, key: Any, planned: str, id_: str) -> bool:
-        """Whether *id_* is the resource of *key*: as planned, or what a step about the key met, made, or made again."""
+        """Whether *id_* is the resource of *key*: planned for it, or found, created or recreated by a step about it."""
         made = {
             each
             for number, step in sent.operation.steps.items()
@@ -242,7 +242,7 @@ class Oracle:
         operation, step = sent.operation, sent.operation.steps[sent.step]
         if sent.is_undo:
             if operation.is_sealed:
-                self._trace.violate("I6", f"{attempt.name}: step {sent.step} is taken back past the seal")
+                self._trace.violate("I6", f"{attempt.name}: step {sent.step} is undone past the seal")
             late = [
                 each
                 for each in self._others(sent)
@@ -252,13 +252,13 @@ class Oracle:
                 self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is undone before step {late[0].number}")
             return
         if step.undo == plan_pb2.UNDO_NONE and not operation.is_sealed and not step.HasField("put_secret"):
-            self._trace.violate("I6", f"{attempt.name}: step {sent.step} cannot be taken back, and there is no seal")
+            self._trace.violate("I6", f"{attempt.name}: step {sent.step} cannot be undone, and there is no seal")
         early = [
             each
             for each in self._others(sent)
             if each.stage < step.stage and self._state(sent, each) in (*_NOT_SENT, "INTENT")
         ]
-        # What turns back asks again what became of creations, of any stage that was sent.
+        # An operation that rolls back sends creations of any stage again, to learn their outcomes.
         if early and not operation.is_rolling_back and not self._has_trouble(operation):
             self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is sent before step {early[0].number}")
 
@@ -270,7 +270,7 @@ class Oracle:
             )
 
     def _is_held_back(self, sent: Sent, step: plan_pb2.Step) -> bool:
-        """Whether *step* cannot be undone, as a later one about the same resource was not."""
+        """Whether *step* cannot be undone because the undo of a later step about the same resource failed."""
         return any(
             each.number > step.number
             and self._state(sent, each) in ("UNDO_FAILED", "UNDO_UNKNOWN")
@@ -312,7 +312,7 @@ class Oracle:
                 self._trace.violate("I2", f"{name} wrote with token {token}; the lease is {held} at {now - EPOCH}")
         for stack, lease in self.store.leases.items():
             last = before.get(stack)
-            # One that is given back may count on from what the platform has seen.
+            # A released lease may continue with a higher token that the platform has seen.
             if last and lease.token != last.token and _lasts(last, now) and lease.expires:
                 if raised and (self.store.operations[raised[0]].stack, raised[1]) == (stack, lease.token):
                     self._raised.add(raised)
@@ -336,7 +336,7 @@ class Oracle:
         self._situations.committed()
 
     def _check_claims(self) -> None:
-        """I8: what is recorded has its stack as owner, and what unfinished operations are at work on is theirs."""
+        """I8: a stack owns what its record has, and an unfinished operation has the claims that its steps need."""
         for entry in self.store.entries:
             what = f"i:{entry.kind}:{entry.resource_id}"
             owner = self.store.owners.get(what)
@@ -358,7 +358,7 @@ class Oracle:
                 self._check_claim(operation, step, operation.fact(number))
 
     def _check_use(self, entry: Entry, what: str, owner: tuple[str, str] | None) -> None:
-        """What a stack shares, another one owns by its record, unless somebody deleted it."""
+        """A resource that a stack shares is owned by another stack's record, unless the platform has lost it."""
         if (what, entry.stack, "") not in self.store.uses:
             self._trace.violate("I8", f"{entry.stack} shares {what}, and does not use it")
         is_owned = owner is not None and owner[0] != entry.stack and not owner[1]
@@ -384,7 +384,7 @@ class Oracle:
             self._trace.violate("I8", f"{operation.name} is at work on step {step.number} and does not have {needed}")
 
     def _check_token(self, before: dict[str, LeaseRow], now: int) -> None:
-        """Hold the request that is being served, and that wrote something, to a lease that lasts, by its token."""
+        """I2: a request that wrote to the store had the token of a lease that had not expired."""
         attempt = current.get(None)
         request = attempt.note if attempt else None
         if attempt is None or not isinstance(request, _FENCED):
@@ -392,7 +392,7 @@ class Oracle:
         stack = self.store.operations[request.operation].stack
         lease = before.get(stack)
         has_written = bool(self.store.new_writes) or lease != self.store.leases.get(stack)
-        # A retry of a raise has the token before it.
+        # A retry of a raise has the token from before the raise.
         raised = _raise(attempt)
         token = raised[1] if raised in self._raised else request.token
         if has_written and (lease is None or lease.token != token or lease.expires < now):
@@ -417,7 +417,7 @@ class Oracle:
                 continue
             maker = self._maker(id_, attempt)
             if self._has_been_restored and not self._is_known(id_, attempt):
-                # It was on its way when the store forgot the operation, or that it was about to be sent.
+                # The creation was in flight when a restore removed its operation, or its intent, from the store.
                 self.by_others.add(id_)
             else:
                 self.made[id_] = maker
@@ -450,7 +450,7 @@ class Oracle:
                 }
 
     def _check_lack(self, by: str, id_: str, attempt: Attempt | None, label: str = "") -> None:
-        """No operation takes away what the record of another stack has: a resource, or a label on it."""
+        """No operation removes a resource, or a label of it, that the record of another stack has."""
         sender = next((sent.operation.stack for sent in (attempt.note if attempt else None) or () if sent), "")
         for entry in self.store.entries:
             if entry.resource_id != id_ or entry.stack == sender or not sender:
@@ -461,7 +461,7 @@ class Oracle:
                 self._trace.violate("LACKS", f"{by} takes {label or entry.kind} of {id_} from {entry.stack}")
 
     def _judge_effects(self, attempt: Attempt, before: dict[str, Resource], secrets: dict[str, str]) -> None:
-        """Hold each effect of a batch to what its operation may do, by what it met."""
+        """Check the effect of each mutation of a batch against the state of the platform before it."""
         for mutation, sent in zip(attempt.call.request.mutations, attempt.note or (), strict=False):
             verb = str(mutation.WhichOneof("change"))
             change = getattr(mutation, verb)
@@ -483,7 +483,7 @@ class Oracle:
         name = sent.operation.name
         writer = self._secret_writers.get(key)
         if verb == "put_secret":
-            # Nobody can see what is written right before.
+            # A value written within one lease may be the operation's own, by an applier before; reads cannot tell.
             is_old = self._world.loop.now - self._secret_times.get(key, -math.inf) > self._world.scenario.lease
             if key in before and writer != name and is_old:
                 self._overwritten.add((name, key))
@@ -495,17 +495,17 @@ class Oracle:
 
     def _is_certainly_anothers(self, key: str, sent: Sent) -> bool:
         """
-        Whether the operation that removes a secret cannot have taken it for its own.
+        Whether an operation that removes a secret had to know that the value is not its own.
 
-        Nobody can read one, so what a person writes while the applier that wrote it before lives looks the same to it.
-        What that applier began to undo, another one may finish.
+        Secrets cannot be read. A value that a person writes while the applier that wrote the secret is alive looks like
+        its own, and another applier may finish an undo that this one began.
         """
         operation, before = sent.operation, self._takeovers_at_write.get(key, {})
         began = self._seen.takeovers(operation.name, operation.fact(sent.step).undo_token)
         return operation.name not in before or began > before[operation.name]
 
     def _check_others(self, attempt: Attempt, sent: Sent, verb: str, met: Resource) -> None:
-        """No write to what another stack owns, claims, or has made and not recorded yet."""
+        """No write changes a resource that another stack owns, claims, or has created without a record yet."""
         stack = sent.operation.stack
         owner, _ = self.store.owners.get(f"i:{met.kind}:{met.id}", ("", ""))
         maker = self.store.operations.get(self.made.get(met.id, ""))
@@ -516,13 +516,13 @@ class Oracle:
             self._trace.violate("OTHERS", f"{attempt.name}: {verb} of {met.kind} {met.id} of stack {owner} by {stack}")
 
     def _is_expected(self, sent: Sent, met: Resource) -> bool:
-        """Whether an update or delete met what its operation believed was there, or what it would leave."""
+        """Whether an update or delete met the content that its step expects, or the content that it writes."""
         change = getattr(sent.operation.steps[sent.step], str(sent.operation.steps[sent.step].WhichOneof("change")))
         texts = {getattr(change, "old_spec_json", ""), getattr(change, "spec_json", "")}
         return any(text and json.loads(text) == json.loads(met.spec) for text in texts)
 
     def _maker(self, id_: str, attempt: Attempt | None) -> str:
-        """The operation that made a resource: its idempotency key says so, or the request that made it."""
+        """The operation that created a resource, by its idempotency key, or else by the request that created it."""
         if key := self.platform.keys.get(id_):
             return key.rsplit("/", 2)[0]
         for sent in (attempt.note if attempt else None) or ():
@@ -532,7 +532,7 @@ class Oracle:
         return ""
 
     def _is_known(self, id_: str, attempt: Attempt | None) -> bool:
-        """Whether the store knows that the creation of a resource may have been sent."""
+        """Whether the store has an intent, or more, for the creation of a resource."""
         made = self.platform.resources[id_]
         for sent in filter(None, (attempt.note if attempt else None) or ()):
             create, operation = sent.operation.steps[sent.step].create, self.store.operations.get(sent.operation.name)
@@ -542,7 +542,7 @@ class Oracle:
         return False
 
     def _remade(self, id_: str, attempt: Attempt | None) -> set[str]:
-        """*id_*, if an undo made it for a resource of a person that its operation had deleted."""
+        """A set of *id_*, if an undo created it in place of a person's resource that its operation had deleted."""
         key = self.platform.keys.get(id_, "")
         for sent in (attempt.note if attempt else None) or ():
             is_it = sent and sent.is_undo and key in ("", f"{sent.operation.name}/{sent.step}/undo")
@@ -557,14 +557,15 @@ class Oracle:
 
     def _may_lack_intents(self) -> bool:
         """
-        Whether an intent that was stored may be gone, or belong to an operation that another applier has ended since.
+        Whether a stored intent may be gone, or its operation may have been ended by another applier since.
 
-        A restored store has forgotten it. A store whose clock has jumped has given the lease away: the platform fences.
+        A restore removes newer intents. A jump of the store's clock lets another applier take the lease; the platform
+        then fences.
         """
         return self._has_been_restored or self._world.loop.now <= self._last_jump + self._world.scenario.lease
 
     def _count_kill(self, name: str) -> None:
-        """Note how far the operations of an applier that is killed are."""
+        """Count the states of the operations, and of their steps, of an applier that is killed."""
         for operation in self.store.operations.values():
             lease = self.store.leases.get(operation.stack)
             if operation.is_finished or lease is None or lease.holder != name:
@@ -575,16 +576,16 @@ class Oracle:
 
     def _restored(self) -> None:
         """
-        The store is what it was when it was backed up.
+        Read the restored store from its beginning.
 
-        What was made since belongs to nobody any more; only what happens from now on counts.
+        Resources created before the restore are no longer checked for an owner.
         """
         self._situations.restored()
         self._has_been_restored = True
         self._restored_at = self._world.loop.now
         self.by_others |= self.made.keys()
         self.made.clear()
-        # What had sent nothing has not run its plan.
+        # An operation that has sent nothing has not run its plan.
         self._plans = {plan: name for plan, name in self._plans.items() if name in self._senders}
         self._seen.store = StoreReader(self._world.data / STORE_FILE)
         self.store.refresh()
@@ -604,11 +605,11 @@ class Oracle:
             if operation and any(fact.is_decided for fact in operation.facts.values()):
                 continue
             state = operation.state if operation else "unknown"
-            self._trace.violate("I3", f"{resource.kind} {id_}, made by {name} ({state}), is nobody's")
+            self._trace.violate("I3", f"{resource.kind} {id_}, made by {name} ({state}), has no owner")
 
 
 def _keys(step: plan_pb2.Step) -> set[tuple[str, str, str]]:
-    """What a step is about: kind, name and, of what has no name, the id."""
+    """The resources of a step: kind, name and, without a name, the id."""
     change = getattr(step, str(step.WhichOneof("change")))
     found = {("", change.key, "")} if isinstance(change, plan_pb2.PutSecretStep) else set()
     if not found:
@@ -619,12 +620,12 @@ def _keys(step: plan_pb2.Step) -> set[tuple[str, str, str]]:
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
-    """The keys under which something else is, or nothing any more."""
+    """The keys whose value differs or is missing on one side."""
     return {key for key in {**before, **after} if before.get(key) != after.get(key)}
 
 
 def _raise(attempt: Attempt | None) -> tuple[str, int] | None:
-    """The operation that asks for a higher token, and that token; None: the request is another one."""
+    """The operation that asks for a higher token, and that token; None: *attempt* is another request."""
     request = attempt.note if attempt else None
     if isinstance(request, journal_pb2.RenewLeaseRequest) and request.raise_to:
         return request.operation, request.raise_to

@@ -1,4 +1,4 @@
-"""Packages of a scenario as text, and what the platform holds once they are applied."""
+"""Packages of a scenario as text, and the names, descriptions and secrets that they lead to on the platform."""
 
 import json
 from collections.abc import Iterable
@@ -15,17 +15,17 @@ def text_of(items: Iterable[Item], prefix: str) -> str:
 
 
 def secret_of(stack: str) -> str:
-    """The value of each secret that is given with an apply of *stack*."""
+    """The value of each secret that clients of *stack* send."""
     return f"of {stack}"
 
 
 def display_name(name: str, prefix: str, *, renamed: bool = False) -> str:
-    """What the resource of an object is called on the platform."""
+    """The display name of the resource of an object."""
     return f"{prefix}{name}{' anew' if renamed else ''}"
 
 
 def description(version: int) -> str:
-    """What tells one version of an object from another; the same in every spec."""
+    """The description of an object; versions of an object differ by it alone."""
     return f"version {version}"
 
 

@@ -1,4 +1,4 @@
-"""The embedded platform with the traits that a scenario gives it, and one that refuses what it can do."""
+"""The embedded platform with the traits of a scenario, and with refusals, throttling and ambiguous outcomes."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ from tests.simulation.draws import Draws
 from tests.simulation.scenario import Platform
 from tests.simulation.trace import Trace
 
-PATIENCE = 0.5
-"""Seconds that a busy platform asks to wait."""
+RETRY_AFTER = 0.5
+"""Seconds after which a throttling platform takes a retry."""
 
-_BUSY = Rejected(None, "too many requests", retry_after=PATIENCE)
+_BUSY = Rejected(None, "too many requests", retry_after=RETRY_AFTER)
 _DOUBT = Ambiguous("the platform lost the connection to its disk")
 
 
@@ -36,9 +36,9 @@ class SimulatedPlatform:
     """
     A ``Driver``.
 
-    A refusal is of the content: the same mutation, sent again or late, is refused again, and what took effect is never
-    refused when it is sent again (driver.proto). Only who is busy refuses one sending and not the next. No refusal is
-    foreseen by ``prepare_specs``: a plan that is refused writes nothing, and shows nothing.
+    A refusal depends on the content: the same mutation is refused each time, and a mutation that took effect is never
+    refused when it is sent again (driver.proto). Only throttling refuses one attempt and takes the next.
+    ``prepare_specs`` refuses nothing: a plan that is refused writes nothing, and so shows no defect.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SimulatedPlatform:
         is_calm: Callable[[], bool],
         trace: Trace,
     ) -> None:
-        """*decided* says of each mutation whether it is refused; *is_calm*, whether new ones are taken all."""
+        """*decided* says whether a mutation is refused; once *is_calm* returns True, none is refused."""
         self._driver = driver
         self._platform = platform
         self._draws = draws
@@ -101,10 +101,10 @@ class SimulatedPlatform:
         await self._driver.close()
 
     def _answer_without(self, mutation: Mutation) -> Result | None:
-        """The answer to a mutation that has no effect; None: it has one."""
+        """The answer to a mutation that is kept from taking effect; None: it goes to the platform."""
         if self._refuses(mutation):
             return Rejected(RejectionReason.CONTENT_REFUSED, "the platform does not like it")
-        return _BUSY if self._happens("busy", self._platform.patience) else None
+        return _BUSY if self._happens("busy", self._platform.throttled) else None
 
     def _doubted(self, result: Result) -> Result:
         return _DOUBT if self._happens("doubt", self._platform.doubts) else result
@@ -131,11 +131,11 @@ class SimulatedPlatform:
         if digest not in self._decided:
             refused = self._draws.chance(f"refusal {digest}", rate)
             self._decided[digest] = refused and not self._is_calm()
-        # What was refused in the storm may be tried again in the calm, by a decision of the operator.
+        # After the faults have stopped, the operator may decide to retry a refused mutation.
         return self._decided[digest] and not self._is_calm()
 
     def _sent(self, mutation: Mutation) -> Mutation:
-        """A platform that does not remember idempotency keys takes none."""
+        """*mutation* without its idempotency key, if the platform does not store such keys."""
         if isinstance(mutation, Create) and Identity[self._platform.identity] is not Identity.NATIVE:
             return replace(mutation, idempotency_key="")
         return mutation

@@ -1,8 +1,8 @@
 """
-What both databases hold, read by the oracle with connections of its own.
+The content of both databases, read by the oracle through connections of its own.
 
-It shares no code with the engine or the stores but the message classes: an invariant that is computed by what it
-checks checks nothing (issue 14).
+This module shares only the message classes with the engine and the stores: an invariant that is computed by the code
+under test checks nothing (issue 14).
 """
 
 import json
@@ -27,9 +27,9 @@ _ENDS = {
 @dataclass(slots=True)
 class StepFacts:
     """
-    What the journal says of one step: its state, the resource that came of it, and what somebody decided.
+    The state of one step by the journal: with the resource that it made, and whether a person decided about it.
 
-    *undo_token*: of whoever began to undo it; 0: nobody has.
+    *undo_token* is the token of the applier that began to undo it; 0: it is not being undone.
     """
 
     state: str = "PLANNED"
@@ -42,7 +42,7 @@ class StepFacts:
 
 @dataclass(slots=True)
 class Operation:
-    """An operation as the store has it; *steps* and *facts* by number; *deletes*: whether it deletes the stack."""
+    """An operation in the store; *steps* and *facts* by number; *deletes*: whether it deletes the stack."""
 
     name: str
     stack: str
@@ -109,15 +109,15 @@ class StoreReader:
         operations: All operations, by name.
         leases: By id of the stack.
         entries: All rows of inventories.
-        stacks: Names of the stacks that people see, by id.
-        stack_names: Name of each stack that there was, by id.
-        requests: What was answered to each request id.
+        stacks: Names of active stacks, by id.
+        stack_names: Names of all stacks that have existed, by id.
+        requests: The result stored for each request id.
         new_writes: Operation and token of each row that the last commit added to the journal.
-        new_events: The events in them.
-        owners: The stack that has something, and the operation that claims it, if one does, by what it is.
-        uses: What is used, with the stack, and the operation that claims that, if one does.
-        handed_over: Ids of the resources that the last commit gave to stacks which used them.
-        transitions: The state before and after of each step that the last commit changed.
+        new_events: The events in these rows.
+        owners: The owning stack of each resource, name or secret key, and the operation that claims it, if one does.
+        uses: Each shared use, with its stack, and the operation that claims it, if one does.
+        handed_over: Ids of the resources whose ownership the last commit moved to a stack that used them.
+        transitions: The state of each step that the last commit changed, before and after it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -204,16 +204,16 @@ class StoreReader:
             self._read_rows = row
             self.new_writes.append((name, token))
             operation, noted = self.operations[name], journal_pb2.StoredRecords.FromString(records).steps
-            # A record says more than the event of the same write, which may not tell a decision from a skip.
-            said = {record.step for record in noted}
+            # A record is more precise than the event of the same write, in which a decision may look like a skip.
+            recorded = {record.step for record in noted}
             for event in journal_pb2.StoredEvents.FromString(events).events:
                 self.new_events.append(event)
-                self._hear(operation, event, said, token)
+                self._fold_event(operation, event, recorded, token)
             for record in noted:
-                self._note(operation, record)
+                self._fold_record(operation, record)
 
-    def _hear(
-        self, operation: Operation, event: operation_pb2.OperationEvent, said: Collection[int], token: int
+    def _fold_event(
+        self, operation: Operation, event: operation_pb2.OperationEvent, recorded: Collection[int], token: int
     ) -> None:
         match event.WhichOneof("event"):
             case "steps_sent":
@@ -221,12 +221,12 @@ class StoreReader:
                 for step in event.steps_sent.steps:
                     if state == "UNDO_INTENT":
                         operation.fact(step).undo_token = operation.fact(step).undo_token or token
-                    if step not in said:
+                    if step not in recorded:
                         self._become(operation, step, state)
             case "steps_ended" | "steps_undone" as word:
                 is_undo = word == "steps_undone"
                 for ended in getattr(event, word).outcomes:
-                    if ended.step in said:
+                    if ended.step in recorded:
                         continue
                     self._become(operation, ended.step, _ENDS[is_undo][str(ended.WhichOneof("outcome"))])
                     fact = operation.fact(ended.step)
@@ -235,7 +235,7 @@ class StoreReader:
                     else:
                         fact.resource_id = ended.done.resource_id or fact.resource_id
 
-    def _note(self, operation: Operation, record: Any) -> None:
+    def _fold_record(self, operation: Operation, record: Any) -> None:
         state = journal_pb2.StepState.Name(record.state).removeprefix("STEP_STATE_")
         fact = operation.fact(record.step)
         self._become(operation, record.step, state)
@@ -258,9 +258,9 @@ class PlatformReader:
 
     Attributes:
         resources: By id.
-        keys: Idempotency key of what was created with one, by id.
+        keys: Idempotency keys of resources that were created with one, by id of the resource.
         secrets: Hashes by key.
-        references: Ids that each resource refers to, by its own.
+        references: Ids of the resources that a resource refers to, by its own id.
     """
 
     def __init__(self, path: Path) -> None:
@@ -296,13 +296,13 @@ class PlatformReader:
 @dataclass(slots=True)
 class Seen:
     """
-    All that is known of both databases.
+    The state of both databases, and facts that the oracle collects about it.
 
     Attributes:
         store: What the store holds.
         platform: What the platform holds.
         made: The operation that created each resource that an operation created, by id.
-        tokens: Those of the leases that each operation had, by its name.
+        tokens: The tokens of all leases of each operation, by its name.
     """
 
     store: StoreReader
@@ -311,9 +311,9 @@ class Seen:
     tokens: dict[str, set[int]] = field(default_factory=dict)
 
     def unfinished(self) -> Iterator[Operation]:
-        """Operations that are not over."""
+        """Operations that have not ended."""
         return (each for each in self.store.operations.values() if not each.is_finished)
 
     def takeovers(self, operation: str, token: int = 0) -> int:
-        """How often the lease of an operation was taken; with *token*: until it had that one."""
+        """How often the lease of an operation was taken; with *token*: up to the lease with that token."""
         return sum(not token or each <= token for each in self.tokens.get(operation, ()))

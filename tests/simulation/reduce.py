@@ -1,4 +1,4 @@
-"""Reduction: the smallest scenario that shows the same violation, and what of its trace tells (docs/simulation.md)."""
+"""Reduction: finds the smallest scenario that shows a violation, and picks the telling lines of its trace."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ MOST_RUNS = 400
 """Runs that one reduction takes at most."""
 
 VARIANT = 1_000_003
-"""What is added to the seed for another try of a candidate: the schedule may shift when something is left out."""
+"""Added to the seed for another try of a candidate: its schedule may differ when something is left out."""
 
 _VARIATIONS = (
     ((0, 1.0), (0, 0.5)),
@@ -27,18 +27,18 @@ _VARIATIONS = (
     ((4 * VARIANT, 1.0), (5 * VARIANT, 0.5)),
 )
 """
-What is added to the seed for each try, and by what the times of clients within an operation are multiplied: with less
-to do, an operation ends sooner. Later ones are tried where nothing can be dropped with those before.
+For each try, a number to add to the seed, and a factor for the times of clients within an operation, which ends sooner
+when it has less to do. Later variations are tried when nothing can be dropped with the earlier ones.
 """
 
 WHOLE = (Crash,)
-"""Values that are dropped or kept, never changed: another place of a crash is no smaller scenario."""
+"""Values that are dropped or kept whole: a scenario whose crash is elsewhere is not smaller."""
 
 _EARLY, _LATE = ("clients", "appliers", "crashes", "faults", "actions"), ("pause", "version", "features")
 """Fields that are dropped before, or after, all others."""
 
 Place = tuple[tuple[str, int | None], ...]
-"""Where a value stands in a scenario: names of fields, each with a position where the field is a tuple."""
+"""The path of a value in a scenario: names of fields, each with a position if the field is a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Spot:
 @dataclass(frozen=True, slots=True)
 class Cut:
     """
-    What is dropped at once at the least.
+    The smallest unit that can be dropped.
 
     Attributes:
         spot: Where.
         element: Position or key of an element; None: the field gets its default.
-        name: What the element is called in other places, too.
+        name: The name that the element has in other places, too.
     """
 
     spot: Spot
@@ -69,10 +69,10 @@ class Cut:
 
 def smaller(scenario: Scenario) -> Iterator[Scenario]:
     """
-    Scenarios with less in them: what drops most comes first.
+    Smaller scenarios, the smallest first for each field.
 
-    From each field, all is dropped at once, then halves of it, quarters and so on, as in delta debugging. This reads
-    the fields of the classes in ``scenario.py``: a new field is reduced without a change here.
+    Each field loses all its elements, then halves of them, quarters and so on, as in delta debugging. The fields are
+    read from the classes in ``scenario.py``, so a new field is reduced without a change here.
     """
     for name in _names(scenario):
         cuts = [cut for spot in _spots(scenario) if spot.field.name == name for cut in _cuts(spot)]
@@ -90,15 +90,15 @@ def reduced(
 
     Args:
         result: The run.
-        kind: The kind of violation that has to stay.
+        kind: The kind of violation that the smaller runs have to show.
         run: Runs a scenario.
-        most: How many runs this takes at most.
+        most: Upper limit of the number of runs.
 
     Returns:
         The smallest run that still shows *kind*, and how many runs it took to find it.
 
     Raises:
-        HarnessBroken: The faults of the run, noted, do not make the same run.
+        HarnessBroken: The scenario with the faults of the run noted in it does not repeat the run.
     """
     noted = run(replace(result.scenario, faults=result.faults))
     if noted.digest != result.digest:
@@ -111,12 +111,12 @@ def reduced(
 
 
 class _BudgetSpent(Exception):
-    """No run is left."""
+    """All runs of the budget are used."""
 
 
 class _Reduction:
     """
-    A reduction at work.
+    The state of one reduction.
 
     Attributes:
         best: The smallest run so far that shows the violation.
@@ -133,7 +133,7 @@ class _Reduction:
 
     def drops_with(self, variations: Sequence[tuple[int, float]]) -> bool:
         """
-        Try to drop things, with each of *variations*, until none can be dropped.
+        Drop parts of the scenario, trying each of *variations*, until no part can be dropped.
 
         Returns:
             Whether something was dropped.
@@ -144,25 +144,25 @@ class _Reduction:
         while failures < len(candidates):
             candidate = candidates[position % len(candidates)]
             if any(self._takes(_varied(candidate, seed, times)) for seed, times in variations):
-                # What follows a candidate that was taken stands at its position now.
+                # The list has changed: the candidate after the one that was taken is at its position now.
                 candidates, failures, has_dropped = list(smaller(self.best.scenario)), 0, True
             else:
                 position, failures = position % len(candidates) + 1, failures + 1
         return has_dropped
 
     def _takes(self, candidate: Scenario) -> bool:
-        """Whether *candidate* shows the violation, with its faults where they are noted, or at corresponding calls."""
+        """Whether *candidate* shows the violation, with faults at the noted calls or at corresponding ones."""
         found = self._try(candidate)
         if found and self._kind not in found.violations:
             found = self._try(replace(candidate, faults=aligned(candidate.faults or {}, self.best, found)))
         if not found or self._kind not in found.violations:
             return False
-        # Other faults that are noted had no effect.
+        # The run did not meet the other noted faults.
         self.best = dataclasses.replace(found, scenario=replace(found.scenario, faults=found.faults))
         return True
 
     def _try(self, scenario: Scenario) -> Result | None:
-        """Run *scenario*, unless it was run before."""
+        """Run *scenario*; None: it has been run before."""
         if (text := _text(scenario)) in self._tried:
             return None
         if self.runs >= self._most:
@@ -173,7 +173,7 @@ class _Reduction:
 
 
 def sound(scenario: Scenario) -> Scenario:
-    """*scenario* without what its packages lack; what happens to an applier that it lacks happens to another one."""
+    """*scenario* without references to missing objects, and with crashes of missing appliers moved to the first."""
     nodes = {*SERVERS, *(f"applier{number}" for number in range(scenario.appliers))}
     clients = tuple(
         replace(client, actions=tuple(_sound_action(action) for action in client.actions))
@@ -189,10 +189,10 @@ def sound(scenario: Scenario) -> Scenario:
 
 
 def shown(result: Result, kind: str) -> list[str]:
-    """The lines of a trace up to the violation of *kind* that tell of effects, clients, faults and operations."""
+    """The lines about effects, clients, faults and operations in a trace, up to the violation of *kind*."""
     lines = []
     for line in result.lines:
-        if _TELLS.search(line):
+        if _SHOWN.search(line):
             lines.append(line)
         if f"VIOLATION {kind}:" in line:
             break
@@ -201,14 +201,14 @@ def shown(result: Result, kind: str) -> list[str]:
 
 def report(best: Result, kind: str, runs: int, seconds: float, *, is_whole: bool = False) -> str:
     """
-    What a reduction ends with, to be read.
+    The result of a reduction as text for people.
 
     Args:
         best: The smallest run.
         kind: The violation.
         runs: How many runs it took.
         seconds: How much processor time.
-        is_whole: Whether all lines of the trace are wanted.
+        is_whole: Whether to show all lines of the trace.
     """
     lines = best.lines if is_whole else shown(best, kind)
     figures = f"{runs} runs in {seconds:.1f} s of one core: {best.digest}"
@@ -216,11 +216,11 @@ def report(best: Result, kind: str, runs: int, seconds: float, *, is_whole: bool
 
 
 def cpu_seconds() -> float:
-    """Processor time that this process and its children have taken so far."""
+    """Processor time of this process and its children so far."""
     return sum(os.times()[:4])
 
 
-_TELLS = re.compile(
+_SHOWN = re.compile(
     r"^ *[0-9.]+ +[0-9]+ (?:"
     r"platform +.* (?:created|updated|deleted|labelled|wrote|removed) "
     r"|client .*"
@@ -228,7 +228,7 @@ _TELLS = re.compile(
     r"|world +all faults stop"
     r"|\S+ +(?:is killed|stands still|starts, incarnation (?!1$)|drops )"
     rf"|\S+ +calls .* (?:{'|'.join(sorted(WORDS))})$"
-    # Begin, start and finish are told by the state that they lead to.
+    # Begin, start and finish show as the state that they lead to.
     r"|stack +serves ClaimOperation "
     r"|store +\S+ of \S+ is "
     r")"
@@ -246,11 +246,11 @@ def _varied(scenario: Scenario, seed: int, times: float) -> Scenario:
 
 def _timed(action: Action, times: float) -> Action:
     cancel_after = round(action.cancel_after * times, 3) if action.cancel_after > 0 else action.cancel_after
-    return replace(action, cancel_after=cancel_after, patience=round(action.patience * times, 3))
+    return replace(action, cancel_after=cancel_after, leave_after=round(action.leave_after * times, 3))
 
 
 def _worth_running(candidate: Scenario) -> Iterator[Scenario]:
-    """Nothing for a scenario in which nobody asks for anything, as it shows nothing, or that no file may hold."""
+    """*candidate*, made sound; nothing if no client is left, or if it is not a valid scenario."""
     candidate = sound(candidate)
     with contextlib.suppress(ScenarioInvalid):
         check(candidate)
@@ -259,14 +259,14 @@ def _worth_running(candidate: Scenario) -> Iterator[Scenario]:
 
 
 def _names(scenario: Scenario) -> list[str]:
-    """Names of all fields that something can be dropped from, in the order in which that is tried."""
+    """Names of all fields that can be reduced, in the order in which they are tried."""
     found = dict.fromkeys(spot.field.name for spot in _spots(scenario))
     middle = [name for name in found if name not in (*_EARLY, *_LATE)]
     return [name for name in (*_EARLY, *middle, *_LATE) if name in found]
 
 
 def _spots(scenario: Scenario) -> list[Spot]:
-    """Each field that something can be dropped from; what contains others comes before them."""
+    """All fields that can be reduced; a value comes before the values in it."""
     found: list[Spot] = []
     level: list[tuple[Place, Any]] = [((), scenario)]
     while level:
@@ -298,7 +298,7 @@ def _can_shrink(field: "dataclasses.Field[Any]", value: Any) -> bool:
 
 
 def _chunks(cuts: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
-    """All of *cuts*, then each half, each quarter and so on, and each one at the end."""
+    """All of *cuts*, then each half, each quarter and so on, and each single one at the end."""
     size = len(cuts)
     while size:
         for first in range(0, len(cuts), size):
@@ -307,7 +307,7 @@ def _chunks(cuts: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
 
 
 def _cuts(spot: Spot) -> list[Cut]:
-    """What can be dropped from a field by itself: each element, or the value."""
+    """The cuts of one field: each element, or the whole value."""
     if isinstance(spot.value, tuple):
         return [Cut(spot, number, getattr(each, "name", each)) for number, each in enumerate(spot.value)]
     if isinstance(spot.value, Mapping):

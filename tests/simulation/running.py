@@ -21,7 +21,7 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.world import World
 
 LONGEST_STORM = 1800.0
-"""Virtual seconds after which all faults stop, whatever clients still do."""
+"""Virtual seconds after which all faults stop, even if clients have not finished."""
 
 
 class HarnessBroken(Exception):
@@ -31,7 +31,7 @@ class HarnessBroken(Exception):
 @dataclass(frozen=True, slots=True)
 class Result:
     """
-    What came of one run.
+    The result of one run.
 
     Attributes:
         scenario: The run.
@@ -39,8 +39,8 @@ class Result:
         violations: The first problem of each kind.
         points: Scheduling points.
         seconds: Virtual time.
-        operations: How many operations were begun.
-        counts: What was reached, by name.
+        operations: How many operations began.
+        counts: How often each situation was reached, by name.
         lines: The trace.
         faults: Faults that calls met, by call.
     """
@@ -58,7 +58,7 @@ class Result:
 
 def run(scenario: Scenario, template: Path) -> Result:
     """
-    Run *scenario* in a child process, where nothing of it is left for the next run.
+    Run *scenario* in a child process, so that it cannot affect the next run.
 
     Args:
         scenario: The run.
@@ -89,7 +89,7 @@ def _answer_of_child(scenario: Scenario, template: Path) -> bytes:
             with os.fdopen(writer, "wb") as pipe:
                 _answer(scenario, template, pipe)
         finally:
-            # Nothing is finalised: what a killed node held must not be, nor what belongs to the parent.
+            # Exit without finalisers: those of killed nodes must not run, nor those of objects of the parent.
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
@@ -162,7 +162,7 @@ class _Defects(logging.Handler):
             return
         error = record.exc_info[1] if record.exc_info else getattr(record, "trace", "")
         if INTRUDER in str(error):
-            # Honest: what no service of ours says is logged, and told as INTERNAL.
+            # Services rightly log an error that no service of pkger sends, and pass it on as INTERNAL.
             return
         self._world.trace.violate("DEFECT", f"{node.name if node else '?'} logs {record.getMessage()!r}: {error!r}")
 

@@ -1,4 +1,4 @@
-"""What a run consists of: who asks for what, and what goes wrong; as values, and as JSON (docs/simulation.md)."""
+"""Scenarios, the input of a run: actions of clients, crashes, edits and faults; as values and as JSON."""
 
 import dataclasses
 import json
@@ -18,16 +18,16 @@ VERSION = 1
 """Of the format of scenario files."""
 
 LARGEST = 1e9
-"""What a number of a scenario file may be at most, up or down, but for the seed: dates after that are none."""
+"""Largest absolute value of a number in a scenario file, but for the seed: later times are no valid dates."""
 
 MOST = 100
-"""Of appliers, and how often one plan is applied."""
+"""Upper limit of the number of appliers, and of applies of one plan."""
 
 _SHOWN = 60
-"""Characters of a wrong value that an error repeats."""
+"""Characters of a wrong value that an error quotes."""
 
 SERVERS = ("stack", "platform", "parser", "planner")
-"""The nodes that each run has one of."""
+"""The nodes that exist once in each run."""
 
 OBJECTS: Mapping[str, str] = {
     "red": "Label",
@@ -39,10 +39,10 @@ OBJECTS: Mapping[str, str] = {
     "hook": "NotificationEndpointHTTP",
     "alarm": "NotificationRule",
 }
-"""The pool that packages are drawn from: kinds by metadata.name."""
+"""The pool of objects from which packages are drawn: kinds by metadata.name."""
 
 OTHER_KINDS: Mapping[str, str] = {"hook": "NotificationEndpointSlack"}
-"""The objects of the pool that may also be of another kind of their family."""
+"""The objects of the pool that may have another kind of their family, with that kind."""
 
 LABELS = tuple(name for name, kind in OBJECTS.items() if kind == "Label")
 
@@ -50,11 +50,11 @@ SECRETS = ("one", "two")
 """Keys of secrets."""
 
 EDITS = ("edit", "create", "delete", "attach", "detach", "put_secret", "delete_secret")
-"""What a person may do."""
+"""The verbs of edits."""
 
 
 class ScenarioInvalid(Exception):
-    """The text is no scenario; the message says where and what is allowed."""
+    """The text is no scenario; the message names the place and the allowed values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +87,21 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Action:
     """
-    One thing that a client asks for.
+    One request of a client.
 
     Attributes:
-        do: "apply"; "plan": store a plan and apply that; "uninstall"; "delete": uninstall, and the stack goes.
+        do: "apply"; "plan": store a plan and apply it; "uninstall"; "delete": uninstall and delete the stack.
         items: The package.
         pause: Seconds before it.
         skip: Names of objects that are skipped.
         secrets: Keys of secrets that are written.
         cancel_after: Seconds after which it is cancelled; negative: it is not.
-        patience: Seconds after which the client leaves, and asks again with the same request id; 0: it does not leave.
+        leave_after: Seconds after which the client leaves and retries with the same request id; 0: it does not leave.
         applies: Of a stored plan: how often it is applied.
         lag: Of a stored plan: seconds between plan and apply.
-        is_backed_up: Whether the store is backed up right before it is applied, with its plan.
-        restored_after: Seconds after its first apply at which the store is restored; negative: it is not.
-        cancel_at: The how manieth event starts the time of *cancel_after*.
+        is_backed_up: Whether the store is backed up right before the apply, when it has the plan.
+        restored_after: Seconds after the start of its first apply at which the store is restored; negative: it is not.
+        cancel_at: Number of the event from which *cancel_after* counts.
     """
 
     do: str
@@ -110,7 +110,7 @@ class Action:
     skip: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     cancel_after: float = -1.0
-    patience: float = 0.0
+    leave_after: float = 0.0
     applies: int = 1
     lag: float = 0.0
     is_backed_up: bool = False
@@ -121,13 +121,13 @@ class Action:
 @dataclass(frozen=True, slots=True)
 class Client:
     """
-    Who works on one stack.
+    A client of one stack.
 
     Attributes:
         stack: Name of the stack.
-        prefix: Makes the display names of its objects.
-        actions: What it asks for, one after another.
-        rival: What is added to its name where another client works on the same stack.
+        prefix: Prefix of the display names of its objects.
+        actions: Its requests, in order.
+        rival: Suffix of its name, where another client works on the same stack.
     """
 
     stack: str
@@ -137,7 +137,7 @@ class Client:
 
 
 IN_FLIGHT = "in_flight"
-"""Where an applier is killed right after it sent a write to the platform, before that arrives."""
+"""The place between sending a write to the platform and its arrival, at which an applier is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +146,12 @@ class Crash:
     A node is killed, or stands still.
 
     Attributes:
-        node: Which; "applier" and a number, or one of ``SERVERS``.
-        at: Before which of its callbacks, over all incarnations; 0: at the failpoint.
-        failpoint: At which place of an operation, inside a callback, or ``IN_FLIGHT``; empty: *at* tells.
-        nth: At the how manieth arrival there.
-        seconds: After how long it starts again, or goes on.
-        is_stop: Whether it stands still, and is not killed.
+        node: The node: "applier" and a number, or one of ``SERVERS``.
+        at: Number of the callback, over all incarnations, before which it happens; 0: it happens at the failpoint.
+        failpoint: The failpoint, inside a callback, or ``IN_FLIGHT``; empty: *at* counts.
+        nth: Number of the arrival at the failpoint.
+        seconds: Seconds after which it starts again, or continues.
+        is_stop: Whether it stops for a time instead of being killed.
     """
 
     node: str
@@ -165,15 +165,15 @@ class Crash:
 @dataclass(frozen=True, slots=True)
 class Edit:
     """
-    Something that a person does on the platform, without pkger.
+    A change that a person makes on the platform, without pkger.
 
     Attributes:
-        at: When, in seconds.
+        at: Its time, in seconds.
         do: One of ``EDITS``.
         name: One of ``OBJECTS``; of an edit of a secret, one of ``SECRETS``.
-        prefix: What the display name begins with.
+        prefix: Prefix of the display name.
         label: The label that is attached or detached, one of ``LABELS``.
-        label_prefix: What the display name of that label begins with; None: the same.
+        label_prefix: Prefix of the display name of that label; None: the same.
     """
 
     at: float
@@ -186,7 +186,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """The wall clock of *node* jumps by so many *seconds*, *at* that moment of a run; negative: it is set back."""
+    """A jump of the wall clock of *node* by *seconds*, *at* that time of the run; negative: it is set back."""
 
     at: float
     node: str
@@ -196,17 +196,17 @@ class Jump:
 @dataclass(frozen=True, slots=True)
 class Platform:
     """
-    What the platform can do.
+    The traits and the failure rates of the platform.
 
     Attributes:
-        identity: How a creation without an answer is resolved: "NATIVE", "NATURAL_KEY" or "SEARCH".
+        identity: How the engine finds what a creation without an answer made: "NATIVE", "NATURAL_KEY" or "SEARCH".
         fences: Whether it refuses old tokens.
         batch: Most mutations in a batch.
         concurrency: Most batches at a time.
-        refusals: How many creations and updates it refuses, from 0 to 1, undos among them.
-        kept: How many resources it does not delete, from 0 to 1.
-        doubts: How many mutations that took effect it does not vouch for, from 0 to 1.
-        patience: How often it asks to wait, from 0 to 1.
+        refusals: Share of creations and updates that it refuses, from 0 to 1, in undos, too.
+        kept: Share of resources that it refuses to delete, from 0 to 1.
+        doubts: Share of mutations whose outcome it reports as ambiguous although they took effect, from 0 to 1.
+        throttled: Share of mutations that it throttles, from 0 to 1.
     """
 
     identity: str = "NATIVE"
@@ -216,24 +216,24 @@ class Platform:
     refusals: float = 0.0
     kept: float = 0.0
     doubts: float = 0.0
-    patience: float = 0.0
+    throttled: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """
-    One run, but for the draws.
+    All input of one run but its draws.
 
     Attributes:
-        seed: Of all draws.
-        features: What the seed switched on.
-        appliers: How many there are.
-        lease: Seconds of a lease.
-        platform: What it can do.
-        clients: Who works on stacks.
+        seed: The seed of all draws.
+        features: The features that the seed switched on.
+        appliers: Number of appliers.
+        lease: Duration of a lease in seconds.
+        platform: Its platform.
+        clients: The clients of its stacks.
         crashes: Kills and stops.
-        edits: What a person does.
-        jumps: What happens to clocks.
+        edits: Edits of the person.
+        jumps: Jumps of wall clocks.
         faults: Faults by call, such as "Mutate applier0/1"; None: they are drawn.
     """
 
@@ -250,7 +250,7 @@ class Scenario:
 
 
 def to_json(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as a JSON value, without what is as it is by default."""
+    """The scenario as a JSON value, without fields that have their default."""
     return {"version": VERSION, **_plain(scenario)}
 
 
@@ -259,7 +259,7 @@ def from_json(value: Any) -> Scenario:
     Read a scenario.
 
     Raises:
-        ScenarioInvalid: It is none, or names something that there is not.
+        ScenarioInvalid: It is not a scenario, or names something that does not exist.
     """
     found = value.get("version") if isinstance(value, dict) else value
     if not isinstance(value, dict) or type(found) is not int or found != VERSION:
@@ -291,7 +291,7 @@ def write_file(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def unwritable(path: str | None) -> str:
-    """Why no scenario can be written to *path*, before it has taken minutes to find one; empty: nothing is wrong."""
+    """Why no scenario can be written to *path*, checked before the search that takes minutes; empty: it can."""
     if path and Path(path).is_dir():
         return f"Is a directory: {path!r}"
     return f"No such file or directory: {path!r}" if path and not Path(path).parent.is_dir() else ""
@@ -333,7 +333,7 @@ def _read(wanted: Any, value: Any, path: str) -> Any:
         raise ScenarioInvalid(f"{path}: {_short(value)} is no {wanted.__name__}")
     if isinstance(value, str) and not value.isprintable():
         raise ScenarioInvalid(f"{path}: {_short(value)} has characters that cannot be printed")
-    # A comparison that NaN fails, too.
+    # NaN fails this comparison, too.
     if isinstance(value, int | float) and path != "scenario.seed" and not -LARGEST <= value <= LARGEST:
         raise ScenarioInvalid(f"{path}: {_short(value)} is none of -{LARGEST:.0f} to {LARGEST:.0f}")
     return value
@@ -341,10 +341,10 @@ def _read(wanted: Any, value: Any, path: str) -> Any:
 
 def check(scenario: Scenario) -> None:
     """
-    Hold *scenario* to what a run can do.
+    Check that *scenario* can be run.
 
     Raises:
-        ScenarioInvalid: It names something that there is not, a number that makes no sense, or a package that is none.
+        ScenarioInvalid: It has an unknown name, a number out of range, or an invalid package.
     """
     _between("appliers", scenario.appliers, 1, MOST)
     _between("lease", scenario.lease, 1)
@@ -353,7 +353,7 @@ def check(scenario: Scenario) -> None:
     _among("platform.identity", [scenario.platform.identity], ("NATIVE", "NATURAL_KEY", "SEARCH"))
     for name in ("batch", "concurrency"):
         _between(f"platform.{name}", getattr(scenario.platform, name), 1)
-    for name in ("refusals", "kept", "doubts", "patience"):
+    for name in ("refusals", "kept", "doubts", "throttled"):
         _between(f"platform.{name}", getattr(scenario.platform, name), 0, 1)
     for crash in scenario.crashes:
         _between("crashes.at", crash.at, 0)
@@ -379,7 +379,7 @@ def check(scenario: Scenario) -> None:
         for action in client.actions:
             _between("actions.applies", action.applies, 1, MOST)
             _between("actions.cancel_at", action.cancel_at, 1)
-            for name in ("pause", "patience", "lag"):
+            for name in ("pause", "leave_after", "lag"):
                 _between(f"actions.{name}", getattr(action, name), 0)
             _among("actions.do", [action.do], ("apply", "plan", "uninstall", "delete"))
             _among("actions.items.name", [item.name for item in action.items], OBJECTS)
@@ -395,16 +395,16 @@ def check(scenario: Scenario) -> None:
 
 
 def _check_package(items: tuple[Item, ...]) -> None:
-    """Hold a package to the rules of packages that its objects can break."""
+    """Check the rules of packages that the objects of the pool can break."""
     names = [item.name for item in items]
     if len(set(names)) < len(names):
-        raise ScenarioInvalid("actions.items: an object stands there twice")
+        raise ScenarioInvalid("actions.items: an object is listed twice")
     if "alarm" in names and "hook" not in names:
         raise ScenarioInvalid("actions.items: 'alarm' needs 'hook' in the same package")
     for item in items:
         _among(f"actions.items.labels of {item.name}", item.labels, [name for name in LABELS if name in names])
         if len(set(item.labels)) < len(item.labels):
-            raise ScenarioInvalid(f"actions.items.labels of {item.name}: a label stands there twice")
+            raise ScenarioInvalid(f"actions.items.labels of {item.name}: a label is listed twice")
 
 
 def _between(path: str, number: float, least: float, most: float = LARGEST) -> None:
@@ -413,8 +413,8 @@ def _between(path: str, number: float, least: float, most: float = LARGEST) -> N
 
 
 def _short(value: Any) -> str:
-    """*value* for an error of one line."""
-    # A file can hold values that are nested too deeply to be shown whole, or numbers with too many digits.
+    """*value* as text for an error of one line."""
+    # A value may be nested too deeply, or have too many digits, to be shown whole.
     text = ascii(value) if not isinstance(value, list | dict) else f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 

@@ -1,4 +1,4 @@
-"""Many runs, one seed after another, and what they found."""
+"""A search: runs of one seed after another, and their findings."""
 
 import tempfile
 import time
@@ -17,17 +17,17 @@ from tests.simulation.world import make_template
 @dataclass(slots=True)
 class Findings:
     """
-    What a search found.
+    The findings of a search.
 
     Attributes:
         first: The first run that showed each kind of violation.
         seeds: How many runs showed it.
-        counts: How often each thing was reached, over all runs.
+        counts: How often each situation was reached, over all runs.
         runs: How many runs there were.
         points: Their scheduling points.
         operations: Their operations.
         virtual: Their virtual seconds.
-        began: When the search began, by the clock of the machine.
+        began: Start of the search, by the monotonic clock of the machine.
     """
 
     first: dict[str, Result] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Findings:
     began: float = field(default_factory=time.monotonic)
 
     def add(self, result: Result) -> list[str]:
-        """Take in a run; the kinds of violation that it is the first to show."""
+        """Add a run; returns the kinds of violation that it is the first to show."""
         new = [kind for kind in result.violations if kind not in self.first]
         self.first |= dict.fromkeys(new, result)
         self.seeds.update(result.violations.keys())
@@ -52,7 +52,7 @@ class Findings:
         return new
 
     def figures(self) -> str:
-        """How much that was, and how fast."""
+        """The size and the speed of the search as text."""
         seconds = max(time.monotonic() - self.began, 0.001)
         return (
             f"{self.runs:,} runs, {self.points:,} scheduling points, {self.operations:,} operations in {seconds:.1f} s:"
@@ -77,13 +77,13 @@ def results(seeds: Iterable[int], features: Collection[str], folder: Path, *, kn
 
 def features_named(words: str) -> tuple[frozenset[str], bool]:
     """
-    The features that a list of words names, and whether also what is known to fail is drawn.
+    The features that a list of words names, and whether combinations that are known to fail are drawn, too.
 
     Args:
-        words: Names with commas between them; "all": every one, also what is known to fail; empty: what holds.
+        words: Names separated by commas; "all": all features, with known failures; empty: all, without known failures.
 
     Raises:
-        ValueError: One of them is none.
+        ValueError: A word is not the name of a feature.
     """
     if not words or words == "all":
         return frozenset(FEATURES), words == "all"

@@ -21,10 +21,10 @@ _WHEN = {
     "DONE": "after its step is done",
     "UNDO_INTENT": "while its undo is sent",
 }
-"""When a person edits what an operation is about, by the state of its step."""
+"""The time of a person's edit of a resource that a step is about, by the state of the step."""
 
 _RECOVERY = ("ListAbandonedOperations", "ClaimOperation")
-"""What the recovery loop calls."""
+"""The methods that the recovery loop calls."""
 
 SITUATIONS: Mapping[int, tuple[str, ...]] = {
     1: ("case 1: a step is refused what another stack has",),
@@ -63,10 +63,10 @@ Cases 14 and 15 are about sizes.
 
 
 class Situations:
-    """Watches one run for them."""
+    """Watches one run, and counts the situations that it reaches."""
 
     def __init__(self, seen: Seen, nodes: Collection[str], trace: Trace) -> None:
-        """*nodes* are the names of those that live."""
+        """*nodes* are the names of the nodes that are alive."""
         self._seen = seen
         self._nodes = nodes
         self._trace = trace
@@ -120,7 +120,7 @@ class Situations:
             self._count("case 11: Describe is spoiled for a recovery")
 
     def arrived(self, note: Any) -> None:
-        """A late write to the platform arrives; *note* says what of which operation it is."""
+        """A write to the platform arrives; *note* has the step of each of its mutations."""
         for sent in note or ():
             if sent and not sent.is_undo and sent.operation.fact(sent.step).state in ("UNDO_INTENT", "UNDONE"):
                 self._count("case 17: a request arrives after the undo of its step")
@@ -156,7 +156,7 @@ class Situations:
             self._count(f"case 12: the clock of {whose} is set {'back' if jump.seconds < 0 else 'forward'}")
 
     def restored(self) -> None:
-        """The store is about to become what it was when it was backed up."""
+        """The store is about to be restored."""
         self._count("case 9: the store is restored")
         if list(self._seen.unfinished()):
             self._count("case 9: the store is restored while an operation is unfinished")

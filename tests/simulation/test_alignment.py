@@ -1,4 +1,4 @@
-"""A fault stays with its call when other calls before it come or go."""
+"""A fault stays with its call when calls before it are added or removed."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ BEFORE = (
 
 
 def run_of(calls: tuple[str, ...]) -> Result:
-    """A run with *calls*, each with what it does to the platform."""
+    """A run with *calls*, each with its effect on the platform."""
     lines = []
     for number, text in enumerate(calls):
         method, name, *effect = text.split()

@@ -1,4 +1,4 @@
-"""Each mutation fits the code as it is, and the quick ones are found (docs/simulation.md, "Mutations")."""
+"""Each mutation fits the current code, and the search finds the quick ones (docs/simulation.md, "Mutations")."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_a_quick_mutation_is_found(name: str) -> None:
     assert found.problem
 
 
-@pytest.mark.parametrize(("old", "count"), [("no such text stands there", 0), ("import", 2)])
+@pytest.mark.parametrize(("old", "count"), [("text that does not occur", 0), ("import", 2)])
 def test_a_text_that_does_not_fit_once_is_refused(old: str, count: int) -> None:
     mutation = Mutation("misfit", "stack_svc/leases.py", old, "", frozenset({"I2"}), 1)
     assert (ROOT / mutation.file).read_text("utf-8").count(old) >= count
@@ -46,7 +46,7 @@ def test_a_text_that_does_not_fit_once_is_refused(old: str, count: int) -> None:
 
 
 def test_a_mutation_without_effect_is_not_found() -> None:
-    """The same text again: the search ends at its bound, and finds nothing."""
+    """A mutation that replaces a text by itself: the search ends at its bound, and finds nothing."""
     found = search(
         Mutation("none", "stack_svc/store/leases.py", "RELEASED = 0\n", "RELEASED = 0\n", frozenset({"I2"}), 2)
     )
@@ -58,8 +58,8 @@ def named(name: str) -> Mutation:
     return mutation
 
 
-def test_a_scenario_of_a_mended_defect_shows_it_when_it_is_put_back() -> None:
-    """``test_what_was_found_shows_as_long_as_it_is_known`` holds that it shows nothing without the mutation."""
+def test_a_scenario_of_a_fixed_defect_shows_it_when_it_is_put_back() -> None:
+    """Without the mutation it shows nothing: ``test_a_found_scenario_shows_the_defect_while_it_is_known``."""
     found = search(named("recovery_ends_on_foreign_code"), scenario=FOUND / "recovery_loop_ends_on_a_foreign_code.json")
     assert (found.kind, found.seeds, list(found.others)) == ("LOOP_DEAD", 1, [])
 
@@ -84,10 +84,10 @@ def test_the_scenario_of_a_mutation_is_reduced(tmp_path: Path) -> None:
         (["no_seal", "--scenario", "nowhere.json"], "No such file"),
     ],
 )
-def test_what_cannot_be_asked_for_is_one_line(
+def test_an_error_about_arguments_is_one_line(
     arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    told = capsys.readouterr().err
-    assert problem in told
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert problem in message
+    assert message.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Reduction drops all that a violation does not need, and nothing else."""
+"""Reduction drops the parts of a scenario that the violation does not need, and no others."""
 
 import json
 from collections import Counter
@@ -43,7 +43,7 @@ def result(scenario: Scenario, *kinds: str) -> Result:
     )
 
 
-def test_each_candidate_is_a_valid_scenario_that_says_less() -> None:
+def test_each_candidate_is_a_valid_smaller_scenario() -> None:
     candidates = list(smaller(FULL))
     assert len(candidates) > 30
     for candidate in candidates:
@@ -81,7 +81,7 @@ def test_something_is_dropped_from_a_scenario(expected: Scenario) -> None:
         (0, 0, {"skip": ()}),
         (0, 0, {"secrets": ()}),
         (0, 0, {"cancel_after": -1.0}),
-        (0, 0, {"patience": 0.0}),
+        (0, 0, {"leave_after": 0.0}),
         (1, 0, {"applies": 1}),
         (1, 0, {"lag": 0.0}),
         (1, 0, {"items": (HOOK,)}),
@@ -116,7 +116,7 @@ def test_an_object_is_dropped_from_all_packages_at_once() -> None:
 
 @settings(max_examples=25)
 @given(st.sets(st.integers(1, 8), min_size=1), st.sets(st.sampled_from(["raw", "cpu", "region", "clean"])))
-def test_all_that_is_needed_stays_and_nothing_else(crashes: set[int], names: set[str]) -> None:
+def test_exactly_the_needed_parts_stay(crashes: set[int], names: set[str]) -> None:
     items = tuple(Item(name) for name in ("raw", "cpu", "region", "clean"))
     full = Scenario(
         1,
@@ -136,7 +136,7 @@ def test_all_that_is_needed_stays_and_nothing_else(crashes: set[int], names: set
     assert {item.name for item in best.scenario.clients[0].actions[0].items} == names
 
 
-def test_what_nothing_can_be_dropped_from_has_no_candidates() -> None:
+def test_the_smallest_scenario_has_no_candidates() -> None:
     assert list(smaller(Scenario(1, (), clients=LEAST, faults={}))) == []
 
 
@@ -145,8 +145,8 @@ def test_an_object_that_needs_another_one_is_dropped_with_it() -> None:
     assert sound(Scenario(1, (), clients=(Client("s0", "", (action,)),))).clients[0].actions[0].items == (Item("cpu"),)
 
 
-def test_only_what_the_violation_needs_stays() -> None:
-    """It needs an object and a crash; other kinds of violation do not count."""
+def test_a_violation_keeps_the_object_and_the_crash_that_it_needs() -> None:
+    """Other kinds of violation do not count."""
     ran = []
 
     def go(scenario: Scenario) -> Result:
@@ -163,7 +163,7 @@ def test_only_what_the_violation_needs_stays() -> None:
     assert len(set(texts)) == len(texts), "no scenario is run twice"
 
 
-def test_another_seed_may_show_it_where_this_one_does_not() -> None:
+def test_a_candidate_is_tried_with_another_seed() -> None:
     def go(scenario: Scenario) -> Result:
         return result(scenario, *(["I3"] if scenario.crashes or scenario.seed == 7 + VARIANT else []))
 
@@ -189,7 +189,7 @@ def traced(scenario: Scenario) -> Result:
 
 
 def test_a_noted_fault_stays_with_its_call() -> None:
-    """With fewer calls before it and with another applier, it has another name."""
+    """The name of the call changes with fewer calls before it and with another applier."""
     actions = (Action("apply", (RED, CPU)), Action("apply", (HOOK, Item("raw"))))
     noted = {"Mutate applier1/0": "late", "Mutate applier1/2": "late"}
     full = Scenario(1, (), appliers=2, clients=(Client("s0", "", actions),), faults=noted)
@@ -198,7 +198,7 @@ def test_a_noted_fault_stays_with_its_call() -> None:
     assert best.scenario == Scenario(1, (), clients=(client,), faults={"Mutate applier0/0": "late"})
 
 
-def test_a_cancel_comes_sooner_where_an_operation_ends_sooner() -> None:
+def test_reduction_tries_an_earlier_cancel_for_a_smaller_package() -> None:
     client = Client("s0", "", (Action("apply", (RED, HOOK), cancel_after=0.4),))
 
     def go(scenario: Scenario) -> Result:
@@ -221,7 +221,7 @@ def test_faults_that_do_not_make_the_same_run_are_a_defect_of_the_simulation() -
 
 
 def test_a_scenario_that_was_found_is_reduced_to_what_it_needs(tmp_path: Path) -> None:
-    """With the defect put back: the scenario that was found is small, and a crash that does not matter is dropped."""
+    """With the defect put back, the scenario shows it, and a crash that does not matter is dropped."""
     found = from_json(json.loads(FOUND.read_text("utf-8")))
     write_file(tmp_path / "scenario.json", to_json(replace(found, crashes=(*found.crashes, Crash("parser", 2000)))))
     [mutation] = [each for each in MUTATIONS if each.name == "one_listing_tells_what_did_not_happen"]

@@ -1,4 +1,4 @@
-"""Every interleaving that a seed can draw: what holds today, and that a seed shows the same each time (issue 14)."""
+"""Seeds violate no invariant, reach nearly all situations, and repeat exactly (issue 14)."""
 
 import ast
 import json
@@ -74,10 +74,10 @@ RICH = (
     3607,
     4078,
 )
-"""Chosen so that all that the sample does not reach stands in ``NOT_IN_SAMPLE``."""
+"""Seeds that reach rare situations; the sample misses none but those of ``NOT_IN_SAMPLE``."""
 
 SEEDS = tuple(dict.fromkeys((*RICH, *range(80))))[:60]
-"""Fixed: a gate turns red by a commit only."""
+"""A fixed list, so that only a commit can make the gate fail."""
 
 NOT_IN_SAMPLE = frozenset(
     {
@@ -87,7 +87,7 @@ NOT_IN_SAMPLE = frozenset(
         "step UNDO_UNKNOWN -> UNDO_INTENT",
     }
 )
-"""What the seeds of ``SEEDS`` do not reach. This list shrinks only."""
+"""Names that the seeds of ``SEEDS`` do not reach. Names are only ever removed from this list."""
 
 REPLAYED = RICH[:8]
 
@@ -102,7 +102,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.timeout(600)
 def test_no_invariant_is_violated_and_most_is_reached(folder: Path) -> None:
-    """``make simulate SEED=n TRACE=1`` shows what a seed does that is named here."""
+    """``make simulate SEED=n TRACE=1`` shows the trace of a seed that fails here."""
     findings, violated = Findings(), {}
     for result in results(SEEDS, FEATURES, folder):
         findings.add(result)
@@ -114,15 +114,15 @@ def test_no_invariant_is_violated_and_most_is_reached(folder: Path) -> None:
     assert coverage.surprises(findings.counts) == []
 
 
-def test_lists_of_what_is_not_reached_name_what_there_is() -> None:
+def test_lists_of_unreached_names_have_known_names_only() -> None:
     assert set(coverage.names()) >= NOT_IN_SAMPLE | coverage.UNREACHABLE.keys()
     assert not NOT_IN_SAMPLE & coverage.UNREACHABLE.keys()
     assert coverage.EFFECTS.keys() == FEATURES.keys()
 
 
 @pytest.mark.parametrize("path", sorted((HERE / "found").glob("*.json")), ids=lambda path: path.stem)
-def test_what_was_found_shows_as_long_as_it_is_known(path: Path, folder: Path) -> None:
-    """A scenario of a defect that is mended shows nothing any more."""
+def test_a_found_scenario_shows_the_defect_while_it_is_known(path: Path, folder: Path) -> None:
+    """The scenario of a defect that was fixed shows no violation."""
     result = run(from_json(json.loads(path.read_text("utf-8"))), folder)
     known = [known for known in KNOWN if known.found == path.stem]
     assert set(result.violations) == {kind for each in known for kind in each.kinds}
@@ -135,7 +135,7 @@ def test_each_known_defect_has_its_scenario() -> None:
 
 
 def digests(**environment: str) -> dict[str, str]:
-    """The hash of each seed of ``REPLAYED``, made by a new process."""
+    """The digest of each seed of ``REPLAYED``, computed by a new process."""
     code = (
         "from tests.simulation.test_simulation import *\n"
         "with template() as made:\n"
@@ -148,7 +148,7 @@ def digests(**environment: str) -> dict[str, str]:
 
 
 def test_a_seed_shows_the_same_each_time(folder: Path) -> None:
-    """In this process, in a new one, and with other hashes of texts, which finds order that comes from a set."""
+    """In this process and in new ones with other hash seeds, which finds an order that depends on a set."""
     here = {str(seed): run(drawn(seed, FEATURES), folder).digest for seed in REPLAYED}
     assert digests(PYTHONHASHSEED="1") == here
     assert digests(PYTHONHASHSEED="2") == here
@@ -161,7 +161,7 @@ def test_a_scenario_is_the_same_as_json(folder: Path) -> None:
 
 
 def test_noted_faults_make_the_same_run(folder: Path) -> None:
-    """Reduction starts from there (docs/simulation.md)."""
+    """Reduction relies on this (docs/simulation.md)."""
     result = next(found for seed in SEEDS if (found := run(drawn(seed, FEATURES), folder)).faults)
     noted = from_json({**to_json(result.scenario), "faults": result.faults})
     assert run(noted, folder).digest == result.digest
@@ -228,7 +228,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--save", "file.json"], "SAVE takes one run"),
     ],
 )
-def test_what_cannot_be_asked_for_is_one_line(arguments: list[str], problem: str, tmp_path: Path) -> None:
+def test_an_error_about_arguments_is_one_line(arguments: list[str], problem: str, tmp_path: Path) -> None:
     if arguments[0] == "--scenario":
         (tmp_path / "scenario.json").write_text(arguments[1], "utf-8")
         arguments = ["--scenario", str(tmp_path / "scenario.json")]
@@ -242,7 +242,7 @@ BROKEN = "The simulation failed, and not what it simulates.\n"
 
 
 def test_a_run_that_fails_by_itself_is_no_violation(tmp_path: Path) -> None:
-    """Somebody removes the databases that each run copies."""
+    """The databases that each run copies are removed during the search."""
     search = [sys.executable, "-m", "tests.simulation", "--minutes", "2"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     pipe = subprocess.PIPE
@@ -251,10 +251,10 @@ def test_a_run_that_fails_by_itself_is_no_violation(tmp_path: Path) -> None:
         assert "Searching from seed 0" in process.stdout.readline()
         for made in tmp_path.glob("*"):
             shutil.rmtree(made, ignore_errors=True)
-        told = process.communicate()[1]
-    assert process.returncode == 3, told
-    assert told.startswith(BROKEN)
-    assert "Error: " in told
+        errors = process.communicate()[1]
+    assert process.returncode == 3, errors
+    assert errors.startswith(BROKEN)
+    assert "Error: " in errors
 
 
 # A shell starts what runs in the background with SIGINT ignored, and children inherit that.
@@ -268,7 +268,7 @@ runpy.run_module(sys.argv[0], run_name="__main__")
 
 @contextmanager
 def interruptible(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """A process group of its own, as at a terminal, which a signal reaches and which is gone afterwards."""
+    """A command in a process group of its own, as at a terminal; the group is killed afterwards."""
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTIBLE, *arguments],
         cwd=HERE.parents[1],

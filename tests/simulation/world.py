@@ -39,7 +39,7 @@ STORE_FILE, PLATFORM_FILE = "stack.db", "platform.db"
 _BACKUP = "backup.db"
 
 _RESTORE_SECONDS = 0.5
-"""How long a store is down that is restored."""
+"""Downtime of the store for a restore."""
 
 
 class World:
@@ -48,22 +48,22 @@ class World:
 
     Attributes:
         scenario: What the run consists of.
-        draws: Its chance.
+        draws: Its random draws.
         loop: Runs the nodes.
-        trace: What happened.
-        faults: What goes wrong with calls.
+        trace: The trace of the run.
+        faults: Decides about the faults of calls.
         network: Connects the nodes.
-        nodes: The node of each name that runs now.
-        skews: By how many seconds the wall clock of each name is off.
+        nodes: The nodes that run now, by name.
+        skews: Seconds by which the wall clock of a node is ahead, by name.
         data: Folder of the databases.
         is_calm: Whether all faults have stopped.
         on_kill: Called with the name of a node that is about to be killed.
         on_jump: Called when a clock is set.
-        on_restore: Called once the file of the store is what it was when it was backed up.
+        on_restore: Called after the file of the store was replaced by the backup.
     """
 
     def __init__(self, scenario: Scenario, folder: Path, template: Path) -> None:
-        """*template* is a folder with databases that have their schema; *folder* is for those of this run."""
+        """*template* is a folder with empty databases that have their schema; the run copies them into *folder*."""
         self.scenario = scenario
         self.draws = Draws(scenario.seed)
         self.loop = SimulatedLoop(self.draws)
@@ -87,7 +87,7 @@ class World:
         self._home = folder / "home"
         self._home.mkdir()
         self._has_backup = False
-        # What belongs to no process.
+        # A node for work that belongs to no process.
         self._sky = Node("sky")
         self.loop.nodes.append(self._sky)
 
@@ -136,7 +136,7 @@ class World:
         return self.spawn(node, work)
 
     def spawn(self, node: Node, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Run *work* on *node*; what it raises is a defect."""
+        """Run *work* on *node*; an exception that it raises is a defect."""
         task = self.loop.create_task(work, context=node.context.copy())
         task.add_done_callback(self._ended, context=node.context)
         return task
@@ -157,7 +157,7 @@ class World:
         self.loop.call_later(down, self.start, name, context=self._sky.context)
 
     def back_up(self) -> None:
-        """Copy what the store has committed."""
+        """Back up the store, replacing an earlier backup."""
         self.trace.say("stack", "is backed up")
         self._has_backup = True
         with (
@@ -167,7 +167,7 @@ class World:
             live.backup(copy)
 
     def restore(self) -> None:
-        """Make the store what it was when it was last backed up, and start it again; nothing, without a backup."""
+        """Restore the store from its last backup and restart it; does nothing without a backup."""
         if not self._has_backup or self.is_calm:
             return
         self.kill("stack", _RESTORE_SECONDS)
@@ -247,7 +247,7 @@ class World:
                 self.loop.stand_still(crash.seconds)
 
     def _wrote(self, node: Node) -> None:
-        """*node* has sent a write: kill it before that arrives, if the scenario says so."""
+        """*node* has sent a write: kill the node before the write arrives, if the scenario says so."""
         place = (node.name, IN_FLIGHT)
         nth = self._arrivals[place] = self._arrivals.get(place, 0) + 1
         for crash in self._crashes:

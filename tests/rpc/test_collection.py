@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from parser_svc.collection import uncollected
+from services.rpc.collection import uncollected
 
 
 @pytest.fixture(autouse=True)

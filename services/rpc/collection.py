@@ -1,4 +1,4 @@
-"""Pauses the cyclic garbage collector while packages are parsed."""
+"""Pauses the cyclic garbage collector while a package is parsed or planned."""
 
 import gc
 import threading
@@ -42,7 +42,7 @@ def uncollected() -> Iterator[None]:
     """
     Run no collection of cyclic garbage inside the context.
 
-    Parsing makes a million values and hardly a cycle; collections took a twentieth of its time.
+    Parsing and planning make a million values and hardly a cycle; collections took a twentieth of their time.
     """
     _PAUSE.begin()
     try:
