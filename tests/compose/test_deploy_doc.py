@@ -66,7 +66,7 @@ def test_the_text_agrees_with_the_files() -> None:
 def test_the_compose_file_reads_the_variables_of_the_text() -> None:
     wanted = {f"{name.upper()}_{what}" for name in PORTS for what in ("PORT", "LISTEN", "ADDRESS")} - {"PLATFORM_PORT"}
     wanted |= {f"HTTP_{what}" for what in ("PORT", "LISTEN", "TOKENS", "ORGS", "HOSTS", "ORIGINS", "BASE_PATH")}
-    wanted |= {"STACK_DATA", "PLATFORM_DATA", "ALLOW_JSONNET", "ALLOW_PRIVATE_ADDRESSES"}
+    wanted |= {"STACK_DATA", "PLATFORM_DATA", "ALLOW_JSONNET", "ALLOW_PRIVATE_ADDRESSES", "DOCUMENT_CACHE"}
     wanted |= {f"MAX_{field.name.upper()}" for field in fields(Bounds)}
     wanted |= {f"KEEP_{field.name.upper()}" for field in fields(Keep)}
     assert set(re.findall(r"\$\{(\w+)", COMPOSE_FILE.read_text())) == wanted
