@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: add the gRPC reference, and turn links to files outside docs/ into their paths."""
+"""Hooks of MkDocs: add the gRPC reference, and replace links to files outside docs/ by the paths of the files."""
 
 import posixpath
 import re
@@ -23,7 +23,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace links to existing files of the repository by their paths; a link to a missing file fails the build."""
+    """Replace links to existing files outside docs/ by their paths; other links stay, so MkDocs reports dead ones."""
     folder = PurePosixPath("docs") / PurePosixPath(page.file.src_uri).parent
 
     def replaced(found: re.Match[str]) -> str:

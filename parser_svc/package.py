@@ -1,4 +1,4 @@
-"""From sources to a package, or to all its violations."""
+"""Parses sources into one package, or lists all violations of the package."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class Options:
 
     Attributes:
         allow_empty: Whether a package without objects is valid.
-        keep_valid_parts: Whether sources with violations give a package of their valid parts.
+        keep_valid_parts: Whether the result has a package of the valid objects even if there are violations.
         warn: Whether to look for warnings.
     """
 
@@ -56,15 +56,15 @@ class Parsed:
     The result of parsing sources.
 
     Attributes:
-        package: None when there are violations, unless the caller wants the valid parts.
+        package: The package; None if there are violations and ``keep_valid_parts`` is off.
         sources: Names of the sources that contribute objects, in order, whether there is a package or not.
-        violations: By position of the object, then in the order of docs/reference/package-format.md, "Order of checks";
-            empty for a valid package.
-        missing_env_refs: Environment keys referred to without a supplied value, sorted.
-        missing_secrets: Secret keys referred to, sorted.
-        unused_env_keys: Keys of supplied environment values that are not referred to, sorted.
+        violations: All violations, by position of the object, then in the order of docs/reference/package-format.md,
+            "Order of checks"; empty for a valid package.
+        missing_env_refs: Environment keys that objects refer to and that have no supplied value, sorted.
+        missing_secrets: All secret keys that objects refer to, sorted.
+        unused_env_keys: Keys of supplied environment values that no object refers to, sorted.
         warnings: Content that breaks no rule but looks like a mistake; by position of the object.
-        credentials: Credentials that objects hold, with their locations, also without *warn*; by position.
+        credentials: Credentials in specs, with their locations, by position of the object; ``warn`` has no influence.
     """
 
     package: Package | None
@@ -89,23 +89,23 @@ def parse(
     Parse sources as one package (docs/reference/package-format.md, "Several sources").
 
     Args:
-        sources: At least one.
-        env: Supplied environment values by key; any tree.
+        sources: One source or more.
+        env: Supplied environment values by key; each may be any scalar, list or mapping.
         options: The options of the caller.
-        bounds: The limits of all sources together; None: the default ones.
-        clock: Returns seconds since any point of time; by default, time is not bounded.
-        cache: The objects of documents that were parsed before; None: each document is read. It changes no result.
+        bounds: The limits of all sources together; None: the default limits.
+        clock: Returns seconds since an arbitrary start; the default one stands still, so time is not limited.
+        cache: The objects of documents that were parsed before; None: each document is read. No result depends on it.
 
     Raises:
         RequestInvalid: There is no source.
-        SourceUndecodable: A source is invalid in its encoding.
+        SourceUndecodable: A source cannot be decoded.
         SourceTooLarge: The sources exceed a bound.
     """
     if not sources:
         raise RequestInvalid("sources", "a package needs at least one source")
     known = KnownDocuments(cache, options.warn, (bounds or Bounds()).depth) if cache else None
     raw_objects = read_sources(sources, bounds, clock, known)
-    # Values are supplied to a package that is valid without them (docs/reference/package-format.md, "Resolution").
+    # Only a package that is valid without the values gets them (docs/reference/package-format.md, "Resolution").
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:
         outcome = validate(raw_objects, env)
@@ -149,7 +149,7 @@ def _distinct(outcome: Outcome) -> list[_Fault]:
 def _cacheable(
     raw_objects: Sequence[_Raw], outcome: Outcome, remarks: Sequence[_Remark]
 ) -> Iterator[tuple[RawObject, Object]]:
-    """The objects that have no violations and warnings, whatever other objects their package has."""
+    """The objects that have no violations or warnings in any package that has their labels."""
     remarked = {position for position, _ in remarks}
     for position, item in outcome.self_contained.items():
         raw = raw_objects[position]
@@ -226,7 +226,7 @@ def _located(
 def _locate(
     sources: Sequence[Source], raw_objects: Sequence[_Raw], of_interest: Sequence[tuple[int, Pointer]]
 ) -> dict[int, dict[Pointer, Written]]:
-    """The places of all pointers *of_interest*, by source; each pointer comes with the position of its object."""
+    """Locate the pointers *of_interest*, each in the object at its position; by source, then by pointer."""
     wanted: dict[int, set[Pointer]] = defaultdict(set)
     for position, within in of_interest:
         raw = raw_objects[position]

@@ -1,4 +1,4 @@
-"""A request as handlers get it."""
+"""The HTTP request that the gateway passes to handlers."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,18 +15,18 @@ from services.gateway.errors import Problem
 @dataclass(slots=True)
 class HttpRequest:
     """
-    One request.
+    An HTTP request with its context.
 
     Attributes:
-        http: The request of aiohttp; handlers need it to stream an answer.
-        id: Its request id, which the gateway sends to the services, too.
-        limits: Limits of its body.
-        own_headers: Headers that every answer to it has.
+        http: The request of aiohttp; handlers need it to stream a response.
+        id: The request id; the gateway also sends it to the services.
+        limits: Limits of the body.
+        own_headers: Headers of every response to the request.
         principal: Name of the client; empty if no token is needed.
-        parameters: Parameters of its path.
-        take_stream_place: Counts the request as a stream that watches events, and no longer as a request.
-        gone: Set when the client has disconnected, so that the answer is not needed.
-        stopping: Set when the server stops, so that a stream without an end has to end.
+        parameters: Parameters of the path.
+        take_stream_place: Moves the request from the limit on requests to the limit on open streams.
+        gone: Event that is set when the client has disconnected; no response is needed then.
+        stopping: Event that is set when the server stops; endless streams must end then.
     """
 
     http: web.BaseRequest
@@ -41,27 +41,27 @@ class HttpRequest:
 
     @property
     def query(self) -> MultiMapping[str]:
-        """The parameters of its query."""
+        """The parameters of the query."""
         return self.http.rel_url.query
 
     @property
     def headers(self) -> CIMultiDictProxy[str]:
-        """Its headers."""
+        """The headers of the request."""
         return self.http.headers
 
     @property
     def media_type(self) -> str:
-        """The media type of its body in lower case, without parameters; empty without a Content-Type."""
+        """The media type of the body in lower case, without parameters; empty without a Content-Type."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     @property
     def charset(self) -> str:
-        """The charset of its body in lower case; empty without one."""
+        """The charset of the body in lower case; empty without one."""
         return (self.http.charset or "").lower()
 
     async def body(self) -> bytes:
         """
-        Read and inflate its body.
+        Read and inflate the body.
 
         Raises:
             Problem: The body cannot be read.
@@ -75,12 +75,12 @@ class HttpRequest:
         return await read_body(self.http.content, self.http.content_length, encoding, self.limits)
 
     def common_headers(self) -> dict[str, str]:
-        """Headers of every answer, for a handler that prepares its response itself."""
+        """Headers of every response, for a handler that builds its own aiohttp response."""
         return dict(self.own_headers)
 
     def count_as_stream(self) -> None:
         """
-        Count the request as a stream, as its answer may take hours.
+        Count the request as a stream, because its response may take hours.
 
         Raises:
             Problem: Too many streams are open.

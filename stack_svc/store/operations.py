@@ -1,4 +1,4 @@
-"""Operations, as stored: they outlive their stack."""
+"""Operations in the store; an operation remains when its stack is deleted."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from services.core.model import OperationKind, Target
 from services.engine.operation import OperationState
 
 Place = tuple[int, str]
-"""Create time and name of the last operation of a page."""
+"""Create time and name of an operation; the next page starts after it."""
 
 START: Place = (2**63 - 1, "")
-"""Before every operation, as the newest come first."""
+"""The place before the newest operation, where the first page starts."""
 
 GONE = "its applier was gone before it sent anything"
-"""Cause of an operation that never started and whose lease expired."""
+"""The cause of an operation whose lease expired before the operation started."""
 
 
 class Blocks(NamedTuple):
@@ -33,7 +33,7 @@ class Blocks(NamedTuple):
 
 
 NOT_BLOCKED = Blocks(0, 0)
-"""Of an operation that is not BLOCKED."""
+"""The blocks of an operation that is not BLOCKED."""
 
 
 class Filter(NamedTuple):
@@ -41,11 +41,11 @@ class Filter(NamedTuple):
     A filter on the operations that a list returns.
 
     Attributes:
-        stack: Id of their stack; empty for all.
-        states: States that they may be in; empty for all.
-        kinds: Kinds that they may have; empty for all.
-        since: Earliest time at which they began, in microseconds since 1970.
-        until: They began before this time, likewise.
+        stack: Id of the stack; empty for all stacks.
+        states: States to include; empty for all states.
+        kinds: Kinds to include; empty for all kinds.
+        since: Lower bound of the create time, inclusive, in microseconds since 1970.
+        until: Upper bound of the create time, exclusive, in microseconds since 1970.
     """
 
     stack: str = ""
@@ -58,35 +58,36 @@ class Filter(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Operation:
     """
-    An operation as it is stored.
+    A stored operation.
 
     Attributes:
         name: Its name, chosen by its applier.
-        stack: Id of its stack, which may be gone.
-        stackless: Whether it works on behalf of no stack; ``stack`` then only carries its lease.
+        stack: Id of its stack, which may have been deleted.
+        stackless: Whether it has no stack; ``stack`` is then the id of a row that only carries its lease.
         stack_name: Name of the stack when it began.
         target: The target of its stack, or of the operation itself when it has no stack.
         kind: Its kind, such as an apply.
-        state: How far it is.
-        holder: The applier that runs it, or that ran it last.
+        state: Its state, such as BLOCKED.
+        holder: The applier that runs it, or ran it last.
         token: Fencing token of its last lease.
-        create_time: In microseconds since 1970, as is ``update_time``.
-        update_time: Time of the last write or renewal by its applier; never before ``create_time``.
+        create_time: Time at which it began, in microseconds since 1970.
+        update_time: Time of the last write or renewal by its applier, in microseconds since 1970; never before
+            ``create_time``.
         rolling_back: Whether it is rolling back; once true, it stays true, also while the operation is BLOCKED.
-        sealed: Whether it passed the seal.
+        sealed: Whether it has passed the seal, after which no step is undone.
         cancel_requested: Whether a client asked to cancel it.
         cause: The failure that made it fail, roll back or block; empty when nothing failed.
         step_count: Number of steps of its plan; 0 while it has none.
-        done_count: How many of them are in effect.
-        position: Of its last write; 0 while there is none.
-        last_seq: Seq of its last event; 0 while it has none.
-        last_event: That event in the wire format; empty unless it is finished.
+        done_count: Number of steps that took effect and were not undone.
+        position: Position of the last write in its journal; 0 while there is none.
+        last_seq: Sequence number of its last event; 0 while it has none.
+        last_event: Its last event in the wire format; empty unless the operation is finished.
         plan: Name of its plan; empty while it has none.
-        blocks: The reason that it is blocked for and the number of blocked steps, without the steps.
-        defects: Number of attempts to resume it that ended with a defect, since it was last recovered.
+        blocks: The reason that blocks it and the number of blocked steps; ``body`` is empty.
+        defects: Number of attempts to resume it that ended with a defect since the last recovery.
         author: Name of its author, as the client gave it.
-        handed_over: Number of times that other stacks have handed resources over to its stack since it began; each adds
-            one to the generation of its stack.
+        handed_over: Number of hand-overs of resources from other stacks to its stack since it began. Each hand-over
+            increases the generation of its stack by one.
     """
 
     name: str
@@ -136,16 +137,16 @@ class OperationsReading(Protocol):
         """Read the unfinished operation on a stack; there is one at most."""
 
     def last_on(self, stack: str) -> Operation | None:
-        """Read the operation on a stack whose last lease has the highest token."""
+        """Read the operation with the highest token among the operations on a stack."""
 
     def since(self, stack: str, token: int) -> list[Operation]:
-        """Read the operations on a stack whose last lease has *token* or a higher one, by token."""
+        """Read the operations on a stack that have *token* or a higher one, sorted by token."""
 
     def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
-        """Read at most *most* operations after *after*, newest first."""
+        """Read at most *most* operations that match *wanted* and follow the place *after*, newest first."""
 
     def abandoned(self, now: int, most: int) -> list[str]:
-        """Return the names of at most *most* unfinished, not BLOCKED operations with a free lease, oldest first."""
+        """Return the names of at most *most* unfinished, not BLOCKED operations whose lease is free, oldest first."""
 
     def blocked_steps(self, name: str) -> bytes:
         """Read the blocked steps of an operation, as in ``Blocks.body``; empty when there are none."""
@@ -158,7 +159,7 @@ class Operations(OperationsReading, Protocol):
         """Add an operation; False: the name is taken, or the stack has another unfinished one."""
 
     def update(self, operation: Operation) -> None:
-        """Write the fields of an existing operation that change, except its plan and its blocks."""
+        """Write the changing fields of an existing operation, except its plan and its blocks."""
 
     def block(self, name: str, blocks: Blocks) -> None:
         """Store the blocks of an operation that has none."""

@@ -1,4 +1,4 @@
-"""A client in Python: docs/clients.md, from an empty folder to a watched apply."""
+"""The Python client of docs/clients.md: the commands of the page generate and run it in an empty folder."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def test_the_page_shows_the_program() -> None:
 
 
 def _put_first(folder: Path) -> None:
-    """Make the generated packages precede the ones of this checkout, in whose environment the client runs."""
+    """Let the client import the generated packages, not those of this checkout, whose environment it uses."""
     for generated in (folder / "gen").rglob("v1"):
         (generated / "__init__.py").touch()
 

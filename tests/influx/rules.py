@@ -1,4 +1,4 @@
-"""Notification rules: the script of a rule is made from the rule and its endpoint whenever the rule is written."""
+"""Notification rules: each write of a rule generates its script from the rule and the current endpoint."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ _LEFT_OUT = ("description", "offset", "sleepUntil", "tagRules", "statusRules", "
 
 
 class Rules:
-    """A refused PUT changes nothing."""
+    """The notification rules of one server; a refused PUT changes nothing."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -106,14 +106,14 @@ class Rules:
         return nothing()
 
     def _write(self, rule: Resource) -> None:
-        """Store a rule with a script made from its current endpoint."""
+        """Store a rule, and generate its script from its current endpoint."""
         script, options = self._script(rule, "internal error")
         rule.pop("labels", None)
         self._rules.all[rule["id"]] = {**rule, "updatedAt": now()}
         self._rules.run(rule, script, options)
 
     def _script(self, rule: Resource, fault: str) -> tuple[str, TaskOptions]:
-        """The script of a rule; *fault* is the code for a script with a syntax error."""
+        """The script of a rule, with its task options; *fault* is the error code if the script has a syntax error."""
         endpoint = found_endpoint(self._state, rule["endpointID"])
         if endpoint["type"] != rule["type"] or not rule["status"] or not rule["every"]:
             raise Problem("internal error", HIDDEN_REASON)
@@ -150,7 +150,7 @@ def _check(sent: dict[str, Any]) -> None:
 
 
 def _matching(tags: Mapping[str, str]) -> Callable[[Resource], bool]:
-    """Returns whether a rule matches a status with these tags."""
+    """Return a predicate that accepts the rules whose tag rules match a status with these tags."""
 
     def accepts(rule: Resource) -> bool:
         return not tags or all(_holds(each, tags.get(each["key"])) for each in rule["tagRules"] or ())

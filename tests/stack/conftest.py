@@ -1,4 +1,9 @@
-"""A stack service for each test that asks for one: over a plain store, and over a store that enforces the protocol."""
+"""
+Fixtures of the stack service.
+
+Each test of the service runs twice: over a plain store, and over a store that also checks the store protocol
+(docs/reference/engine.md, "Store").
+"""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

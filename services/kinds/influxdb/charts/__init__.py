@@ -1,4 +1,4 @@
 """
-The charts of dashboards (docs/reference/package-format.md, "Dashboards"): their kinds, and how they are read, checked
-and summarised.
+The charts of dashboards (docs/reference/package-format.md, "Dashboards"): their kinds, and the code that reads, checks
+and summarises them.
 """
