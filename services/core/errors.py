@@ -542,7 +542,7 @@ class ContentRefused(PkgerError):
         shown = fitting(refused, _SHOWN_LENGTH)
         objects = "1 object" if len(refused) == 1 else f"{len(refused)} objects"
         super().__init__(
-            f"platform {platform!r} refuses {objects}; nothing was written: {listed(refused, len(shown), '; ')}",
+            f"platform {platform!r} rejects {objects}; nothing was written: {listed(refused, len(shown), '; ')}",
             platform=platform,
             objects="\n".join(shown),
             count=str(len(refused)),

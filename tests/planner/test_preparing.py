@@ -89,7 +89,7 @@ def test_all_refusals_are_reported_at_once_with_their_locations() -> None:
         "objects": "Label 'infrared': 'infrared' is too red\np.yml:4:3: Label 'red': 'red' is too red",
     }
     assert str(raised.value) == (
-        "platform 'embedded' refuses 2 objects; nothing was written:"
+        "platform 'embedded' rejects 2 objects; nothing was written:"
         " Label 'infrared': 'infrared' is too red; p.yml:4:3: Label 'red': 'red' is too red"
     )
 
