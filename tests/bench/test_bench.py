@@ -16,6 +16,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 MEMORY = ["peak memory"] if Path("/proc/self/status").exists() else []
 
+RATIOS = (
+    (
+        "CPU time: plan, nothing to do, a new text",
+        "a known text",
+        "apply, everything created",
+        "apply / plan, nothing to do, a known text",
+    )
+    if Path("/proc/self/schedstat").exists()
+    else ()
+)
+
 REVISION = {"apply, everything created": ("its revision, as it is stored",)}
 
 ROWS = [
@@ -48,6 +59,7 @@ ROWS = [
             ),
             ("export of the stack", "calls to the driver", *MEMORY),
             ("drift, none", "calls to the driver", *MEMORY),
+            RATIOS,
         )
         for row in rows
     ),
@@ -75,6 +87,7 @@ ROWS = [
     "gateway: a ping while 32 clients plan",
     "gateway: from an event to its SSE message",
     "by gRPC",
+    "pkger apply, nothing to do: CPU time",
 ]
 
 

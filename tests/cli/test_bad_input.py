@@ -211,7 +211,7 @@ async def test_a_refusal_of_an_apply_names_the_option_that_allows_it(services: C
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
         "Error: values are missing: environment values without a default: region;"
-        " give them in env and secrets, or set allow_missing (--env-ref, --secret, --allow-missing)\n"
+        " supply them in env and secrets, or set allow_missing (--env-ref, --secret, --allow-missing)\n"
     )
     assert (await pkger(*arguments, "--allow-missing", env=env)).code == 0
     file.write_text("")
