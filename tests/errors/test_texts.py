@@ -2,10 +2,9 @@
 Every reason with one example text as ``pkger`` prints it, in texts.txt, where all error texts can be reviewed together.
 
 Most errors come from running services; errors that need a special platform, or time, are constructed.
-``PKGER_WRITE_GOLDEN=1 .venv/bin/pytest tests/errors`` rewrites the file.
+``pytest tests/errors --update-golden`` rewrites the file.
 """
 
-import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -278,7 +277,9 @@ def printed(error: PkgerError) -> str:
     return shown
 
 
-async def test_each_reason_has_a_text_that_says_what_is_wrong_and_what_to_do(services: Cluster) -> None:
+async def test_each_reason_has_a_text_that_says_what_is_wrong_and_what_to_do(
+    services: Cluster, request: pytest.FixtureRequest
+) -> None:
     """All texts are compared at once, so that a changed text is reviewed beside the others."""
     found: dict[Reason, PkgerError] = dict(CONSTRUCTED)
     for reason, provoke in PROVOKED.items():
@@ -288,6 +289,6 @@ async def test_each_reason_has_a_text_that_says_what_is_wrong_and_what_to_do(ser
         found[reason] = raised.value
     assert set(found) == set(Reason)
     texts = "\n".join(f"{reason}\n{printed(found[reason])}\n" for reason in sorted(found))
-    if os.environ.get("PKGER_WRITE_GOLDEN"):
+    if request.config.getoption("--update-golden"):
         GOLDEN.write_text(texts)
     assert texts == GOLDEN.read_text()

@@ -1,4 +1,8 @@
-"""The routes: every public RPC has one, no two match the same request, and a golden file shows all of them."""
+"""
+The routes: every public RPC has one, no two match the same request, and a golden file shows all of them.
+
+``pytest --update-golden`` rewrites the golden file.
+"""
 
 import re
 from pathlib import Path
