@@ -60,6 +60,17 @@ _STATUS = _text("whether it works", enum=["active", "inactive"])
 _STATE = _text("new: it is created; exists: it is kept or updated; remove", enum=["new", "exists", "remove"])
 _LINKS = {"type": "object", "additionalProperties": {"type": "string"}}
 
+_STACK_EVENT = {
+    "eventType": _text(enum=["create", "update", "uninstall"]),
+    "name": _text(),
+    "description": _text(),
+    "sources": _list(_text()),
+    "urls": _list(_text()),
+    "resources": _list(ref("StackResource")),
+    "updatedAt": _TIME,
+}
+"""Members of an event of a stack, and of the stack, which repeats its last event."""
+
 _ENV_REFERENCE = _object(
     "A field whose value comes from an environment value.",
     {
@@ -529,15 +540,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "StackEvent": _object(
         "The record of a stack at one time.",
-        {
-            "eventType": _text(enum=["create", "update", "uninstall"]),
-            "name": _text(),
-            "description": _text(),
-            "sources": _list(_text()),
-            "urls": _list(_text()),
-            "resources": _list(ref("StackResource")),
-            "updatedAt": _TIME,
-        },
+        _STACK_EVENT,
     ),
     "Stack": _object(
         "A stack. It repeats the members of its last event.",
@@ -546,13 +549,7 @@ SCHEMAS: dict[str, Schema] = {
             "orgID": _HEX,
             "createdAt": _TIME,
             "events": _list(ref("StackEvent"), "its history, the oldest event first"),
-            "eventType": _text(enum=["create", "update", "uninstall"]),
-            "name": _text(),
-            "description": _text(),
-            "sources": _list(_text()),
-            "urls": _list(_text()),
-            "resources": _list(ref("StackResource")),
-            "updatedAt": _TIME,
+            **_STACK_EVENT,
         },
     ),
     "Stacks": _object("Stacks.", {"stacks": _list(ref("Stack"))}),
