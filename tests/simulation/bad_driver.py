@@ -59,7 +59,11 @@ class BadDriver:
                 "is ambiguous": _doubt,
             }
         if "bad_describe" in features:
-            self._ways[driver_pb2.DescribeResponse] = {"lacks a kind": _forget, "has another trait": _change}
+            self._ways[driver_pb2.DescribeResponse] = {
+                "lacks a kind": _forget,
+                # A platform that does not say that it fences promises that no request is later than ``settle``.
+                "has another trait": _rebatch if "very_late" in features else _change,
+            }
 
     def spoil(self, request: Any, answer: Any) -> bool:
         """Draw whether *answer* to *request* is spoiled, and spoil it; returns whether it is."""
@@ -146,6 +150,10 @@ def _forget(before: object, answer: driver_pb2.DescribeResponse) -> None:
     del answer.kinds[:1]
 
 
-def _change(before: object, answer: driver_pb2.DescribeResponse) -> None:
+def _rebatch(before: object, answer: driver_pb2.DescribeResponse) -> None:
     answer.max_batch_size = 1
+
+
+def _change(before: object, answer: driver_pb2.DescribeResponse) -> None:
+    _rebatch(before, answer)
     answer.fences = not answer.fences

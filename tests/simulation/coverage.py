@@ -97,7 +97,6 @@ UNREACHABLE: dict[str, str] = {
             Reason.VALUES_MISSING,
             Reason.REPLACEMENT_REFUSED,
             Reason.RESOURCE_NOT_FOUND,
-            Reason.REVISION_NOT_FOUND,
             Reason.PLAN_TOO_LARGE,
             Reason.REQUEST_ID_REUSED,
         )

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pkger.model.v1 import operation_pb2
@@ -89,17 +89,30 @@ class Ends:
             if not shown.blocked_reason or not (shown.blocked_steps or shown.cause):
                 self._trace.violate("BLOCKED_EMPTY", f"{operation.name} says nothing of what blocks it")
             first = self._world.draws.below("first decision", len(_DECISIONS))
-            # What is decided with the consent to a restored store is about no step: all are tried once more.
-            for decision in (*_DECISIONS[first:], *_DECISIONS):
-                if operation.state != "BLOCKED":
-                    break
-                if decision != operation_pb2.DECISION_RETRY:
-                    self._decided.add(operation.name)
-                await self._operator.decide(shown, decision)
-                await self._wait_for_quiet()
-                shown = await self._operator.operation(operation.name)
+            order = (*_DECISIONS[first:], *_DECISIONS[:first])
+            # The first round may only consent to go on after a restore of the store, which is about no step. Then each
+            # round has to lead to other blocked steps.
+            shown = await self._decided_once(operation, shown, order)
+            before: Sequence[operation_pb2.BlockedStep] = ()
+            while operation.state == "BLOCKED" and shown.blocked_steps != before:
+                before = shown.blocked_steps
+                shown = await self._decided_once(operation, shown, order)
             if operation.state == "BLOCKED":
                 self._trace.violate("DEAD_END", f"no decision ends {operation.name}: {reason}, {shown.cause}")
+
+    async def _decided_once(
+        self, operation: Operation, shown: operation_pb2.Operation, order: Sequence["operation_pb2.Decision.ValueType"]
+    ) -> operation_pb2.Operation:
+        """Try each decision of *order* until *operation* ends; returns its last state."""
+        for decision in order:
+            if operation.state != "BLOCKED":
+                break
+            if decision != operation_pb2.DECISION_RETRY:
+                self._decided.add(operation.name)
+            await self._operator.decide(shown, decision)
+            await self._wait_for_quiet()
+            shown = await self._operator.operation(operation.name)
+        return shown
 
     def _check_existence(self, stack: str) -> None:
         """Check that the last operation that succeeded decides whether a stack exists; leftovers keep a record."""
