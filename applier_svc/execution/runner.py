@@ -6,7 +6,7 @@ from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
 from applier_svc.execution.order import Order
 from applier_svc.execution.secrets import LOST
-from services.engine.decisions import BlockedStep, StepDecision, decided_records
+from services.engine.decisions import BlockedStep, StepDecision, decided_records, records_of_consent
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
 from services.engine.outcome import Outcome, Unknown
@@ -47,6 +47,16 @@ class Runner:
         decided = decided_records(decisions, blocked, self._progress)
         records = await self._exchange.lookup.with_live_specs(decided)
         await self._journal.decide(records, blocked[0].direction)
+
+    async def consent(self) -> None:
+        """
+        Record the consent to continue on a restored store, before any other move.
+
+        Raises:
+            PkgerError: As ``run``.
+        """
+        if records := records_of_consent(self._progress):
+            await self._journal.decide(records, Direction.UNDO)
 
     async def run(self, cause: str = "") -> End:
         """

@@ -132,6 +132,8 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
             return Block(_RESTORED.format(seen.token, seen.operation or "an operation"), seen_token=seen.token)
     if is_approved and not progress.was_sent:
         return await runner.run(cause=_APPROVED)
+    if is_approved:
+        await runner.consent()
     return None
 
 

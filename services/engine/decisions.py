@@ -12,6 +12,7 @@ from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
 
 _GIVEN_UP = "given up by a decision"
+_NOT_REMOVED = "not removed: the store was restored from a backup, and another writer may have written the secret since"
 _SHOWN = 10
 
 
@@ -162,6 +163,21 @@ def decided_records(
         if each.decision
     ]
     return [record._replace(before_ids=progress.before_ids(record.step)) for record in records if record]
+
+
+def records_of_consent(progress: Progress) -> list[StepRecord]:
+    """
+    The records of steps after the consent to continue on a restored store: no undo of a secret is sent again.
+
+    The operation may have ended after the backup, and its secrets may be those of a later one. Other undos are safe:
+    they expect the content that the operation wrote.
+    """
+    begun = {StepState.UNDO_INTENT, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN}
+    return [
+        StepRecord(effect.number, StepState.UNDO_GIVEN_UP, progress.resource(effect.number), _NOT_REMOVED)
+        for effect in progress.effects
+        if effect.is_of_secret and progress.state(effect.number) in begun
+    ]
 
 
 def _reason(outcome: Outcome, direction: Direction) -> BlockedReason | None:

@@ -145,7 +145,9 @@ class Progress:
 
     def is_pending(self, step: int) -> bool:
         """Whether a step is still to be sent, or to be sent again because only a response shows its outcome."""
-        return self.state(step) is StepState.PLANNED or self.outcome(step) is None
+        state = self.state(step)
+        # Most steps are done, or not sent yet: for these, no outcome is made.
+        return state is StepState.PLANNED or (state not in _TOOK_EFFECT and self.outcome(step) is None)
 
     def took_effect(self, step: int) -> bool:
         """Whether a step certainly took effect."""

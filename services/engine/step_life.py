@@ -54,7 +54,7 @@ class StepEvent(StrEnum):
     KEEP = "keep"
     """A decision: the existing resource counts as its result, and is not undone."""
     UNDO_GIVE_UP = "undo_give_up"
-    """A decision: it is not undone."""
+    """A decision, or the consent to continue on a restored store: it is not undone."""
 
 
 _S, _E = StepState, StepEvent
@@ -85,7 +85,8 @@ TRANSITIONS: dict[StepState, dict[StepEvent, StepState]] = {
     _S.INTENT: {**_FORWARD, **_BLIND},
     _S.UNKNOWN: {**_FORWARD, **_BLIND, **_DECIDED},
     _S.DONE: _BACK,
-    _S.UNDO_INTENT: _BACK,
+    # Not by a decision: a secret of a restored store, whose undo may have been sent.
+    _S.UNDO_INTENT: {**_BACK, **_DECIDED_BACK},
     _S.UNDO_FAILED: {**_BACK, **_DECIDED_BACK},
     _S.UNDO_UNKNOWN: {**_BACK, **_DECIDED_BACK},
     _S.FAILED: {},
@@ -181,11 +182,12 @@ def retracted(before: StepRecord, direction: Direction) -> StepRecord:
 def ended(before: StepRecord, outcome: Outcome, direction: Direction) -> StepRecord:
     """The record of a step, or its inverse, that ended with *outcome*."""
     done, failed, unknown = _ENDS[direction]
+    if isinstance(outcome, Done):
+        resource_id, observed = outcome.resource_id, outcome.observed
+        return StepRecord(before.step, done, resource_id, before_ids=before.before_ids, observed=observed)
     # A step that was not undone retains the id of its resource.
     kept = before if direction is Direction.UNDO else before._replace(resource_id="", observed="")
     match outcome:
-        case Done(resource_id, observed):
-            return StepRecord(before.step, done, resource_id, before_ids=before.before_ids, observed=observed)
         case Failed(message, reason):
             return kept._replace(state=failed, message=message, reason=reason)
         case Unknown(message):

@@ -13,6 +13,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from services.core.check import PlatformCheck
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
 from services.core.model import (
+    Identity,
     NameUniqueness,
     Organization,
     PlatformTraits,
@@ -60,8 +61,11 @@ async def platform_traits(driver: Peer) -> PlatformTraits:
         field, problem = error.metadata["field"], error.metadata["problem"]
         raise _unreliable(driver, f"its description has an unknown {field}: {problem}") from error
     for kind, traits in platform.kinds.items():
-        if traits.costly_listing and traits.name_uniqueness is not NameUniqueness.NONE:
+        is_unique = traits.name_uniqueness is not NameUniqueness.NONE
+        if traits.costly_listing and is_unique:
             raise _unreliable(driver, f"the list of {kind} is costly, but its names are unique")
+        if traits.identity is Identity.NATURAL_KEY and not is_unique:
+            raise _unreliable(driver, f"a {kind} is found by its name, but its names may repeat")
     return platform
 
 

@@ -168,6 +168,34 @@ async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_th
         assert len((await case.look()).ids) == 2
 
 
+async def test_a_secret_of_a_later_operation_stays_when_a_rollback_of_the_backup_is_resumed(tmp_path: Path) -> None:
+    """The rollback was about to remove the secret of that key; nobody can read whose value the platform has."""
+    refused = text(an_object("Bucket", "reserved", "_system"))
+    async with world(tmp_path, QUICK_LEASE) as faulty:
+        case = faulty.case()
+        await applied(case, 0)
+        case.driver.heal()
+        # After the secret and the bucket, which is rejected: the removal of the secret.
+        gate = case.driver.gate(2)
+        apply = asyncio.create_task(case.apply(package(0), refused, secrets={"k": "first"}))
+        await gate.reached.wait()
+        back_up(tmp_path)
+        gate.opened.set()
+        events: Events = await apply
+        assert end(events).state == ROLLED_BACK
+        assert end(await case.apply(package(1), secrets={"k": "later"})).state == SUCCEEDED
+    restore(tmp_path)
+    async with world(tmp_path, QUICK_LEASE) as faulty:
+        case = same(case, faulty)
+        assert (await case.settled()).name == events[0].operation
+        await check_blocked(case, events[0].operation)
+        events = await case.recover(events[0].operation)
+        assert events[-1].finished.state == ROLLED_BACK
+        [given_up] = [outcome.skipped for event in events for outcome in event.steps_undone.outcomes]
+        assert "another writer may have written the secret since" in given_up.message
+        assert await case.services.secret_keys(case.org) == ["k"]
+
+
 async def test_an_operation_that_only_ended_after_the_backup_is_resumed_and_does_nothing_twice(tmp_path: Path) -> None:
     """Its token is the newest of both, as after a crash; its steps have their effect once."""
     async with world(tmp_path, QUICK_LEASE) as faulty:

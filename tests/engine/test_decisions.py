@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from services.core.errors import RequestInvalid
-from services.core.model import LABEL, Key, Step, Verb
+from services.core.model import LABEL, SECRET, Key, Step, Verb
 from services.engine.decisions import (
     BlockedStep,
     StepDecision,
@@ -13,6 +13,7 @@ from services.engine.decisions import (
     check_decisions,
     decided_records,
     reason_of,
+    records_of_consent,
 )
 from services.engine.operation import BlockedReason, Decision, Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Unknown
@@ -167,3 +168,15 @@ def test_an_inverse_that_failed_is_retried_after_a_resume() -> None:
     )
     assert blocked_steps(progress) == []
     assert (progress.outcome(UPDATE), progress.undo_outcome(UPDATE)) == (Done("t1"), None)
+
+
+@pytest.mark.parametrize("state", [StepState.UNDO_INTENT, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN])
+def test_after_the_consent_no_removal_of_a_secret_is_sent_again(state: StepState) -> None:
+    plan = a_plan(Step(0, 0, Verb.CREATE, Key(SECRET, "k")), Step(0, 0, Verb.CREATE, Key("Task", "t"), new_spec=SPEC))
+    records = [StepRecord(0, state, "k"), StepRecord(1, state, "t1")]
+    progress = recovered(plan, records, sealed=False, rollback_cause="it failed")
+    [record] = records_of_consent(progress)
+    assert (record.step, record.state, record.resource_id) == (0, StepState.UNDO_GIVEN_UP, "k")
+    progress.fold([record])
+    assert progress.stays(0)
+    assert records_of_consent(progress) == []

@@ -55,7 +55,7 @@ HAPPENS = {
     S.INTENT: "send succeed fail lose retract undo_send undo_succeed undo_fail undo_lose",
     S.UNKNOWN: "send succeed fail lose retract undo_send undo_succeed undo_fail undo_lose give_up keep",
     S.DONE: "undo_send undo_succeed undo_fail undo_lose undo_retract",
-    S.UNDO_INTENT: "undo_send undo_succeed undo_fail undo_lose undo_retract",
+    S.UNDO_INTENT: "undo_send undo_succeed undo_fail undo_lose undo_retract undo_give_up",
     S.UNDO_FAILED: "undo_send undo_succeed undo_fail undo_lose undo_retract undo_give_up",
     S.UNDO_UNKNOWN: "undo_send undo_succeed undo_fail undo_lose undo_retract undo_give_up",
     S.FAILED: "",

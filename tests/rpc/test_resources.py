@@ -12,7 +12,7 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceServicer, add_DriverSer
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from services.core.errors import ServiceUnavailable
-from services.core.model import PlatformTraits, Spec, WantedSpec
+from services.core.model import Identity, PlatformTraits, Spec, WantedSpec
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.outcome import Failed, RejectionReason
 from services.kinds.format.canonical import spec_of
@@ -186,6 +186,14 @@ async def test_a_kind_with_unique_names_has_no_costly_list() -> None:
     assert await platform_traits(driver(scripted)) == scripted.traits
     scripted.traits = costly("Bucket")
     with pytest.raises(ServiceUnavailable, match="the list of Bucket is costly, but its names are unique"):
+        await platform_traits(driver(scripted))
+
+
+async def test_a_kind_that_is_found_by_its_name_has_unique_names() -> None:
+    scripted = Scripted()
+    dashboard = replace(EMBEDDED.kinds["Dashboard"], identity=Identity.NATURAL_KEY)
+    scripted.traits = replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": dashboard})
+    with pytest.raises(ServiceUnavailable, match="a Dashboard is found by its name, but its names may repeat"):
         await platform_traits(driver(scripted))
 
 

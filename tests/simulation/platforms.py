@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from services.core.check import PlatformCheck
-from services.core.model import Identity, Organization, PlatformTraits, Spec
+from services.core.model import Identity, KindTraits, NameUniqueness, Organization, PlatformTraits, Spec
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import (
@@ -58,7 +58,7 @@ class SimulatedPlatform:
         self._is_calm = is_calm
         self._trace = trace
         identity = Identity[platform.identity]
-        kinds = {kind: replace(traits, identity=identity) for kind, traits in EMBEDDED.kinds.items()}
+        kinds = {kind: replace(traits, identity=_identity(traits, identity)) for kind, traits in EMBEDDED.kinds.items()}
         self._traits = replace(
             EMBEDDED,
             kinds=kinds,
@@ -139,3 +139,9 @@ class SimulatedPlatform:
         if isinstance(mutation, Create) and Identity[self._platform.identity] is not Identity.NATIVE:
             return replace(mutation, idempotency_key="")
         return mutation
+
+
+def _identity(traits: KindTraits, identity: Identity) -> Identity:
+    """*identity*, or a search for a kind whose names may repeat, as such a kind cannot be found by its name."""
+    may_repeat = traits.name_uniqueness is NameUniqueness.NONE
+    return Identity.SEARCH if may_repeat and identity is Identity.NATURAL_KEY else identity

@@ -84,6 +84,7 @@ NOT_IN_SAMPLE = frozenset(
         "error DEPENDENCY_CYCLE",
         "error REVISION_NOT_FOUND",
         "killed with a step UNDO_UNKNOWN",
+        "step UNDO_INTENT -> UNDO_GIVEN_UP",
         "step UNDO_UNKNOWN -> UNDO_GIVEN_UP",
         "step UNDO_UNKNOWN -> UNDO_INTENT",
     }
