@@ -153,6 +153,20 @@ async def test_the_wait_for_a_server_ends(ready_seconds: float, seconds: float |
         await get(peer, seconds=seconds)
 
 
+class ReadyAtOnce(InMemoryChannel):
+    """A channel that connects as soon as it is asked."""
+
+    async def channel_ready(self) -> None:
+        pass
+
+
+async def test_a_call_whose_time_passed_before_the_connection_is_not_sent() -> None:
+    """A process that stood still finds both: the connection, and no time left."""
+    peer = Peer("other", "somewhere", connect=partial(ReadyAtOnce, {}))
+    with pytest.raises(ServiceUnavailable, match="no connection"):
+        await get(peer, seconds=0.0)
+
+
 async def test_many_calls_can_wait_for_a_server(tmp_path: Path) -> None:
     """An abandoned wait leaves nothing behind that breaks the next one, or the end of the channel."""
     address = f"unix:{tmp_path}/socket"
