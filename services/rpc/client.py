@@ -141,12 +141,12 @@ class Peer:
         try:
             async with asyncio.timeout(min(self._ready_seconds, math.inf if left is None else left)):
                 await self.channel.channel_ready()
-            left = time_left(None if seconds is None else seconds - (loop_time() - began))
-            if left is not None and left <= 0.0:
-                # This process stood still meanwhile: the lease of an applier may have ended.
-                raise TimeoutError
         except TimeoutError as error:
             raise ServiceUnavailable(self.name, self.address, "no connection", self.platform) from error
+        left = time_left(None if seconds is None else seconds - (loop_time() - began))
+        if left is not None and left <= 0.0:
+            # This process stood still meanwhile: the lease of an applier may have ended.
+            raise ServiceUnavailable(self.name, self.address, "no connection in time", self.platform)
         return left
 
     def _metadata(self) -> tuple[tuple[str, str]]:

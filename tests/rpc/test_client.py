@@ -162,9 +162,14 @@ class ReadyAtOnce(InMemoryChannel):
 
 async def test_a_call_whose_time_passed_before_the_connection_is_not_sent() -> None:
     """A process that stood still finds both: the connection, and no time left."""
-    peer = Peer("other", "somewhere", connect=partial(ReadyAtOnce, {}))
+    peer, sent = Peer("other", "somewhere", connect=partial(ReadyAtOnce, {})), []
+
+    async def method(*request: object, **more: object) -> None:
+        sent.append(request)
+
     with pytest.raises(ServiceUnavailable, match="no connection"):
-        await get(peer, seconds=0.0)
+        await peer.call(method, stack_pb2.GetStackRequest(), 0.0)
+    assert sent == []
 
 
 async def test_many_calls_can_wait_for_a_server(tmp_path: Path) -> None:
