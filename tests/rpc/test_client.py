@@ -5,6 +5,7 @@ import importlib
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -162,13 +163,14 @@ class ReadyAtOnce(InMemoryChannel):
 
 async def test_a_call_whose_time_passed_before_the_connection_is_not_sent() -> None:
     """A process that stood still finds both: the connection, and no time left."""
-    peer, sent = Peer("other", "somewhere", connect=partial(ReadyAtOnce, {})), []
+    peer = Peer("other", "somewhere", connect=partial(ReadyAtOnce, {}))
+    sent: list[object] = []
 
-    async def method(*request: object, **more: object) -> None:
+    async def method(*request: object, **more: object) -> Any:
         sent.append(request)
 
     with pytest.raises(ServiceUnavailable, match="no connection"):
-        await peer.call(method, stack_pb2.GetStackRequest(), 0.0)
+        await peer.call(cast(Any, method), stack_pb2.GetStackRequest(), 0.0)
     assert sent == []
 
 
