@@ -1,15 +1,25 @@
 """Counts of what an apply writes to its journal, which no host changes (docs/reference/engine.md, "Journal")."""
 
+import math
 import sqlite3
+from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pkger.journal.v1 import journal_pb2
 
 from bench.package import Mix, package_text
+from services.drivers.embedded.kinds import EMBEDDED
+from services.sqlite.database import Database
 from tests.cluster import Calls, Cluster
 
 OBJECTS = 1200
+
+LARGEST_EVENT = 4096
+"""Most bytes of an event without the steps and ids of its batch."""
 
 
 def rows(folder: Path) -> list[tuple[journal_pb2.StoredRecords, journal_pb2.StoredEvents]]:
@@ -44,3 +54,47 @@ async def test_an_apply_with_nothing_to_do_reads_no_inventory_but_for_its_plan(s
     # For the planner, one page of the inventory for each 5,000 entries; at most two listings of the platform.
     assert calls.count("ListResources") <= 3
     assert calls.count("AdvanceOperation") == 0
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many transactions have written to each database; with ``synchronous=FULL``, each is one fsync."""
+    counts: Counter[str] = Counter()
+    write = Database.write
+
+    async def counted(self: Database, work: Callable[[Any], Any]) -> Any:
+        counts[self._path.stem] += 1
+        return await write(self, work)
+
+    monkeypatch.setattr(Database, "write", counted)
+    return counts
+
+
+async def test_a_batch_is_one_call_and_one_write_on_each_side(
+    services: Cluster, calls: Calls, written: Counter[str]
+) -> None:
+    package = package_text(OBJECTS, Mix.SMALL)
+    plan = await services.plan(package, stack="s", store=True)
+    written.clear()
+
+    events = [event async for event in services.apply_plan(plan.name, plan.digest)]
+    assert events[-1].finished.counts.creates == OBJECTS
+
+    steps = Counter(step.stage for step in plan.steps)
+    batches = sum(math.ceil(count / EMBEDDED.max_batch_size) for count in steps.values())
+    # The first call only shows the token.
+    assert calls.count("Mutate") == batches + 1
+    assert written["platform"] == batches + 1
+    # Begin, start and finish; an intent before each batch, and its outcomes after it.
+    assert written["stack"] == 2 * batches + 3
+
+
+async def test_events_are_small_but_for_steps_and_ids(services: Cluster, tmp_path: Path) -> None:
+    await services.apply(package_text(OBJECTS, Mix.MIXED), stack="s")
+    events = [event for _, events in rows(tmp_path) for event in events.events]
+    for event in events:
+        if event.HasField("steps_sent"):
+            event.steps_sent.ClearField("steps")
+        if event.HasField("steps_ended"):
+            event.steps_ended.ClearField("outcomes")
+    assert max(event.ByteSize() for event in events) <= LARGEST_EVENT
