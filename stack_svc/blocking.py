@@ -132,5 +132,6 @@ def mark_restored(tx: Transaction, name: str, make_event: MakeEvent) -> bool | N
         tx.operations.update(ended)
         tx.requests.forget(name)
         return False
-    _block(tx, operation, stack, RESTORED, blocks, make_event, now)
+    cause = f"{RESTORED}; before: {operation.cause}" if operation.cause else RESTORED
+    _block(tx, operation, stack, cause, blocks, make_event, now)
     return True

@@ -91,7 +91,7 @@ class Secrets:
     def masked_outcome(self, outcome: Outcome, writes_secrets: bool = False) -> Outcome:
         """*outcome* with its message ``masked``; a reason stays."""
         match outcome:
-            case Failed(_, reason) if reason and writes_secrets:
+            case Failed(_, reason) if reason and (writes_secrets or self._are_lost):
                 return replace(outcome, message=f"{reason.value.replace('_', ' ').lower()}; {_WITHHELD}")
             case Failed(message) | Unknown(message) | Skipped(message):
                 return replace(outcome, message=self.masked(message, writes_secrets))

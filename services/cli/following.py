@@ -171,12 +171,14 @@ class Following:
             Failed: Its end is unknown.
             PkgerError: It cannot be watched.
         """
+        finished: operation_pb2.Finished | None = None
         async for answer in self._resumed(begin()):
             if answer.event.HasField("accepted"):
                 self._begin_steps(await read_plan(answer.event.accepted.plan))
             self._report.event(answer.event)
-            if answer.event.HasField("finished"):
-                return answer.event.finished
+            finished = answer.event.finished if answer.event.HasField("finished") else finished
+        if finished:
+            return finished
         raise Failed("the applier ended the stream before the operation ended; `pkger operations show` shows its state")
 
     async def _retried(self, begin: Begin, wait: float) -> AsyncIterator[Answer]:
@@ -205,7 +207,7 @@ class Following:
             Failed: No applier answered for ``WATCHED_SECONDS``, or the deadline of the command has passed.
             PkgerError: The operation did not start.
         """
-        until, problem = 0.0, ""
+        until, problem, has_ended = 0.0, "", False
         while True:
             try:
                 async for answer in answers:
@@ -217,11 +219,15 @@ class Following:
                         until = 0.0
                         self._status.wait_for(self._platform)
                     yield answer
-                    if event.HasField("finished"):
+                    has_ended = event.HasField("finished")
+                    # The events of an operation that was recovered follow the one that it was blocked.
+                    if has_ended and event.finished.state != operation_pb2.OPERATION_STATE_BLOCKED:
                         return
-                if not self._operation:
+                if has_ended or not self._operation:
                     return
             except PkgerError as error:
+                if has_ended:
+                    return
                 if not self._operation:
                     raise
                 problem = text_of(error)

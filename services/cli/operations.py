@@ -156,12 +156,21 @@ async def recover(
                     ],
                 )
                 progress = Progress(made.steps)
+                if answer.operation.state == operation_pb2.OPERATION_STATE_BLOCKED:
+                    await interrupts.or_stop(_recall(services, progress, _full(name)))
                 following = _following(services, interrupts, status, progress, manner)
                 work = following.watch(
                     lambda: services.applier.stream(_stub(services).RecoverOperation, request, seconds=None),
                     lambda plan: _steps(services, plan),
                 )
                 _print_end(progress, await interrupts.or_stop(work, _interrupted(name)), manner)
+
+
+async def _recall(services: Session, progress: Progress, name: str) -> None:
+    """Let *progress* know the events of a blocked operation so far: an earlier decision may have given up an undo."""
+    request = applier_pb2.WatchOperationRequest(operation=name)
+    async for answer in services.applier.stream(_stub(services).WatchOperation, request):
+        progress.recall(answer.event)
 
 
 def _following(
@@ -178,7 +187,7 @@ def _print_end(progress: Progress, finished: operation_pb2.Finished, manner: Man
         end = f"{state}: {progress.end(finished)}"
         if manner.output == "text":
             progress_console().print(Text(end, "bold red"))
-        raise Failed(f"{progress.cause(finished)}; {end}", outcome_code(finished))
+        raise Failed(progress.failure(finished, end), outcome_code(finished))
     if manner.output == "text":
         progress_console().print(Text(state, "bold"))
 

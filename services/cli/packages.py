@@ -243,7 +243,7 @@ class _Run:
             end = progress.end(finished)
             if manner.output == "text":
                 out.print(Text(end, "bold red"))
-            raise Failed(f"{progress.cause(finished)}; {end}", outcome_code(finished))
+            raise Failed(progress.failure(finished, end), outcome_code(finished))
         if manner.output == "text":
             _print_end(made.header, finished)
         return Done(made.header, finished)

@@ -113,12 +113,23 @@ class Progress:
             case _:
                 return "nothing was written"
 
-    def cause(self, finished: operation_pb2.Finished) -> str:
-        """Why the operation did not succeed, without the reasons that were printed when steps failed."""
+    def failure(self, finished: operation_pb2.Finished, end: str) -> str:
+        """Why the operation did not succeed, if that has a cause, and its *end*."""
+        return "; ".join(filter(None, (self._cause(finished), end)))
+
+    def _cause(self, finished: operation_pb2.Finished) -> str:
+        """The cause, without the reasons that were printed when steps failed."""
         for reason, short in self._reasons.items():
             if finished.cause.startswith(reason):
                 return short + finished.cause.removeprefix(reason)
         return finished.cause
+
+    def recall(self, event: operation_pb2.OperationEvent) -> None:
+        """Take an event into account that an earlier command has shown."""
+        if event.HasField("rollback_started"):
+            self._undo_count = event.rollback_started.step_count
+        if any(outcome.HasField("skipped") for outcome in event.steps_undone.outcomes):
+            self._stays.add(_GIVEN_UP)
 
     def _show_outcomes(self, outcomes: Iterable[operation_pb2.StepOutcome], undone: bool) -> None:
         lines: list[Text] = []

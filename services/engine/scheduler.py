@@ -176,8 +176,7 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
     wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
     waiting = [effect for effect in wanted if _waits_for_undo(effect, progress, platform)]
     if not progress.is_undoing:
-        stays = "" if progress.rollback_cause else _remaining_secrets(progress)
-        return RollBack(cause + stays, len(waiting))
+        return RollBack(cause + _remaining_secrets(progress, cause), len(waiting))
     failed = {effect.number for effect in wanted if not progress.was_undone(effect.number)}
     failed -= {effect.number for effect in waiting}
     ready = _free(waiting, [effect for effect in wanted if effect.number in failed])
@@ -274,8 +273,8 @@ def _failure(progress: Progress) -> str:
     return ""
 
 
-def _remaining_secrets(progress: Progress) -> str:
-    """The secrets that a rollback leaves, as an addition to a sentence; empty when it leaves none."""
+def _remaining_secrets(progress: Progress, cause: str) -> str:
+    """The secrets that a rollback leaves and *cause* does not name, as an addition to it; empty when there are none."""
     written = [effect for effect in progress.effects if isinstance(effect, PutSecret)]
     done = [effect for effect in written if progress.took_effect(effect.number)]
     perhaps = [effect for effect in written if isinstance(progress.outcome(effect.number), Unknown)]
@@ -286,9 +285,11 @@ def _remaining_secrets(progress: Progress) -> str:
             each for each in done if not each.overwrites and not progress.is_certainly_ours(each.number)
         ],
         "may have been written": [each for each in perhaps if not each.overwrites],
+        "stay": [each for each in done if not each.overwrites and progress.stays(each.number)],
     }
     parts = [_named(effects, what) for what, effects in stays.items() if effects]
-    return f" ({'; '.join(parts)})" if parts else ""
+    news = [part for part in parts if part not in cause]
+    return f" ({'; '.join(news)})" if news else ""
 
 
 def _named(effects: Sequence[AnyEffect], what: str) -> str:

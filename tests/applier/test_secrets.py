@@ -102,8 +102,11 @@ def test_messages_of_drivers_are_withheld_once_the_values_are_lost() -> None:
     gone = Secrets(are_lost=True)
     error: PkgerError = TokenStale(CANARY, 1, 2)
     gone.mask_error(error)
-    texts = [gone.masked(CANARY), str(gone.masked_outcome(Failed(CANARY))), f"{error} {error.metadata}"]
+    changed = gone.masked_outcome(Failed(CANARY, RejectionReason.CHANGED))
+    texts = [gone.masked(CANARY), str(gone.masked_outcome(Failed(CANARY))), f"{error} {error.metadata}", str(changed)]
     assert all("might repeat a secret" in each and CANARY not in each for each in texts)
+    assert isinstance(changed, Failed)
+    assert changed.message.startswith("changed; ")
 
 
 @pytest.mark.parametrize(

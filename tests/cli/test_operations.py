@@ -71,6 +71,10 @@ async def test_a_blocked_operation_lists_decisions_and_ends_as_decided(tmp_path:
         [stack] = json.loads((await pkger("stacks", "list", "-o", "json", env=env)).out)
         assert stack["resource_count"] == 1
         assert json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out) == []
+        # The events after the one that it was blocked, and its end now.
+        watched = await pkger("operations", "watch", name, env=env)
+        assert (watched.code, "not sent: given up by a decision" in watched.out) == (5, True)
+        assert watched.err.endswith("all changes are undone, except for steps that were given up\n")
 
 
 async def test_an_operation_that_a_defect_blocks_shows_how_to_recover_it(tmp_path: Path) -> None:

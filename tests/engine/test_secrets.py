@@ -11,6 +11,7 @@ from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
 from services.engine.progress import Progress, recovered
 from services.engine.scheduler import RetryCreations, RollBack, next_move
+from services.engine.step_life import StepRecord, StepState
 from tests.engine.plans import a_plan, progress_of
 
 STAGES = ("secrets", "labels")
@@ -84,6 +85,20 @@ def test_secrets_that_stay_are_named_once_also_when_the_rollback_is_resumed() ->
     progress = progress_of(PLAN, {0: Done("a"), 1: Done("b"), 2: Failed("no")})
     progress.rollback_cause = cause = cause_of_undo(progress)
     assert cause_of_undo(progress) == cause
+
+
+def test_a_resumed_rollback_names_the_secrets_that_it_leaves_as_well() -> None:
+    before = progress_of(PLAN, {0: Done("a"), 1: Done("b"), 2: Failed("no")})
+    began = cause_of_undo(before)
+    after = recovered(PLAN, [before._records[step] for step in range(3)], sealed=False, rollback_cause=began)
+    named = " (secrets that stay, as another writer may have written them since: 'a')"
+    assert cause_of_undo(after) == began + named
+
+
+def test_secrets_whose_removal_is_given_up_are_named() -> None:
+    records = [StepRecord(0, StepState.UNDO_GIVEN_UP, "a", "no"), StepRecord(2, StepState.UNDO_FAILED, "l", "no")]
+    progress = recovered(PLAN, records, sealed=False, rollback_cause="it failed")
+    assert cause_of_undo(progress) == "it failed (secrets that stay: 'a')"
 
 
 def test_of_many_secrets_only_the_first_are_named() -> None:

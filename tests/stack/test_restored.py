@@ -139,3 +139,12 @@ async def test_plans_of_a_restored_store_are_stale(service: Client, clock: Clock
     assert list((await mark(service)).stale_plans) == []
     with pytest.raises(PlanStale, match="restored from a backup"):
         await service.begin_planned("plans/1")
+
+
+async def test_a_restored_store_keeps_why_an_operation_rolls_back(service: Client) -> None:
+    begun = await service.begin("prod", steps=3)
+    await service.advance(begun, rollback=True, cause="create Bucket 'b': no")
+    await mark(service)
+    cause = (await service.operation(begun.operation)).cause
+    assert cause.startswith("the store was restored from a backup")
+    assert cause.endswith("; before: create Bucket 'b': no")
