@@ -161,6 +161,7 @@ async def test_a_taken_port_ends_up_with_one_line(short_path: Path) -> None:
     *logged, last = refused.err.splitlines()
     assert last.startswith(message)
     # gRPC itself says nothing.
+    assert all(each.startswith("{") for each in logged), logged
     assert all(orjson.loads(each)["message"] for each in logged)
     (line,) = shown.decode().splitlines()
     assert (code, line.startswith(message)) == (1, True)
