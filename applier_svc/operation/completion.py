@@ -129,7 +129,9 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
             newest = error.metadata.get("newest", "")
             seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
         if seen.token > (lease.token if is_approved else lease.last_token):
-            return Block(_RESTORED.format(seen.token, seen.operation or "an operation"), seen_token=seen.token)
+            cause = _RESTORED.format(seen.token, seen.operation or "an operation")
+            before = f"; before: {progress.rollback_cause}" if progress.rollback_cause else ""
+            return Block(cause + before, seen_token=seen.token)
     if is_approved and not progress.was_sent:
         return await runner.run(cause=_APPROVED)
     if is_approved:

@@ -220,7 +220,7 @@ class Following:
                         self._status.wait_for(self._platform)
                     yield answer
                     has_ended = event.HasField("finished")
-                    # The events of an operation that was recovered follow the one that it was blocked.
+                    # A BLOCKED operation that was recovered has further events.
                     if has_ended and event.finished.state != operation_pb2.OPERATION_STATE_BLOCKED:
                         return
                 if has_ended or not self._operation:

@@ -191,6 +191,8 @@ async def test_a_secret_of_a_later_operation_stays_when_a_rollback_of_the_backup
         await check_blocked(case, events[0].operation)
         events = await case.recover(events[0].operation)
         assert events[-1].finished.state == ROLLED_BACK
+        assert "before: create Bucket 'reserved'" in events[-1].finished.cause
+        assert events[-1].finished.cause.endswith("(secrets that stay: 'k')")
         [given_up] = [outcome.skipped for event in events for outcome in event.steps_undone.outcomes]
         assert "another writer may have written the secret since" in given_up.message
         assert await case.services.secret_keys(case.org) == ["k"]
