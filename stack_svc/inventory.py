@@ -18,7 +18,7 @@ def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> t
     """
     Change the inventory of a stack at *now*.
 
-    A resource that the stack is to use, but that it owns by now, stays owned.
+    A resource that the stack is to use or to adopt, but that it owns by now, stays owned, with its origin.
 
     Returns:
         Whether anything changed, and the number of its resources; the order of associations is ignored.
@@ -62,15 +62,19 @@ def resource_of(entry: InventoryEntry) -> ResourceKey:
 def _with_origins(
     reading: Reading, target: Target, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
 ) -> Sequence[InventoryEntry]:
-    """*entries*; a shared one whose resource the stack owns by now, or that no stack owns, becomes an owned one."""
-    shared = [resource_of(entry) for entry in entries if entry.origin is Origin.SHARED]
-    if not shared:
+    """
+    *entries* with the origins that hold by now, as another stack may have let go since they were planned.
+
+    An entry whose resource the stack owns already keeps its origin. Any other shared one that no stack owns is adopted.
+    """
+    owned = {resource_of(entry): entry.origin for entry in recorded if entry.origin is not Origin.SHARED}
+    free = {resource_of(entry) for entry in entries if entry.origin is Origin.SHARED} - owned.keys()
+    if free:
+        free -= {resource for resource, _ in owners.of_resources(reading, target, free)}
+    origins = dict.fromkeys(free, Origin.ADOPTED) | owned
+    if not origins:
         return entries
-    origins = {resource_of(entry): entry.origin for entry in recorded if entry.origin is not Origin.SHARED}
-    owned = {resource for resource, _ in owners.of_resources(reading, target, shared)}
-    found = dict.fromkeys(shared, Origin.SHARED) | dict.fromkeys({*shared} - owned, Origin.ADOPTED)
-    found |= {resource: origins[resource] for resource in shared if resource in origins}
-    return [entry._replace(origin=found.get(resource_of(entry), entry.origin)) for entry in entries]
+    return [entry._replace(origin=origins.get(resource_of(entry), entry.origin)) for entry in entries]
 
 
 def _apart(entries: Iterable[InventoryEntry]) -> tuple[dict[str, InventoryEntry], dict[str, InventoryEntry]]:

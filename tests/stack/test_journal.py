@@ -101,7 +101,6 @@ async def test_an_apply_that_changes_nothing_leaves_the_record_as_it_is(service:
     "changed",
     [
         entry("one", "id-new"),
-        entry("one", origin=model.Origin.ADOPTED),
         entry("one", labels=["l"]),
         entry("other", "id-one"),
         entry("one")._replace(is_pending_delete=True),
@@ -115,6 +114,14 @@ async def test_every_part_of_an_entry_is_content(service: Client, clock: Clock, 
 
     assert await service.resources(stack.id) == (changed,)
     assert (stack.generation, microseconds(stack)[1]) == (2, clock.now)
+
+
+async def test_an_owned_resource_keeps_its_origin(service: Client) -> None:
+    await service.apply("prod", [entry("one", origin=model.Origin.CREATED)])
+
+    stack = await service.apply("prod", [entry("renamed", "id-one", origin=model.Origin.ADOPTED)])
+
+    assert await service.resources(stack.id) == (entry("renamed", "id-one", origin=model.Origin.CREATED),)
 
 
 async def test_two_objects_may_swap_their_resources(service: Client) -> None:

@@ -106,13 +106,16 @@ async def test_the_oldest_user_inherits(service: Client, clock: Clock, removes: 
     assert entry("raw", labels=["l"]) in await service.resources(after.id)
 
 
-async def test_a_running_operation_of_an_heir_ends_as_planned(service: Client) -> None:
+@pytest.mark.parametrize("planned", [Origin.SHARED, Origin.ADOPTED], ids=["before", "after"])
+async def test_a_running_operation_of_an_heir_ends_as_planned(service: Client, planned: Origin) -> None:
+    """The planner looks for owners before the resource is handed over, or after."""
     await service.apply("owner", [entry("raw")])
     await service.apply("second", [shared()])
     begun = await service.begin("second")
     await service.remove(await service.begin("owner"))
 
-    stack = await service.record(begun, [shared(labels=("l",)), entry("l", kind="Label")])
+    wanted = entry("raw", origin=planned, labels=["l"])
+    stack = await service.record(begun, [wanted, entry("l", kind="Label")])
 
     assert stack.generation == 3
     assert entry("raw", labels=["l"]) in await service.resources(stack.id)
