@@ -132,6 +132,8 @@ def mark_restored(tx: Transaction, name: str, make_event: MakeEvent) -> bool | N
         tx.operations.update(ended)
         tx.requests.forget(name)
         return False
-    cause = f"{RESTORED}; before: {operation.cause}" if operation.cause else RESTORED
+    cause = operation.cause
+    if not cause.startswith(RESTORED):
+        cause = f"{RESTORED}; before: {cause}" if cause else RESTORED
     _block(tx, operation, stack, cause, blocks, make_event, now)
     return True

@@ -35,7 +35,7 @@ _RESTORED = (
     "nothing was sent, recover the operation to continue"
 )
 
-_APPROVED = "the store was restored from a backup, and nothing was sent"
+_CONSENT_BEFORE_SENDING = "the store was restored from a backup, and nothing was sent"
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Errors of a store that refuses a record."""
@@ -59,6 +59,11 @@ class Work:
     journal: Journal
     secrets: Secrets
     taken_over: float | None = None
+
+    @property
+    def has_consent(self) -> bool:
+        """Whether it was blocked on a restored store, so that it was resumed by a request to continue."""
+        return self.operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,8 @@ async def complete(
     exchange = Exchange(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _end_before_sending(work, place, sender, runner)
+    if work.has_consent and not end:
+        await runner.consent()
     if decisions and not end:
         await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
     end = end or await runner.run()
@@ -117,7 +124,6 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
         LeaseLost: Another applier runs it.
     """
     lease, progress = work.lease, work.journal.progress
-    is_approved = work.operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED
     if place.traits.fences and progress.plan.steps:
         try:
             seen = await _show_token(sender, place.timeouts, until_resolved=work.taken_over is not None)
@@ -128,14 +134,12 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
             await lease.confirm()
             newest = error.metadata.get("newest", "")
             seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
-        if seen.token > (lease.token if is_approved else lease.last_token):
+        if seen.token > (lease.token if work.has_consent else lease.last_token):
             cause = _RESTORED.format(seen.token, seen.operation or "an operation")
             before = f"; before: {progress.rollback_cause}" if progress.rollback_cause else ""
             return Block(cause + before, seen_token=seen.token)
-    if is_approved and not progress.was_sent:
-        return await runner.run(cause=_APPROVED)
-    if is_approved:
-        await runner.consent()
+    if work.has_consent and not progress.was_sent:
+        return await runner.run(cause=_CONSENT_BEFORE_SENDING)
     return None
 
 

@@ -148,3 +148,8 @@ async def test_a_restored_store_keeps_why_an_operation_rolls_back(service: Clien
     cause = (await service.operation(begun.operation)).cause
     assert cause.startswith("the store was restored from a backup")
     assert cause.endswith("; before: create Bucket 'b': no")
+    # A caller agrees to continue, and then the store is restored once more.
+    heir, _ = await service.claim(begun.operation)
+    await service.advance(heir)
+    assert list((await mark(service)).blocked) == [begun.operation]
+    assert (await service.operation(begun.operation)).cause == cause
