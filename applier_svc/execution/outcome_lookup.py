@@ -147,13 +147,13 @@ class OutcomeLookup:
         Raises:
             PkgerError: Nothing more may be sent, or the journal cannot be written.
         """
-        claimed = None if self._traits.fences else self._claimed
+        claimed = None if self._sender.fences else self._claimed
         times = [time for time in (self._sender.unanswered, claimed) if time is not None]
         if not times:
             return
         last = max(times)
         until = last + (self._timeouts.resolution if until_resolved else self._timeouts.settle)
-        if self._traits.fences and await self._is_fenced(until):
+        if self._sender.fences and await self._is_fenced(until):
             return
         await asyncio.sleep(last + self._timeouts.settle - loop_time())
 
@@ -163,7 +163,7 @@ class OutcomeLookup:
         # Batches that lose their responses at the same time raise the token once.
         async with self._turn:
             if self._sender.shown_token > unanswered:
-                return True
+                return self._sender.fences
             await self._sender.raise_token()
             retrying = AsyncRetrying(
                 retry=retry_if_exception_type(ServiceUnavailable),
@@ -175,7 +175,7 @@ class OutcomeLookup:
                 await repeated(retrying, self._sender.show_token)
             except ServiceUnavailable:
                 return False
-            return True
+            return self._sender.fences
 
     async def secret_keys(self) -> frozenset[str] | Failed:
         """Keys of the secrets that the platform holds, or the failure of a step that depends on them."""
@@ -185,4 +185,4 @@ class OutcomeLookup:
     def may_be_late(self) -> bool:
         """Whether a request may take effect late: after the operation stopped waiting for it."""
         had_unanswered = self._claimed is not None or self._sender.unanswered is not None
-        return had_unanswered and not self._traits.fences
+        return had_unanswered and not self._sender.fences

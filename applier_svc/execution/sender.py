@@ -1,5 +1,6 @@
 """Sends each batch to a driver once, under the lease, with as many in flight as the throttle admits."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -18,6 +19,8 @@ from services.engine.outcome import Failed, Outcome, Unknown
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import mutation_to_pb, outcome_from_pb
+
+log = logging.getLogger("pkger.applier")
 
 
 class Right(Protocol):
@@ -56,6 +59,7 @@ class Sender:
     Sends the batches of one operation to its platform.
 
     Attributes:
+        fences: Whether the platform fences: it says so, and has remembered the tokens that it was shown.
         unanswered: When a batch last ended without a response, by ``loop_time``: its mutations may still take effect.
             None: all batches had responses.
         unanswered_token: The highest token of such a batch; 0: all batches had responses.
@@ -65,6 +69,7 @@ class Sender:
     def __init__(
         self, driver: Peer, traits: PlatformTraits, org: str, right: Right, timeouts: Timeouts, secrets: Secrets
     ) -> None:
+        self.fences = traits.fences
         self.unanswered: float | None = None
         self.unanswered_token = self.shown_token = 0
         self._driver = driver
@@ -97,8 +102,17 @@ class Sender:
         except PkgerError as error:
             problem = self._secrets.masked(str(error))
             raise ServiceUnavailable(self._driver.name, self._driver.address, problem, self._driver.platform) from None
-        self.shown_token = max(self.shown_token, fence.token)
+        if self.shown_token < fence.token:
+            self.check_memory(answer.seen.token, self.shown_token)
+            self.shown_token = fence.token
         return answer.seen
+
+    def check_memory(self, seen: int, shown: int) -> None:
+        """Stop relying on a platform that claims to fence, but has *seen* only tokens below one that it was *shown*."""
+        if self.fences and seen < shown:
+            self.fences = False
+            facts = {"shown_token": shown, "seen_token": seen}
+            log.warning("platform does not remember tokens, so late requests are waited for", extra=facts)
 
     async def raise_token(self) -> None:
         """

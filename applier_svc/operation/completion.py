@@ -134,6 +134,9 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
             await lease.confirm()
             newest = error.metadata.get("newest", "")
             seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
+        if progress.was_sent:
+            # The operation showed a token before it sent anything.
+            sender.check_memory(seen.token, shown=1)
         if seen.token > (lease.token if work.has_consent else lease.last_token):
             cause = _RESTORED.format(seen.token, seen.operation or "an operation")
             before = f"; before: {progress.rollback_cause}" if progress.rollback_cause else ""

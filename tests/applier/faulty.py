@@ -57,6 +57,7 @@ class Memory(Enum):
     KEYS = "it keeps idempotency keys, and fences"
     NAMES = "it forgets keys: what was created is looked up by name, or searched for; it fences"
     NOTHING = "it forgets keys and tokens"
+    LIES = "as NOTHING, but it says that it fences"
     SEARCHED = "as NOTHING, and unique names are not looked up: all that was created is searched for"
 
 
@@ -190,7 +191,7 @@ class FaultyDriver(DriverServiceServicer):
         description = await self._behind.call(self._stub.Describe, request)
         description.max_batch_size = self.batch_size or description.max_batch_size
         if self.memory is not Memory.KEYS:
-            description.fences = self.memory is Memory.NAMES
+            description.fences = self.memory in (Memory.NAMES, Memory.LIES)
             for traits in description.kinds:
                 is_named = traits.name_uniqueness != driver_pb2.NAME_UNIQUENESS_NONE
                 is_looked_up = is_named and self.memory is not Memory.SEARCHED
@@ -263,7 +264,7 @@ class FaultyDriver(DriverServiceServicer):
             for mutation in kept.mutations:
                 if mutation.HasField("create"):
                     mutation.create.ClearField("idempotency_key")
-        if self.memory in (Memory.NOTHING, Memory.SEARCHED):
+        if self.memory not in (Memory.KEYS, Memory.NAMES):
             kept.ClearField("fence")
         return kept
 

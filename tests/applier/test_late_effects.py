@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.applier.faulty import ItemFault, Memory
+from services.core.errors import TokenStale
+from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Events, World, end, lines, world
 from tests.apply.packages import an_object, text
 
@@ -20,6 +21,8 @@ TWO_TASKS = text(*(an_object("Task", name, name, every="1h", query="buckets()") 
 RED_ONE = text(an_object("Label", "red", "red"))
 FAILING = text(an_object("Label", "red", "crimson"), an_object("Bucket", "reserved", "_system"))
 
+FORGETFUL = [Memory.NOTHING, Memory.LIES]
+
 
 def late(events: Events) -> list[str]:
     """The lines of the event before the last."""
@@ -27,8 +30,9 @@ def late(events: Events) -> list[str]:
     return list(lines(events)[-2])
 
 
-async def test_a_late_creation_is_reported(faulty: World) -> None:
-    faulty.driver.memory = Memory.NOTHING
+@pytest.mark.parametrize("memory", FORGETFUL)
+async def test_a_late_creation_is_reported(faulty: World, memory: Memory) -> None:
+    faulty.driver.memory = memory
     case = faulty.case()
     case.driver.fail({0: ItemFault.DELAY})
     # Reads: the plan, the ids before the creation, two lookups, and the late effects at the end.
@@ -42,8 +46,24 @@ async def test_a_late_creation_is_reported(faulty: World) -> None:
     assert case.driver.looks == 6
 
 
-async def test_a_write_that_arrives_after_its_undo_is_reported(faulty: World) -> None:
-    faulty.driver.memory = Memory.NOTHING
+@pytest.mark.parametrize("memory", FORGETFUL)
+async def test_a_late_creation_of_a_stopped_applier_is_reported(faulty: World, memory: Memory) -> None:
+    faulty.driver.memory = memory
+    case = faulty.case()
+    case.driver.fail({0: ItemFault.DELAY}, calls={0: CallFault.CUT_OFF})
+    # Reads: the plan, the ids before the creation, three lookups by the next applier, and the late effects at the end.
+    case.driver.arrive_before_look(5)
+    with pytest.raises(TokenStale):
+        await case.apply(ONE)
+    operation = await case.settled()
+    assert operation.state == SUCCEEDED
+    events = await case.collected(case.watch(operation.name))
+    assert late(events) == ["late: Task roll: it may have been created late: no stack owns it"]
+
+
+@pytest.mark.parametrize("memory", FORGETFUL)
+async def test_a_write_that_arrives_after_its_undo_is_reported(faulty: World, memory: Memory) -> None:
+    faulty.driver.memory = memory
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.DELAY})
     # Reads: the plan, and the late effects at the end.
@@ -54,8 +74,9 @@ async def test_a_write_that_arrives_after_its_undo_is_reported(faulty: World) ->
     assert events.plan.steps[0].key.name == "red"
 
 
-async def test_a_failed_search_for_late_effects_is_reported(faulty: World) -> None:
-    faulty.driver.memory = Memory.NOTHING
+@pytest.mark.parametrize("memory", FORGETFUL)
+async def test_a_failed_search_for_late_effects_is_reported(faulty: World, memory: Memory) -> None:
+    faulty.driver.memory = memory
     case = await faulty.case_with(RED_ONE)
     case.driver.fail({0: ItemFault.LOSE_RESPONSE})
     case.driver.hide(look=1)

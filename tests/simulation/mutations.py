@@ -211,7 +211,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "token_not_raised",
         _LOOKUP,
-        "if self._traits.fences and await self._is_fenced(until):",
+        "if self._sender.fences and await self._is_fenced(until):",
         "if False:",
         frozenset({"CONTENT", "FORGOTTEN", "GHOST"}),
         200,
