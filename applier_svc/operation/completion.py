@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
@@ -25,7 +26,9 @@ from services.engine.decisions import StepDecision, blocked_steps
 from services.engine.late_writes import LateWrite, kinds_to_compare, late_writes, writes_secrets
 from services.engine.operation import Direction, OperationState
 from services.engine.outcome import Outcome, Unknown
+from services.engine.reliance import lost_parts, relied_on
 from services.engine.scheduler import Block, Finish
+from services.engine.staleness import problem_of
 from services.rpc.client import Peer
 from services.rpc.convert.operations import blocked_step_from_pb, finished_to_pb, late_writes_to_pb
 from services.rpc.convert.plans import KINDS
@@ -36,6 +39,8 @@ _RESTORED = (
 )
 
 _CONSENT_BEFORE_SENDING = "the store was restored from a backup, and nothing was sent"
+
+_OUTDATED = "the platform changed while the plan was made; nothing was sent, plan again. What changed: {}"
 
 _REFUSALS = (ResourceOwned, StackMoved)
 """Errors of a store that refuses a record."""
@@ -98,7 +103,7 @@ async def complete(
     lookup = OutcomeLookup(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
     exchange = Exchange(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
-    end = await _end_before_sending(work, place, sender, runner)
+    end = await _end_before_sending(work, place, sender, runner) or await _end_outdated(work, place, prober, runner)
     if work.has_consent and not end:
         await runner.consent()
     if decisions and not end:
@@ -144,6 +149,32 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
     if work.has_consent and not progress.was_sent:
         return await runner.run(cause=_CONSENT_BEFORE_SENDING)
     return None
+
+
+async def _end_outdated(work: Work, place: Place, prober: Prober, runner: Runner) -> End | None:
+    """
+    Read again what the plan relies on without a step for it (docs/reference/engine.md, "Claims").
+
+    Another operation may have changed it between the plan and the claims, and ended. From the claims on, none can.
+
+    Returns:
+        The end of the operation, if anything is missing or cannot be read; None: it continues.
+    """
+    progress = work.journal.progress
+    relied = [] if progress.was_sent or progress.rollback_cause else relied_on(progress.plan)
+    if not relied:
+        return None
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type(UNREADABLE),
+        wait=place.timeouts.between_attempts,
+        stop=stop_after_attempt(place.timeouts.attempts),
+        reraise=True,
+    )
+    try:
+        parts = lost_parts(progress.plan, await repeated(retrying, partial(prober.read, relied)))
+    except UNREADABLE as error:
+        return await _end_unanswered(work, runner, work.secrets.masked(str(error)))
+    return await runner.run(cause=_OUTDATED.format(problem_of(parts))) if parts else None
 
 
 async def _show_token(sender: Sender, timeouts: Timeouts, until_resolved: bool) -> driver_pb2.Fence:
