@@ -123,6 +123,8 @@ class FaultyDriver(DriverServiceServicer):
         self.unshown = 0
         self.raised = asyncio.Event()
         self.descriptions: list[grpc.StatusCode | driver_pb2.DescribeResponse] = []
+        self._descriptions_until_gate = 0
+        self._description_gate = Gate()
 
     def fail(
         self,
@@ -177,11 +179,19 @@ class FaultyDriver(DriverServiceServicer):
         self._gates[call] = Gate()
         return self._gates[call]
 
+    def gate_description(self, number: int) -> Gate:
+        """Make call number *number* of Describe from now on wait, counted from 1."""
+        self._descriptions_until_gate, self._description_gate = number, Gate()
+        return self._description_gate
+
     async def change(self, org: str, *mutations: driver_pb2.Mutation) -> driver_pb2.MutateResponse:
         """Change the platform as a writer outside pkger does."""
         return await self._behind.call(self._stub.Mutate, driver_pb2.MutateRequest(org=org, mutations=mutations))
 
     async def Describe(self, request: driver_pb2.DescribeRequest, context: Context) -> driver_pb2.DescribeResponse:
+        self._descriptions_until_gate -= 1
+        if self._descriptions_until_gate == 0:
+            await self._description_gate.passing()
         match self.descriptions.pop(0) if self.descriptions else None:
             case driver_pb2.DescribeResponse() as scripted:
                 return scripted

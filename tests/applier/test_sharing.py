@@ -16,11 +16,12 @@ from tests.applier.test_cancel import in_the_middle_of
 from tests.applier.test_claims import reasons
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, World, end
 from tests.apply.packages import an_object, text
-from tests.drivers.client import update
+from tests.drivers.client import detach, update
 
 SENSORS = an_object("Label", "l", "sensors")
 RAW = an_object("Bucket", "b", "raw", ["l"])
 THEIRS = an_object("Label", "tag", "sensors")
+
 OWNED, SHARED = object_pb2.ORIGIN_CREATED, object_pb2.ORIGIN_SHARED
 ADOPTED = object_pb2.ORIGIN_ADOPTED
 
@@ -246,6 +247,70 @@ async def test_a_detachment_that_was_planned_before_another_record_wants_it_is_r
 
     assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [operation_pb2.REJECTION_REASON_IN_USE])
     assert ("raw", ("sensors",)) in await names(case)
+
+
+@pytest.mark.parametrize("who", ["another stack", "a person"])
+async def test_a_label_that_was_detached_since_the_plan_is_not_recorded(faulty: World, who: str) -> None:
+    """The use was planned before the label was detached, and is claimed after that."""
+    case = await faulty.case_with(text(SENSORS, RAW))
+    theirs = beside(case, "theirs")
+    wanted = text(THEIRS, an_object("Bucket", "raw", "raw", ["tag"]))
+    # The planner asks first, then the applier.
+    gate = case.driver.gate_description(2)
+    applying = asyncio.create_task(theirs.apply(wanted))
+    await gate.reached.wait()
+    if who == "a person":
+        ids = dict((await case.look()).ids)
+        await case.driver.change(case.org, detach("Bucket", ids["Bucket"], ids["Label"]))
+    else:
+        assert (await ended(case, SENSORS, an_object("Bucket", "b", "raw"))).state == SUCCEEDED
+
+    gate.opened.set()
+    refused = end(await applying)
+
+    assert (refused.state, refused.cause.split(". ")[-1]) == (
+        ROLLED_BACK,
+        "What changed: Bucket 'raw' lost Label 'tag'",
+    )
+    assert await origins(theirs) == {}
+    assert end(await theirs.apply(wanted)).state == SUCCEEDED
+    assert ("raw", ("sensors",)) in await names(case)
+
+
+async def test_an_adopted_resource_that_was_deleted_since_the_plan_is_not_recorded(faulty: World) -> None:
+    case = faulty.case()
+    theirs = beside(case, "theirs")
+    creation = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"sensors"}')
+    await case.driver.change(case.org, driver_pb2.Mutation(create=creation))
+    gate = case.driver.gate_description(2)
+    applying = asyncio.create_task(theirs.apply(text(THEIRS)))
+    await gate.reached.wait()
+    await ended(case, SENSORS)
+    await ended(case, an_object("Label", "other", "other"))
+
+    gate.opened.set()
+    refused = end(await applying)
+
+    assert (refused.state, refused.cause.split(". ")[-1]) == (ROLLED_BACK, "What changed: Label 'tag' is gone")
+    assert await names(case) == [("other", ())]
+
+
+async def test_what_is_relied_on_is_read_before_anything_is_written(faulty: World) -> None:
+    case = await faulty.case_with(text(SENSORS, RAW))
+    theirs = beside(case, "theirs")
+    gate = case.driver.gate_description(2)
+    wanted = text(THEIRS, an_object("Bucket", "raw", "raw", ["tag"]))
+    applying = asyncio.create_task(theirs.apply(wanted))
+    await gate.reached.wait()
+    case.driver.hide(look=case.driver.looks)
+    gate.opened.set()
+
+    refused = end(await applying)
+
+    assert (refused.state, case.driver.calls) == (ROLLED_BACK, 0)
+    assert "scripted" in refused.cause
+    case.driver.heal()
+    assert end(await theirs.apply(wanted)).state == SUCCEEDED
 
 
 async def test_what_is_being_deleted_cannot_be_used(faulty: World) -> None:

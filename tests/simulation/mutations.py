@@ -54,6 +54,7 @@ _SCHEDULER = "services/engine/scheduler.py"
 _STEP_LIFE = "services/engine/step_life.py"
 _PLANNING = "planner_svc/planning.py"
 _PLATFORM = "services/drivers/embedded/sqlite/store.py"
+_INVENTORY = "stack_svc/inventory.py"
 _JOURNAL = "stack_svc/journal.py"
 _LEASES = "stack_svc/leases.py"
 _PLANS = "stack_svc/plans.py"
@@ -427,6 +428,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"STACK"}),
         40,
         frozenset({"plans"}),
+    ),
+    Mutation(
+        "an_heir_adopts_what_it_owns",
+        _INVENTORY,
+        "dict.fromkeys(free, Origin.ADOPTED) | owned\n",
+        "dict.fromkeys(free, Origin.ADOPTED)\n",
+        frozenset({"I3", "LEFT_OVER"}),
+        200,
+        frozenset({"share", "same_names"}),
     ),
     Mutation(
         "recovery_ends_on_foreign_code",

@@ -407,6 +407,23 @@ class Oracle:
             if len({each.stack for each in self.store.operations.values()}) > 1:
                 self._trace.count("operations on several stacks")
             self._trace.say("store", f"{operation.name} of {operation.stack} is {operation.state}")
+            if operation.state == "SUCCEEDED" and not self._has_been_restored:
+                self._check_record(operation)
+
+    def _check_record(self, operation: Operation) -> None:
+        """What a stack records at the end of an operation is on the platform, unless a person changed it."""
+        if any(fact.is_decided for fact in operation.facts.values()):
+            return
+        record = [entry for entry in self.store.entries if entry.stack == operation.stack]
+        labels = {entry.name: entry.resource_id for entry in record if entry.kind == "Label"}
+        for entry in record:
+            if entry.is_pending_delete or entry.resource_id in self.by_others:
+                continue
+            resource = self.platform.resources.get(entry.resource_id)
+            wanted = {labels[name] for name in entry.labels if name in labels} - self.by_others
+            if resource is None or wanted - resource.labels:
+                lost = sorted(wanted - resource.labels) if resource else "the resource"
+                self._trace.violate("LACKS", f"{operation.name} records {entry.kind} {entry.name}, which lacks {lost}")
 
     def _check_effects(self, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         attempt = current.get(None)
