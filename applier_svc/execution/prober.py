@@ -1,12 +1,13 @@
 """Finds the outcomes of requests without a response in the platform and in the records of stacks."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import grpc
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from applier_svc.execution.retrying import repeated, stop_after
+from applier_svc.execution.retrying import Answer, repeated, stop_after
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, ResourceKey, Target, UnreadableSpecError
@@ -127,6 +128,18 @@ class Prober:
 
     async def secret_keys_before(self) -> frozenset[str] | Failed:
         """As ``secret_keys``, with retries; after the last, the failure of a step that depends on the keys."""
+        found = await self._attempted(self.secret_keys)
+        return (
+            found if isinstance(found, frozenset) else Failed(f"it was not sent: the secrets of the platform {found}")
+        )
+
+    async def read_before(self, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Resource] | str:
+        """As ``read``, with retries; after the last, the problem as one sentence."""
+        found = await self._attempted(partial(self.read, resources))
+        return f"what the plan relies on {found}" if isinstance(found, str) else found
+
+    async def _attempted(self, look: Callable[[], Awaitable[Answer]]) -> Answer | str:
+        """The result of *look*, with retries; after the last, why it cannot be read, without its subject."""
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UNREADABLE),
             wait=self._timeouts.between_attempts,
@@ -134,9 +147,11 @@ class Prober:
             reraise=True,
         )
         try:
-            return await repeated(retrying, self.secret_keys)
+            return await repeated(retrying, look)
+        except grpc.aio.AioRpcError as error:
+            return f"cannot be read: {self._masked(str(error.details()))}"
         except UNREADABLE as error:
-            return Failed(f"it was not sent: the secrets of the platform cannot be listed: {self._masked(str(error))}")
+            return f"cannot be read: {self._masked(str(error))}"
 
     async def _changes(self, effects: Sequence[AnyEffect], sent: Sent) -> dict[int, Finding]:
         keys = {effect.number: (effect.step.key.kind, sent[effect.number].resource_id) for effect in effects}

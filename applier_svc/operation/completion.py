@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
@@ -103,7 +102,7 @@ async def complete(
     lookup = OutcomeLookup(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
     exchange = Exchange(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
-    end = await _end_before_sending(work, place, sender, runner) or await _end_outdated(work, place, prober, runner)
+    end = await _end_before_sending(work, place, sender, runner) or await _end_outdated(work, prober, runner)
     if work.has_consent and not end:
         await runner.consent()
     if decisions and not end:
@@ -151,7 +150,7 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
     return None
 
 
-async def _end_outdated(work: Work, place: Place, prober: Prober, runner: Runner) -> End | None:
+async def _end_outdated(work: Work, prober: Prober, runner: Runner) -> End | None:
     """
     Read again what the plan relies on without a step for it (docs/reference/engine.md, "Claims").
 
@@ -164,16 +163,10 @@ async def _end_outdated(work: Work, place: Place, prober: Prober, runner: Runner
     relied = [] if progress.was_sent or progress.rollback_cause else relied_on(progress.plan)
     if not relied:
         return None
-    retrying = AsyncRetrying(
-        retry=retry_if_exception_type(UNREADABLE),
-        wait=place.timeouts.between_attempts,
-        stop=stop_after_attempt(place.timeouts.attempts),
-        reraise=True,
-    )
-    try:
-        parts = lost_parts(progress.plan, await repeated(retrying, partial(prober.read, relied)))
-    except UNREADABLE as error:
-        return await _end_unanswered(work, runner, work.secrets.masked(str(error)))
+    live = await prober.read_before(relied)
+    if isinstance(live, str):
+        return await _end_unanswered(work, runner, live)
+    parts = lost_parts(progress.plan, live)
     return await runner.run(cause=_OUTDATED.format(problem_of(parts))) if parts else None
 
 
