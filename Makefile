@@ -28,14 +28,23 @@ contracts: setup  ## Update protos/image.binpb; BREAKING=1 accepts breaking chan
 	$(if $(BREAKING),,cd protos && ../$(BIN)/buf breaking --path pkger --against image.binpb)
 	cd protos && ../$(BIN)/buf build --path pkger --exclude-source-info --output image.binpb
 
-test: setup  ## Run the tests, on up to four cores; ARGS go to pytest
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
+# On up to four cores. A module stays on one of them where possible, as its tests share services.
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+
+test: setup  ## Run the quick tests, in five minutes; ARGS go to pytest
+	$(PYTEST) -m 'not slow' $(ARGS)
+
+test-slow: setup  ## Run the tests marked slow: processes, clients in other languages, pages; ARGS go to pytest
+	$(PYTEST) -m slow $(ARGS)
+
+test-all: setup  ## Run all tests; ARGS go to pytest
+	$(PYTEST) $(ARGS)
 
 # The simulation starts at the first of the day's 100,000 seeds. MINUTES=n sets its length; FIRST=n starts at another seed.
 test-faults: MINUTES := $(or $(MINUTES),10)
 test-faults: FIRST := $(or $(FIRST),$(shell date +%Y%m%d00000))
 test-faults: setup  ## Tests with --faults: all crashes and faults of an apply, then 10 minutes of simulation
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal --faults \
+	$(PYTEST) --faults \
 		tests/applier tests/cli tests/clients tests/crash tests/drivers/influxdb/test_engine_faults.py tests/export tests/gateway $(ARGS)
 	@echo 'To search these seeds again: make simulate MINUTES=$(MINUTES) FIRST=$(FIRST)'
 	@$(BIN)/python -m tests.simulation --minutes '$(MINUTES)' --first '$(FIRST)'
@@ -78,4 +87,4 @@ services/gen/.stamp: .venv/.stamp $(PROTOS) protos/generate.py
 	$(BIN)/python protos/generate.py
 	@touch $@
 
-.PHONY: help setup gen lint lint-protos contracts reference docs pictures test test-faults simulate simulate-mutations quickstart demo-crash bench
+.PHONY: help setup gen lint lint-protos contracts reference docs pictures test test-slow test-all test-faults simulate simulate-mutations quickstart demo-crash bench

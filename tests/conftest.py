@@ -11,6 +11,8 @@ from hypothesis import settings
 from tests import older_platform
 from tests.cluster import Calls, Cluster, cluster
 
+pytest_plugins = ["tests.skips"]
+
 # No deadline, as no test depends on the speed of the machine. The gate tries the same examples each time.
 settings.register_profile("steady", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("steady")

@@ -91,6 +91,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 def test_all_figures_are_printed() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "bench", "--objects", "20"], cwd=ROOT, capture_output=True, text=True, check=True

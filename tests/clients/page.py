@@ -3,21 +3,16 @@
 import asyncio
 import os
 import re
-import shutil
-import subprocess
-import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from services.settings import PORTS, address_variable
+from tests import needs
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "clients.md"
-PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 UNAVAILABLE = re.compile(
     r"no such host|i/o timeout|dial tcp|connection refused|network is unreachable|TLS handshake timeout|GOPROXY=off|"
@@ -37,20 +32,6 @@ def blocks(heading: str, language: str = "sh") -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", section(heading), re.DOTALL | re.MULTILINE)
 
 
-def is_installed(command: str) -> bool:
-    """Whether *command* can be run by the page's commands."""
-    return shutil.which(command, path=PATH) is not None
-
-
-def node_version() -> int:
-    """The major version of Node.js; 0 when it is missing."""
-    node = shutil.which("node", path=PATH)
-    if node is None:
-        return 0
-    printed = subprocess.run([node, "--version"], check=True, capture_output=True, text=True).stdout
-    return int(printed.removeprefix("v").partition(".")[0])
-
-
 async def shell(
     script: str, services: Cluster, folder: Path | None = None, seconds: float = 30
 ) -> tuple[int, str, str]:
@@ -68,7 +49,7 @@ async def shell(
     addresses = {address_variable(name): address for name, address in services.addresses.items()}
     process = await asyncio.create_subprocess_exec(
         "sh", "-eu", "-c", script, cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE,
-        env={**os.environ, **addresses, "PATH": PATH, "PKGER": str(ROOT)},
+        env={**os.environ, **addresses, "PATH": needs.PATH, "PKGER": str(ROOT)},
     )  # fmt: skip
     output, errors = await asyncio.wait_for(process.communicate(), seconds)
     assert process.returncode is not None
@@ -82,7 +63,7 @@ async def build(script: str, services: Cluster, folder: Path) -> None:
     problem = UNAVAILABLE.search(printed)
     if status != 0 and problem:
         line = printed[: problem.end()].splitlines()[-1]
-        pytest.skip(f"the registry cannot be reached, or the toolchain is too old: {line}")
+        needs.outside(f"a registry that answers, and a newer toolchain: {line}")
     assert status == 0, printed
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.conftest import ROOT
 
 PLANNER = Path("protos/pkger/planner/v1/planner.proto")
 FIELD = "  bool allow_empty = 9;\n"
 
-pytestmark = pytest.mark.skipif(not (ROOT / ".venv/bin/buf").exists(), reason="buf is not in .venv")
+pytestmark = [pytest.mark.slow, needs.program("buf")]
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.page import assert_client_runs, assert_shown_code_is_run, is_installed
+from tests import needs
+from tests.clients.page import assert_client_runs, assert_shown_code_is_run
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 
@@ -13,8 +14,9 @@ def test_the_page_shows_the_program() -> None:
     assert_shown_code_is_run("Go", "go", ROOT / "examples" / "clients" / "go" / "main.go")
 
 
-@pytest.mark.skipif(not is_installed("go"), reason="Go is not installed")
-@pytest.mark.skipif(not is_installed("buf"), reason="buf is not installed")
+@pytest.mark.slow
+@needs.program("go")
+@needs.program("buf")
 @pytest.mark.timeout(600)  # the first build compiles gRPC; later ones take seconds
 async def test_a_client_is_generated_built_and_run(services: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder: Path = tmp_path_factory.mktemp("client")

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from services.settings import PORTS
-from tests.clients.page import blocks, is_installed, shell
+from tests import needs
+from tests.clients.page import blocks, shell
 from tests.cluster import Cluster
 
-pytestmark = pytest.mark.skipif(not is_installed("grpcurl"), reason="grpcurl is not installed")
+pytestmark = [pytest.mark.slow, needs.program("grpcurl")]
 
 
 async def answers(script: str, services: Cluster) -> list[Any]:

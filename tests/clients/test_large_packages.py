@@ -18,9 +18,12 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from bench.cluster import cluster
 from bench.package import Mix, package_text
 from services.rpc.parts import MAX_PART_BYTES
-from tests.clients.page import blocks, build, is_installed, shell
+from tests import needs
+from tests.clients.page import blocks, build, shell
 from tests.cluster import ALL_VIEWS, Cluster
 from tests.samples import rare
+
+pytestmark = pytest.mark.slow
 
 OBJECTS = 40_000
 
@@ -95,7 +98,8 @@ async def test_a_python_client_with_default_limits_does_everything(objects: int)
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not (is_installed("go") and is_installed("buf")), reason="Go and buf are not installed")
+@needs.program("go")
+@needs.program("buf")
 async def test_a_client_in_go_does_everything(tmp_path: Path) -> None:
     package = tmp_path / "large.yml"
     package.write_text(package_text(OBJECTS, Mix.SMALL))

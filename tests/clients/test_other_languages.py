@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.page import blocks, is_installed, shell
+from tests import needs
+from tests.clients.page import blocks, shell
 from tests.cluster import Cluster
 
 PLUGIN = f"""#!{sys.executable}
@@ -21,7 +22,8 @@ sys.stdout.buffer.write(answer.SerializeToString())
 """A plugin that writes the options of each proto file, in place of protoc's Java plugin."""
 
 
-@pytest.mark.skipif(not is_installed("buf"), reason="buf is not installed")
+@pytest.mark.slow
+@needs.program("buf")
 async def test_plugins_get_the_package_options_of_their_languages(services: Cluster, tmp_path: Path) -> None:
     (config,), (command,) = blocks("Other languages", "yaml"), blocks("Other languages")
     plugin = tmp_path / "plugin"

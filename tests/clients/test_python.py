@@ -19,6 +19,7 @@ def _put_first(folder: Path) -> None:
         (generated / "__init__.py").touch()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_a_client_is_generated_and_run(services: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder: Path = tmp_path_factory.mktemp("client")

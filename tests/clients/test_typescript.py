@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.page import assert_client_runs, assert_shown_code_is_run, is_installed, node_version
+from tests import needs
+from tests.clients.page import assert_client_runs, assert_shown_code_is_run
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 
@@ -13,9 +14,10 @@ def test_the_page_shows_the_program() -> None:
     assert_shown_code_is_run("TypeScript", "ts", ROOT / "examples" / "clients" / "typescript" / "client.ts")
 
 
-@pytest.mark.skipif(node_version() < 20, reason="Node.js 20 or later is not installed")
-@pytest.mark.skipif(not is_installed("npm"), reason="npm is not installed")
-@pytest.mark.skipif(not is_installed("buf"), reason="buf is not installed")
+@pytest.mark.slow
+@needs.node(20)
+@needs.program("npm")
+@needs.program("buf")
 @pytest.mark.timeout(600)  # the first run downloads the packages
 async def test_a_client_is_generated_built_and_run(services: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder: Path = tmp_path_factory.mktemp("client")

@@ -16,6 +16,8 @@ from tests.compose.compose_file import containers
 from tests.compose.processes import base_environment, run, stop, up
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 LABELLED = ["lucid_einstein"]
 RECORDS: dict[int, list[tuple[str, str, list[str]]]] = {
     1: [

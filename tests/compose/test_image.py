@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.compose.compose_file import compose_services, instructions
 from tests.conftest import ROOT
 
@@ -29,7 +30,7 @@ def copied() -> list[Path]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Names of the files in a wheel built from the files that the Dockerfile copies, and from no others."""
     if not importlib.util.find_spec("hatchling"):
-        pytest.skip("hatchling is not installed, and a build that fetches it needs a network")
+        needs.outside("hatchling, which is not installed; a build that fetches it needs a network")
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for path in copied():
         if (ROOT / path).is_dir():
@@ -73,17 +74,20 @@ def test_a_container_without_compose_is_checked_as_one_of_compose() -> None:
     assert named == {key.replace("_", "-"): str(value) for key, value in of_compose.items() if key != "test"}
 
 
+@pytest.mark.slow
 def test_the_wheel_says_that_its_code_has_types_and_under_which_licence_it_is(wheel: list[str]) -> None:
     assert {f"{name}/py.typed" for name in CODE} <= {*wheel}
     assert f"pkger-{PROJECT['version']}.dist-info/licenses/LICENSE" in wheel
     assert "Apache License" in (ROOT / "LICENSE").read_text()
 
 
+@pytest.mark.slow
 def test_the_wheel_has_all_the_code(wheel: list[str]) -> None:
     code = [path.relative_to(ROOT) for name in CODE for path in (ROOT / name).rglob("*.py")]
     assert {str(path) for path in code if path.parts[:2] != ("services", "gen")} <= set(wheel)
 
 
+@pytest.mark.slow
 def test_the_wheel_has_the_generated_code_of_every_proto_and_its_types(wheel: list[str]) -> None:
     protos = [path.relative_to(ROOT / "protos") for path in (ROOT / "protos" / "pkger").rglob("*.proto")]
     endings = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi")
@@ -93,6 +97,7 @@ def test_the_wheel_has_the_generated_code_of_every_proto_and_its_types(wheel: li
     assert {name for name in wheel if name.startswith("pkger/")} == wanted
 
 
+@pytest.mark.slow
 def test_the_wheel_has_nothing_else(wheel: list[str]) -> None:
     assert {name.split("/")[0] for name in wheel} == {*CODE, "pkger", f"pkger-{PROJECT['version']}.dist-info"}
     assert not [name for name in wheel if name.startswith("services/gen/") or name.endswith(".pyc")]

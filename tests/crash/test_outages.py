@@ -19,6 +19,8 @@ from tests.applier.world import SUCCEEDED, Case, end
 from tests.crash.changes import BACK, CHANGES, FORWARD
 from tests.crash.world import Crashing, check, content_after, crashing
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Crashing]:

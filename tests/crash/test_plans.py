@@ -14,6 +14,8 @@ from tests.applier.world import SUCCEEDED, end
 from tests.crash.world import Crashing, check, content_after, crashing
 from tests.samples import rare
 
+pytestmark = pytest.mark.slow
+
 FAILED = operation_pb2.OPERATION_STATE_FAILED
 
 

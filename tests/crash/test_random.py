@@ -15,6 +15,8 @@ from tests.applier.world import SUCCEEDED, end
 from tests.apply.packages import an_object, text
 from tests.crash.world import Crashing, check, crashing
 
+pytestmark = pytest.mark.slow
+
 REFUSED = an_object("Bucket", "reserved", "_system")
 """An object with a reserved name, which the platform refuses, so that the operation rolls back."""
 

@@ -20,6 +20,8 @@ from tests.crash.stacks import APPLIERS, Shared, live, survive
 from tests.crash.world import Crashing, crashing
 from tests.samples import rare
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = [(0, 6), rare(1, 6), *(rare(seed, 16) for seed in range(2, 22))]
 """Seeds, and the number of requests of each stack. A seed draws the actions of each actor, not their interleaving."""
 

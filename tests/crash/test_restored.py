@@ -16,6 +16,8 @@ from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, end
 from tests.apply.packages import an_object, text
 from tests.crash.world import Crashing, crashing
 
+pytestmark = pytest.mark.slow
+
 AGO = pytest.mark.parametrize("since", [1, 5, 50])
 
 

@@ -14,6 +14,8 @@ from tests.applier.world import SUCCEEDED, Case
 from tests.apply.packages import an_object, text
 from tests.crash.world import Crashing, crashing
 
+pytestmark = pytest.mark.slow
+
 MIB = 1024 * 1024
 KEPT = 64 * MIB
 

@@ -23,6 +23,8 @@ from tests.crash.test_two_stacks import newest_operation
 from tests.crash.world import Crashing, check, content_after, crashing
 from tests.samples import rare
 
+pytestmark = pytest.mark.slow
+
 CANARY = "canary-8a1f\N{SNOWMAN}"
 GIVEN = {"new": CANARY, "ours": f"{CANARY} too"}
 REFUSED = text(an_object("Label", "red", "red"), an_object("Bucket", "reserved", "_system"))

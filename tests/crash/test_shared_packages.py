@@ -13,11 +13,14 @@ import pytest
 from pkger.model.v1 import object_pb2, operation_pb2
 
 from services.core.errors import SharedDiffers
+from tests import needs
 from tests.applier.world import SUCCEEDED
 from tests.apply.test_shared_packages import FOLDER, lack_nothing
 from tests.crash.stacks import APPLIERS, Answer, Caller, Shared, live
 from tests.crash.world import Crashing, crashing
 from tests.samples import rare
+
+pytestmark = pytest.mark.slow
 
 _AT_ONCE = 3
 _MOST_ROUNDS = 10
@@ -29,7 +32,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
         yield running
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
+@needs.shared(FOLDER)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("count", "seed"), [(12, 0), rare(41, 0), rare(41, 1)])
 async def test_real_packages_live_side_by_side_and_appliers_die(world: Crashing, count: int, seed: int) -> None:

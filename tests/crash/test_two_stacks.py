@@ -21,6 +21,8 @@ from tests.crash.world import Crashing, crashing
 from tests.drivers.client import update
 from tests.samples import rare
 
+pytestmark = pytest.mark.slow
+
 LABEL = text(an_object("Label", "l", "sensors"))
 OURS = text(an_object("Label", "l", "sensors"), an_object("Bucket", "b", "raw", description="old"))
 NEXT = text(an_object("Label", "l", "sensors", color="#000002"), an_object("Bucket", "b", "raw", description="new"))

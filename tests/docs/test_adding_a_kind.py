@@ -17,6 +17,8 @@ import pytest
 from tests.cli.command import environment, sockets
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "kinds.md").read_text()
 COPIED = ("services", "parser_svc", "planner_svc", "applier_svc", "stack_svc")
 BLOCK = re.compile(

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import yaml
 
 from services.kinds.registry import KINDS
 from services.settings import PORTS
+from tests import needs
 from tests.apply.packages import an_endpoint
 from tests.cli.command import environment
 from tests.cluster import Cluster
@@ -49,6 +49,7 @@ def readme_block(word: str) -> str:
     return found
 
 
+@pytest.mark.slow
 async def test_quickstart_runs_twice(tmp_path: Path) -> None:
     for _ in range(2):
         output = await run(f"examples/quickstart.sh {BIN}", environment(tmp_path))
@@ -57,6 +58,7 @@ async def test_quickstart_runs_twice(tmp_path: Path) -> None:
         assert "Done: nothing to do, nothing written." in output
 
 
+@pytest.mark.slow
 async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_path: Path) -> None:
     output = await run("python examples/demo_crash.py", environment(tmp_path))
     before, _, after = output.partition("kill -9")
@@ -85,6 +87,7 @@ def test_make_has_the_target(target: str) -> None:
     subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 async def test_the_commands_of_the_readme_run_with_nothing_running(tmp_path: Path) -> None:
     output = await run(readme_block("pkger plan"), environment(tmp_path))
     assert output.count("Plan: 6 to create") == 2
@@ -92,7 +95,8 @@ async def test_the_commands_of_the_readme_run_with_nothing_running(tmp_path: Pat
     assert "Done: 6 deleted, 5 label(s) detached." in output
 
 
-@pytest.mark.skipif(not shutil.which("grpcurl", path=str(BIN)), reason="grpcurl is not installed")
+@pytest.mark.slow
+@needs.program("grpcurl")
 async def test_the_grpcurl_commands_of_the_readme_run(services: Cluster, tmp_path: Path) -> None:
     script = readme_block("grpcurl")
     for name, port in PORTS.items():
@@ -133,6 +137,7 @@ async def test_the_example_of_the_package_format_is_a_valid_package(services: Cl
     ]
 
 
+@pytest.mark.slow
 async def test_the_examples_of_the_page_on_packages_have_every_kind(tmp_path: Path) -> None:
     (tmp_path / "all.yml").write_text("---\n".join(package_examples()))
     found = json.loads(await run(f"pkger validate -f {tmp_path}/all.yml -o json", environment(tmp_path)))
@@ -141,6 +146,7 @@ async def test_the_examples_of_the_page_on_packages_have_every_kind(tmp_path: Pa
     assert kinds == set(KINDS)
 
 
+@pytest.mark.slow
 async def test_the_readme_shows_the_output_of_validate(services: Cluster, tmp_path: Path) -> None:
     (shown,) = [block for block in blocks(ROOT / "README.md", "text") if "is invalid" in block]
     fleet = (ROOT / "examples" / "fleet.yml").read_text()
@@ -149,6 +155,7 @@ async def test_the_readme_shows_the_output_of_validate(services: Cluster, tmp_pa
     assert await run(command, environment(tmp_path, services.addresses)) == shown
 
 
+@pytest.mark.slow
 async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
     (command,) = [block for block in blocks(ROOT / "docs" / "packages.md", "sh") if "pkger schema" in block]
     await run(f"cd {tmp_path}; {command}", environment(tmp_path, services.addresses))
@@ -158,6 +165,7 @@ async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
             jsonschema.validate(document, schema)
 
 
+@pytest.mark.slow
 async def test_the_command_of_the_page_writes_a_secret(services: Cluster, tmp_path: Path) -> None:
     (command,) = [block for block in blocks(ROOT / "docs" / "packages.md", "sh") if "--secret" in block]
     (tmp_path / "alerts.yml").write_text(yaml.safe_dump(an_endpoint("Slack", "chat", "chat")))
@@ -166,6 +174,7 @@ async def test_the_command_of_the_page_writes_a_secret(services: Cluster, tmp_pa
     assert await services.secret_keys() == ["slack-token"]
 
 
+@pytest.mark.slow
 async def test_the_commands_about_plans_and_operations_run(tmp_path: Path, services: Cluster) -> None:
     script = "\n".join(blocks(ROOT / "docs" / "operations.md", "sh")).replace("plan.json", str(tmp_path / "plan.json"))
     output = await run(script, environment(tmp_path, services.addresses))
@@ -174,6 +183,7 @@ async def test_the_commands_about_plans_and_operations_run(tmp_path: Path, servi
     assert len((await services.record("fleet")).resources) == 6
 
 
+@pytest.mark.slow
 async def test_the_commands_about_exports_run(tmp_path: Path, services: Cluster) -> None:
     script = "\n".join(blocks(ROOT / "docs" / "export.md", "sh")).replace("fleet.yml", str(tmp_path / "fleet.yml"))
     script = script.replace(f"examples/{tmp_path}/", "examples/")
@@ -184,6 +194,7 @@ async def test_the_commands_about_exports_run(tmp_path: Path, services: Cluster)
     assert len(await services.resources("copy")) == len(await services.resources()) == 6
 
 
+@pytest.mark.slow
 async def test_the_tour_leads_from_nothing_to_a_rollback(tmp_path: Path) -> None:
     """Each output that it shows is the end of the output of the commands before it, but for ids and times."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -205,6 +216,7 @@ def without_ids_and_times(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{16}\b", "ID", re.sub(r"\d{4}(-\d\d){2}T[\d:]{8}Z", "TIME", text))
 
 
+@pytest.mark.slow
 async def test_the_commands_of_the_page_on_policies_roll_back(tmp_path: Path) -> None:
     env = environment(tmp_path)
     applied, back, policy = [await run(block, env) for block in blocks(ROOT / "docs" / "policies.md", "sh")]
@@ -213,6 +225,7 @@ async def test_the_commands_of_the_page_on_policies_roll_back(tmp_path: Path) ->
     assert "protect: true" in policy
 
 
+@pytest.mark.slow
 async def test_the_page_on_drift_shows_the_edits_of_a_person(tmp_path: Path, services: Cluster) -> None:
     page, env = ROOT / "docs" / "drift.md", environment(tmp_path, services.addresses)
     apply, look, detailed, again = blocks(page, "sh")
@@ -228,6 +241,7 @@ async def test_the_page_on_drift_shows_the_edits_of_a_person(tmp_path: Path, ser
     assert (await run(again, env)).endswith("No drift: 6 in sync.\n")
 
 
+@pytest.mark.slow
 async def test_the_commands_of_the_page_on_the_command_line_run(tmp_path: Path) -> None:
     script = "\n".join(blocks(ROOT / "docs" / "cli.md", "sh")).replace("fleet.plan", str(tmp_path / "fleet.plan"))
     output = await run(script, environment(tmp_path / "home"))
@@ -236,6 +250,7 @@ async def test_the_commands_of_the_page_on_the_command_line_run(tmp_path: Path) 
     assert "embedded/lab" in output
 
 
+@pytest.mark.slow
 async def test_the_commands_of_the_page_on_backups_restore_a_store(tmp_path: Path) -> None:
     """The backup has an unfinished operation and a stored plan that was not applied."""
     back_up, put_back, mark, resume, apply = blocks(ROOT / "docs" / "backup.md", "sh")

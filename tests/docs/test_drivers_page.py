@@ -75,6 +75,7 @@ def on_copy(folder: Path, home: Path) -> Mapping[str, str]:
     }
 
 
+@pytest.mark.slow
 async def test_the_driver_of_the_page_is_planned_applied_and_uninstalled(copy: Path, tmp_path: Path) -> None:
     (row,) = blocks("A driver in Python", "yaml")
     (tmp_path / "platforms.yml").write_text(row)
@@ -94,6 +95,7 @@ async def test_the_driver_of_the_page_is_planned_applied_and_uninstalled(copy: P
     assert not (tmp_path / "platform.db").exists()
 
 
+@pytest.mark.slow
 async def test_the_driver_of_the_page_passes_the_conformance_suite(copy: Path, tmp_path: Path) -> None:
     (command,) = [block for block in blocks("A driver in Python", "sh") if "pytest" in block]
     status, printed, _ = await run(
@@ -105,6 +107,7 @@ async def test_the_driver_of_the_page_passes_the_conformance_suite(copy: Path, t
     assert int(counted[1]) > 100
 
 
+@pytest.mark.slow
 async def test_the_driver_of_the_page_has_types(copy: Path, tmp_path: Path) -> None:
     command = ["mypy", "--config-file", "pyproject.toml", "--cache-dir", str(tmp_path), "services/drivers/jsonfile"]
     status, printed, errors = await run([*command, *TOUCHED], on_copy(copy, tmp_path), copy)
