@@ -72,6 +72,8 @@ async def test_the_demonstration_shows_that_an_apply_survives_its_applier(tmp_pa
     [
         "quickstart",
         "test",
+        "test-slow",
+        "test-all",
         "lint",
         "contracts",
         "bench",
