@@ -7,7 +7,7 @@ from pkger.model.v1 import operation_pb2
 
 from services.engine.folding import Entry, folded
 from services.engine.step_life import IN_EFFECT, StepRecord
-from services.rpc.convert.operations import entry_from_pb, step_record_from_pb
+from services.rpc.convert.operations import entry_from_pb
 from services.rpc.parts import FRAME_BYTES
 from stack_svc.store.journal import Row
 
@@ -22,15 +22,7 @@ def steps_of(rows: Iterable[Row], step_count: int) -> list[StepRecord]:
     Raises:
         JournalBrokenError: Its journal contradicts the rules of the engine.
     """
-    known: list[StepRecord] = []
-    entries: list[Entry] = []
-    for row in rows:
-        records = journal_pb2.StoredRecords.FromString(row.records)
-        if row.position == 0:
-            known = list(map(step_record_from_pb, records.steps))
-        else:
-            entries.append(entry_from_pb(records, journal_pb2.StoredEvents.FromString(row.events)))
-    return folded(entries, step_count, known)
+    return folded(map(_entry, rows), step_count)
 
 
 def made_by(rows: Iterable[Row], step_count: int) -> dict[int, str]:
@@ -62,6 +54,12 @@ def events_after(
             return events, True
         events.append(event)
     return events, has_more
+
+
+def _entry(row: Row) -> Entry:
+    return entry_from_pb(
+        journal_pb2.StoredRecords.FromString(row.records), journal_pb2.StoredEvents.FromString(row.events)
+    )
 
 
 def _events(rows: Iterable[Row]) -> Iterator[operation_pb2.OperationEvent]:

@@ -34,6 +34,7 @@ from services.rpc.plan_parts import JoinedPlan, View, joined
 from services.rpc.process import Opened
 from services.rpc.server import serving
 from services.settings import Settings
+from tests.databases import copy_databases
 
 OPENED: Mapping[str, Opened] = {
     "stack": stack.opened,
@@ -343,6 +344,7 @@ async def cluster(
         for name, opened in {**OPENED, **(replaced or {})}.items():
             if name in addresses:
                 continue
+            copy_databases(data, name)
             settings = Settings(addresses, "", data, data)
             service = await running.enter_async_context(opened(settings))
             addresses[name] = await running.enter_async_context(

@@ -42,19 +42,18 @@ class JournalBrokenError(Exception):
     """A journal contains an impossible transition: a defect of the applier that wrote it."""
 
 
-def folded(entries: Iterable[Entry], step_count: int, known: Iterable[StepRecord] = ()) -> list[StepRecord]:
+def folded(entries: Iterable[Entry], step_count: int) -> list[StepRecord]:
     """
     The records of steps after *entries*, sorted by step.
 
     Args:
         entries: The writes, in order.
         step_count: Number of steps of the plan.
-        known: The records before the first write.
 
     Raises:
         JournalBrokenError: The plan has no such step, or no event leads from its state to the new one (``step_life``).
     """
-    records = {record.step: record for record in known}
+    records: dict[int, StepRecord] = {}
     for entry in entries:
         explicit = {record.step: record for record in entry.records}
         for event in entry.events:

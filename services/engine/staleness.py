@@ -208,7 +208,7 @@ class _Rehearsal:
             return
         name = self._name(step.key.kind, step.new_spec)
         held = self._found.get(resource)
-        # A resource keeps its name, even where an older file of the platform let another one have it too.
+        # A resource keeps its name, even if the platform holds another one that has it, too.
         keeps_name = held is not None and self._name(step.key.kind, held.spec) == name
         others = self._named[name] if name and not keeps_name else set()
         if others:

@@ -2,7 +2,6 @@
 
 import asyncio
 import fcntl
-import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -14,16 +13,12 @@ from sqlite_utils.migrations import Migrations
 
 from services.core.errors import ServiceUnavailable
 from services.private_files import private_file, private_folder, restrict
+from services.sqlite.schema import OtherSchema, check_origin, has_tables
 
 T = TypeVar("T")
 
-log = logging.getLogger("pkger.sqlite")
-
 LONGEST_LOG = 16 * 1024 * 1024
 """Maximal size of the write-ahead log after a checkpoint, in bytes."""
-
-_INCREMENTAL = 2
-"""The value of ``PRAGMA auto_vacuum`` with which the file can shrink by its free pages."""
 
 BUSY_SECONDS = 30.0
 """Seconds that a transaction waits for one of another process on the same file."""
@@ -59,7 +54,7 @@ class Database:
 
     def __init__(self, path: Path, migrations: Migrations, executor: Executor | None = None) -> None:
         """
-        Open *path*, creating it and its folder when missing, and bring its schema up to date.
+        Open *path*, creating it and its folder when missing, and apply the migrations that it lacks.
 
         Args:
             path: The file.
@@ -67,7 +62,7 @@ class Database:
             executor: Runs transactions, one after another; it is shut down with the database. None: a thread.
 
         Raises:
-            OSError: The file cannot be opened, or is no database with this schema.
+            OSError: The file cannot be opened, is no database, or has another schema.
         """
         self._path = path
         self._db = _open(path, migrations)
@@ -107,21 +102,6 @@ def _primary(error: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def _can_shrink(connection: sqlite3.Connection) -> bool:
-    """Whether the file can shrink by its free pages."""
-    (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
-    return bool(mode == _INCREMENTAL)
-
-
-def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
-    """Rewrite the file of an earlier version, so that it can shrink; if that fails, the file is used as it is."""
-    try:
-        connection.execute("VACUUM")
-    except sqlite3.OperationalError as error:
-        # The disk is too full, or another process has the file open.
-        log.warning("free pages are not released", extra={"database": str(path), "problem": str(error)})
-
-
 def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
     private_folder(path.parent)
     # Several processes may open one file at the same moment; one of them creates the schema.
@@ -135,17 +115,17 @@ def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
             restrict(path.with_name(path.name + suffix))
         try:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            if not _can_shrink(connection):
-                # Set before anything is written: it takes effect in a file with content only by a rewrite.
+            database = sqlite_utils.Database(connection)
+            if has_tables(database):
+                check_origin(database, migrations)
+            else:
+                # It takes effect only before anything is written.
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA journal_size_limit={LONGEST_LOG}")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA foreign_keys=ON")
-            if not _can_shrink(connection):
-                _rewrite(path, connection)
-            database = sqlite_utils.Database(connection)
             migrations.apply(database)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OtherSchema) as error:
             raise OSError(f"cannot use the database {path}: {error}") from error
     return database

@@ -65,12 +65,12 @@ class SqliteStore:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """
-        Open *path*, which is created when missing, and migrate its schema.
+        Open *path*, which is created when missing.
 
         All processes that share a file run on one machine, so the same *clock* measures the leases of all of them.
 
         Raises:
-            OSError: The file cannot be opened, or is not such a database.
+            OSError: The file cannot be opened, or is no database with this schema.
         """
         self._database = Database(path, MIGRATIONS)
         self._clock = clock

@@ -8,8 +8,7 @@ class Row(NamedTuple):
     One write of an operation.
 
     Attributes:
-        position: From 1, without gaps. Row 0 holds the data of an older version: the last record of each step, and all
-            events until then.
+        position: From 1, without gaps.
         token: Fencing token of the lease under which it was written.
         last_seq: Seq of the last event up to this write.
         records: A ``pkger.journal.v1.StoredRecords`` in its wire format.

@@ -338,7 +338,7 @@ async def test_a_failed_deletion_is_a_leftover_until_the_resource_is_gone(faulty
 
 
 def forget(data: Path, *, revisions: bool) -> None:
-    """Make the store one from before there were baselines, and optionally from before there were revisions."""
+    """Remove the baselines of the store, and optionally its revisions."""
     connection = sqlite3.connect(data / "stack.db")
     connection.execute("DELETE FROM baselines")
     connection.execute("DELETE FROM looks")

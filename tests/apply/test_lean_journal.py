@@ -15,6 +15,7 @@ from bench.package import Mix, package_text
 from services.drivers.embedded.kinds import EMBEDDED
 from services.rpc.call import request_id
 from services.sqlite.database import Database
+from tests.apply.packages import EVERY_KIND, text
 from tests.cluster import Calls, Cluster
 
 OBJECTS = 1200
@@ -43,6 +44,20 @@ async def test_a_batch_is_two_rows_of_step_numbers_and_ids(services: Cluster, tm
     assert all(not records.steps for records, _ in written), "events of creations need no further records"
     kinds = [event.WhichOneof("event") for _, events in written for event in events.events]
     assert {"accepted", "steps_sent", "steps_ended", "finished"} <= set(kinds)
+
+
+async def test_an_apply_with_nothing_to_do_writes_no_more_than_its_operation(services: Cluster, tmp_path: Path) -> None:
+    def counts() -> dict[str, int]:
+        with closing(sqlite3.connect(tmp_path / "stack.db")) as db:
+            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return {table: db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}
+
+    package = text(*EVERY_KIND)
+    await services.apply(package, stack="s")
+    before = counts()
+    await services.apply(package, stack="s")
+    changed = {table for table, count in counts().items() if count != before[table]}
+    assert changed == {"operations", "journal", "plans", "plan_bodies"}
 
 
 async def test_an_apply_with_nothing_to_do_reads_no_inventory_but_for_its_plan(services: Cluster, calls: Calls) -> None:

@@ -11,6 +11,7 @@ from services.drivers.registry import opened
 from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.server import serving
+from tests.databases import copy_database
 from tests.drivers.client import DriverClient
 from tests.drivers.influxdb.losses import Losses
 from tests.drivers.influxdb.running import (
@@ -59,6 +60,8 @@ class PlatformUnderTest:
 @asynccontextmanager
 async def driver_client(platform: Platform, folder: Path) -> AsyncIterator[DriverClient]:
     """A client of the driver of *platform* with its files in *folder*, served on a port that the kernel picks."""
+    if platform.driver == "embedded":
+        copy_database("platform", folder / f"{platform.service}.db")
     async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
         client = DriverClient(address)
         try:

@@ -19,7 +19,6 @@ from services.core import model
 from services.core.errors import TokenStale
 from services.drivers.embedded.driver import open_driver
 from services.drivers.embedded.kinds import EMBEDDED
-from services.drivers.embedded.sqlite.schema import MIGRATIONS
 from services.drivers.embedded.sqlite.store import ZERO_ID
 from services.drivers.mutation import Create, Done, PutSecret, Rejected
 from services.drivers.wire import batch_from_pb
@@ -47,7 +46,6 @@ from tests.drivers.client import (
     update,
     wanted,
 )
-from tests.drivers.older_file import older_file
 from tests.drivers.platforms import embedded_driver, sample
 
 CANARY = "canary-8a1f"
@@ -102,69 +100,6 @@ async def test_an_old_fence_is_refused_after_a_restart(tmp_path: Path) -> None:
         with pytest.raises(TokenStale):
             await driver.mutate(create("Task", sample("Task", "late", ""), "late"), fence=("stack", 2))
         assert await driver.listing("Task") == []
-
-
-async def test_a_file_of_an_earlier_version_keeps_its_resources_and_their_names(tmp_path: Path) -> None:
-    """Before kinds shared names and resources referred to each other, the file had neither scopes nor bindings."""
-    database = sqlite_utils.Database(tmp_path / "platform.db")
-    MIGRATIONS.apply(database, stop_before="name_scopes_and_bindings")
-    database.table("resources").insert(
-        {"id": "1" * 16, "org": ORG, "kind": "Bucket", "unique_name": "kept", "spec": '{"name":"kept"}'}
-    )
-    database.close()
-    async with embedded_driver(tmp_path) as driver:
-        [bucket] = await driver.listing("Bucket")
-        assert (spec(bucket), bucket.display_name) == ({"name": "kept"}, "kept")
-        assert await driver.refusal(create("Bucket", sample("Bucket", "kept", ""), "other")) == NAME_TAKEN
-        await driver.made(create("CheckDeadman", sample("CheckDeadman", "kept", ""), "check"))
-        assert await driver.refusal(create("CheckThreshold", sample("CheckThreshold", "kept", ""), "t")) == NAME_TAKEN
-
-
-async def test_display_names_of_a_file_of_an_earlier_version_are_whole(tmp_path: Path) -> None:
-    """SQLite itself would cut a name at a NUL character."""
-    names = ["a", "a\0b", "a\0", " \u00e9 "]
-    ids = older_file(tmp_path, "Bucket", *names)
-    async with embedded_driver(tmp_path) as driver:
-        held = {resource.id: resource.display_name for resource in await driver.listing("Bucket")}
-        assert held == dict(zip(ids, names, strict=True))
-
-
-FOLDED = [("Variable", ["abc", "ABC"]), ("Label", ["sensors", " sensors "]), ("Label", [" A", "a ", "a"])]
-
-
-@pytest.mark.parametrize(("kind", "names"), FOLDED)
-async def test_a_file_of_an_earlier_version_keeps_resources_whose_names_are_now_equal(
-    tmp_path: Path, kind: str, names: list[str]
-) -> None:
-    ids = older_file(tmp_path, kind, *names, "free")
-    for _ in range(2):
-        async with embedded_driver(tmp_path) as driver:
-            held = {resource.id: resource.display_name for resource in await driver.listing(kind)}
-            assert held == dict(zip(ids, [*names, "free"], strict=True))
-            # Each of them can be written with its own name, and no other resource gets the name.
-            await driver.made(
-                *(update(kind, id_, sample(kind, name, "new")) for id_, name in zip(ids, names, strict=False))
-            )
-            results = await driver.mutate(
-                create(kind, sample(kind, names[0].upper(), ""), "another"),
-                update(kind, ids[-1], sample(kind, names[0], "")),
-            )
-            assert [result.rejected.reason for result in results] == [NAME_TAKEN, NAME_TAKEN]
-            assert all(id_ in results[0].rejected.message for id_ in ids[:-1])
-
-
-@pytest.mark.parametrize(("kind", "names"), FOLDED)
-async def test_a_name_with_several_holders_is_free_after_the_last_one(
-    tmp_path: Path, kind: str, names: list[str]
-) -> None:
-    ids = older_file(tmp_path, kind, *names)
-    async with embedded_driver(tmp_path) as driver:
-        for number, id_ in enumerate(ids):
-            assert await driver.refusal(create(kind, sample(kind, names[0], ""), f"too early {number}")) == NAME_TAKEN
-            renamed = update(kind, id_, sample(kind, f"renamed {number}", ""))
-            await driver.mutate(renamed if number % 2 else delete(kind, id_))
-        await driver.made(create(kind, sample(kind, names[0], ""), "now"))
-        assert await driver.refusal(create(kind, sample(kind, names[1], ""), "too late")) == NAME_TAKEN
 
 
 async def test_a_label_of_white_space_has_a_name_as_any_other(driver: DriverClient) -> None:

@@ -10,10 +10,10 @@ import sqlite_utils
 from services.core.errors import TokenStale
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.retention import DAY, MOST_ROWS, PERIOD_SECONDS
-from services.drivers.embedded.sqlite.schema import MIGRATIONS
 from services.drivers.servicer import SERVICES, register
 from services.machine import MachineIds
 from services.rpc.server import serving
+from tests.databases import copy_database
 from tests.drivers.client import DriverClient, create
 from tests.drivers.platforms import sample
 
@@ -40,6 +40,7 @@ def time() -> Time:
 
 @asynccontextmanager
 async def platform(folder: Path, time: Time) -> AsyncIterator[DriverClient]:
+    copy_database("platform", folder / "platform.db")
     driver = EmbeddedDriver(folder / "platform.db", MachineIds(), lambda: time.now, lambda: time.awake)
     async with serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
         client = DriverClient(address)
@@ -140,8 +141,8 @@ async def test_a_clock_set_forward_and_back_removes_no_recent_row(tmp_path: Path
 async def test_many_rows_are_removed_in_several_sweeps(tmp_path: Path, time: Time) -> None:
     """No call waits for the removal of a million keys."""
     path = tmp_path / "platform.db"
+    copy_database("platform", path)
     db = sqlite_utils.Database(path)
-    MIGRATIONS.apply(db)
     rows = [("o", "Task", str(n), "0", "", time.now - 3 * DAY) for n in range(2 * MOST_ROWS + 1)]
     with db.conn:
         db.conn.executemany("INSERT INTO creates VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -152,17 +153,4 @@ async def test_many_rows_are_removed_in_several_sweeps(tmp_path: Path, time: Tim
             await swept(driver)
             left.append(db.execute("SELECT count(*) FROM creates").fetchone()[0])
         assert left == [2 * MOST_ROWS + 1, MOST_ROWS + 1, 1, 0]
-    db.close()
-
-
-def test_keys_of_an_earlier_version_are_as_old_as_the_migration(tmp_path: Path) -> None:
-    db = sqlite_utils.Database(tmp_path / "platform.db")
-    MIGRATIONS.apply(db, stop_before="ages")
-    db.execute("INSERT INTO creates (org, kind, idempotency_key, resource_id) VALUES ('o', 'Task', '1', '0')")
-    db.execute("INSERT INTO fences (scope, token) VALUES ('stack', 1)")
-    MIGRATIONS.apply(db)
-    [(operation, moment)] = db.execute("SELECT operation, time FROM creates")
-    assert operation == ""
-    assert moment > 1_700_000_000_000_000
-    assert [*db.execute("SELECT token, is_transient FROM fences")] == [(1, 0)]
     db.close()

@@ -68,11 +68,6 @@ def test_a_record_overrides_an_event_of_the_same_step() -> None:
     assert folded(entries, 1) == [observed]
 
 
-def test_folding_starts_from_known_records() -> None:
-    known = [StepRecord(0, StepState.DONE, "a"), StepRecord(1, StepState.INTENT)]
-    assert folded([Entry([Sent(UNDO, [0])])], 2, known) == [StepRecord(0, StepState.UNDO_INTENT, "a"), known[1]]
-
-
 @pytest.mark.parametrize(
     ("entries", "problem"),
     [

@@ -146,7 +146,7 @@ def test_a_plan_says_what_changed_since_it_was_made(change: Callable[[World], ob
     assert stale(plan, world) == [text.format(**ids) for text in expected]
 
 
-def test_a_resource_keeps_a_name_that_another_one_has_from_an_earlier_version() -> None:
+def test_a_resource_keeps_a_name_that_another_one_has() -> None:
     world = World()
     world.apply(an_object("Variable", "one", name="abc"))
     elder = Resource("Variable", "f" * 16, an_object("Variable", "x", name="ABC").spec)

@@ -73,6 +73,7 @@ def copy_with(mutation: Mutation) -> Iterator[Path]:
         copy = Path(folder)
         for name in (*PACKAGES, "tests/simulation"):
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "tests/databases.py", copy / "tests")
         (copy / mutation.file).write_text(text, "utf-8")
         yield copy
 

@@ -62,7 +62,7 @@ def run(scenario: Scenario, template: Path) -> Result:
 
     Args:
         scenario: The run.
-        template: Folder with empty databases (``world.make_template``).
+        template: Folder with empty databases (``search.template``).
 
     Raises:
         HarnessBroken: The simulation failed.

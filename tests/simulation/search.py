@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.databases import copy_databases
 from tests.simulation.drawing import drawn
 from tests.simulation.features import FEATURES
 from tests.simulation.running import Result, run
-from tests.simulation.world import make_template
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Findings:
 def template() -> Iterator[Path]:
     """A folder with empty databases, for all runs of a process."""
     with tempfile.TemporaryDirectory() as folder:
-        make_template(Path(folder))
+        copy_databases(Path(folder), "stack", "platform")
         yield Path(folder)
 
 

@@ -269,18 +269,3 @@ class World:
 
     def _defect(self, problem: str) -> None:
         self.trace.violate("DEFECT", problem)
-
-
-def make_template(folder: Path) -> None:
-    """Make both databases with their schema, for runs to copy."""
-    settings = Settings({}, "", folder, folder)
-
-    async def make() -> None:
-        async with stack.opened(settings):
-            await EmbeddedDriver(folder / PLATFORM_FILE, DrawnIds(Draws(0), "template")).close()
-
-    asyncio.run(make())
-    for name in (STORE_FILE, PLATFORM_FILE):
-        with sqlite3.connect(folder / name) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.close()

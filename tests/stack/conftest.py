@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stack_svc.store.store import Store
-from tests.stack.service import Client, Clock, stack_service
+from tests.stack.service import Client, Clock, service_in_memory
 from tests.stack.store.strict import strict
 
 
@@ -23,5 +23,5 @@ def clock() -> Clock:
 @pytest.fixture(params=[lambda store: store, strict], ids=["plain", "strict"])
 async def service(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Client]:
     wrapped: Callable[[Store], Store] = request.param
-    async with stack_service(tmp_path / "stack.db", clock, wrapped) as client:
+    async with service_in_memory(tmp_path / "stack.db", clock, wrapped) as client:
         yield client

@@ -1,4 +1,4 @@
-"""A stack service on a port of its own, as its callers see it, with a clock that the test sets."""
+"""A stack service as its callers see it, with a clock that the test sets."""
 
 import secrets
 import sqlite3
@@ -28,14 +28,18 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.core import model
 from services.core.errors import StackNotFound
 from services.machine import MachineIds
+from services.rpc.channel import Connect, grpc_channel
 from services.rpc.claim_parts import joined_claim
 from services.rpc.client import Peer
 from services.rpc.convert.objects import entries_from_pb, target_to_pb
 from services.rpc.convert.plans import record_changes_to_pb
+from services.rpc.dispatcher import Dispatcher
 from services.rpc.server import serving
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Limits, Store, Swept
+from tests.databases import copy_database
+from tests.rpc.in_memory import Network
 
 HERE = model.Target()
 ELSEWHERE = model.Target(org="another")
@@ -91,14 +95,16 @@ class Client:
     Attributes:
         address: Address of the service.
         store: The store of the service, if it runs in this process.
+        connect: Makes the channel.
     """
 
     address: str
     store: Store | None = None
+    connect: Connect = grpc_channel
     peer: Peer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.peer = Peer("stack", self.address)
+        self.peer = Peer("stack", self.address, connect=self.connect)
         self.stacks = StackServiceStub(self.peer.channel)
         self.journal = JournalServiceStub(self.peer.channel)
 
@@ -468,16 +474,38 @@ class Client:
 
 
 @asynccontextmanager
-async def stack_service(
+async def service_in_memory(
     path: Path, clock: Clock, wrapped: Callable[[Store], Store] = lambda store: store
 ) -> AsyncIterator[Client]:
-    """A stack service over the database at *path*, with its store *wrapped* by another one, and a client of it."""
+    """
+    A stack service over the database at *path*, with its store *wrapped* by another one, and a client of it.
+
+    Calls pass in memory.
+    """
+    async with _opened(path, clock) as store:
+        network = Network()
+        network.servers["stack"] = Dispatcher(registrations(wrapped(store), MachineIds()))
+        yield Client("stack", store, network.connect)
+
+
+@asynccontextmanager
+async def stack_service(path: Path, clock: Clock) -> AsyncIterator[Client]:
+    """A stack service over the database at *path* on a port of its own, and a client of it."""
+    async with (
+        _opened(path, clock) as store,
+        serving(registrations(store, MachineIds()), SERVICES, "127.0.0.1:0", grace=0) as address,
+    ):
+        client = Client(address, store)
+        yield client
+        await client.peer.close()
+
+
+@asynccontextmanager
+async def _opened(path: Path, clock: Clock) -> AsyncIterator[Store]:
+    copy_database("stack", path)
     store = SqliteStore(path, clock)
     try:
-        async with serving(registrations(wrapped(store), MachineIds()), SERVICES, "127.0.0.1:0", grace=0) as address:
-            client = Client(address, store)
-            yield client
-            await client.peer.close()
+        yield store
     finally:
         await store.close()
 

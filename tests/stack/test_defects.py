@@ -19,7 +19,7 @@ from pkger.model.v1.operation_pb2 import (
 )
 
 from services.core.errors import Internal, LeaseLost, OperationUnfinished
-from tests.stack.service import HERE, Begun, Client, Clock, a_create, stack_service
+from tests.stack.service import HERE, Begun, Client, Clock, a_create, service_in_memory
 
 
 async def report(
@@ -38,11 +38,11 @@ def a_blocked_step(number: int) -> operation_pb2.BlockedStep:
 async def test_the_third_defect_blocks_an_operation_at_any_applier(tmp_path: Path, clock: Clock) -> None:
     """Each defect occurs at another applier and in another process of the store; each time the lease is released."""
     path = tmp_path / "stack.db"
-    async with stack_service(path, clock) as service:
+    async with service_in_memory(path, clock) as service:
         begun = await service.begin("prod", steps=3)
         clock.forward(31)
     for number in (1, 2):
-        async with stack_service(path, clock) as service:
+        async with service_in_memory(path, clock) as service:
             begun, _ = await service.claim(begun.operation, holder=f"applier-{number}")
             assert not (await report(service, begun)).HasField("finished")
             with pytest.raises(LeaseLost):
@@ -52,7 +52,7 @@ async def test_the_third_defect_blocks_an_operation_at_any_applier(tmp_path: Pat
             assert await service.abandoned() == [begun.operation]
             assert (await service.operation(begun.operation)).state == OPERATION_STATE_APPLYING
 
-    async with stack_service(path, clock) as service:
+    async with service_in_memory(path, clock) as service:
         begun, _ = await service.claim(begun.operation)
         reported = await report(service, begun, "KeyError: 2", a_blocked_step(1))
         cause = "a defect keeps it from being resumed, 3 times in a row: KeyError: 2"
@@ -126,7 +126,7 @@ async def test_only_the_holder_of_the_lease_reports_a_defect(service: Client, cl
 
 async def test_an_unreadable_journal_blocks_its_operation_until_it_is_fixed(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "stack.db"
-    async with stack_service(path, clock) as service:
+    async with service_in_memory(path, clock) as service:
         begun = await service.begin("prod", steps=3)
         await service.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_FAILED)], seqs=[2])
         intact = _replace(path, b"\xff")

@@ -25,7 +25,7 @@ from services.core.errors import (
     StackNotFound,
 )
 from services.rpc.convert.plans import record_changes_to_pb
-from tests.stack.service import Client, Clock, a_plan, duration, entry, microseconds, stack_service
+from tests.stack.service import Client, Clock, a_plan, duration, entry, microseconds, service_in_memory
 from tests.strategies import inventories
 
 MADE = 1_700_000_000_000_000
@@ -501,7 +501,7 @@ async def test_one_of_many_operations_that_begin_at_once_gets_the_stack(
     service: Client, tmp_path: Path, clock: Clock
 ) -> None:
     """Twenty appliers at two services over one file."""
-    async with stack_service(tmp_path / "stack.db", clock) as second:
+    async with service_in_memory(tmp_path / "stack.db", clock) as second:
         answers = await asyncio.gather(
             *(
                 (service, second)[number % 2].begin("prod", operation=f"op-{number}", holder=f"applier-{number}")

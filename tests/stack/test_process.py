@@ -1,17 +1,14 @@
 """The stack service as a process: its writes outlive it."""
 
 import signal
-import sqlite3
 from pathlib import Path
 
 import pytest
 from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackLeased
-from services.sqlite.database import Database
-from stack_svc.sqlite.schema import MIGRATIONS
 from tests.stack.process import process
-from tests.stack.service import Clock, entry, stack_service
+from tests.stack.service import Clock, entry, service_in_memory
 
 
 async def test_a_killed_service_loses_nothing_that_it_confirmed(tmp_path: Path) -> None:
@@ -66,25 +63,7 @@ async def test_processes_that_start_at_once_on_one_new_file_all_serve(tmp_path: 
 
 async def test_services_on_one_file_see_each_others_writes(tmp_path: Path) -> None:
     path, clock = tmp_path / "stack.db", Clock()
-    async with stack_service(path, clock) as first, stack_service(path, clock) as second:
+    async with service_in_memory(path, clock) as first, service_in_memory(path, clock) as second:
         begun = await first.begin("prod")
         stack = await second.record(begun, [entry("one")])
         assert await first.get_named("prod") == stack
-
-
-def test_opening_a_database_again_changes_nothing(tmp_path: Path) -> None:
-    def schema() -> list[tuple[str, str]]:
-        with sqlite3.connect(path) as connection:
-            found = connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
-        connection.close()
-        return found
-
-    path = tmp_path / "stack.db"
-    Database(path, MIGRATIONS).close()
-    made = schema()
-
-    Database(path, MIGRATIONS).close()
-
-    assert schema() == made
-    tables = {"stacks", "inventory", "requests", "operations", "plans", "plan_bodies", "leases", "journal"}
-    assert tables <= {name for name, _ in made}

@@ -33,6 +33,7 @@ from stack_svc.servicer import JournalServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.operations import Operation
 from stack_svc.store.store import Limits, Reading, Store
+from tests.databases import copy_databases
 from tests.stack.service import Clock, a_plan, duration, request_key, stage_started
 from tests.stack.store.strict import strict
 
@@ -102,6 +103,7 @@ class Appliers(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.folder = TemporaryDirectory()
+        copy_databases(Path(self.folder.name), "stack")
         self.clock = Clock()
         self.runs: list[Run] = []
         self.named: dict[str, Row] = {}

@@ -25,7 +25,7 @@ from services.core.errors import (
     StackNotFound,
 )
 from services.rpc.claim_parts import joined_claim
-from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry, stack_service
+from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry, service_in_memory
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
 
@@ -239,7 +239,7 @@ async def test_a_journal_that_is_larger_than_a_message_can_be_claimed(
     """Each step has a message of the driver."""
     for module in ("services.rpc.server", "services.rpc.channel"):
         monkeypatch.setattr(f"{module}.MESSAGE_LIMIT", 1024 * 1024)
-    async with stack_service(tmp_path / "small.db", clock) as small:
+    async with service_in_memory(tmp_path / "small.db", clock) as small:
         begun = await small.begin("prod", seconds=10, operation="operations/1", steps=3000)
         for start in range(0, 3000, 500):
             records = [

@@ -10,7 +10,7 @@ import pytest
 
 from services.settings import SettingInvalid, load
 from stack_svc.store.store import Limits
-from tests.stack.service import Client, Clock, entry, stack_service
+from tests.stack.service import Client, Clock, entry, service_in_memory
 
 MIB = 1024 * 1024
 
@@ -45,7 +45,7 @@ async def applies(path: Path, clock: Clock, small: int, large: int) -> tuple[int
         The largest size of the store after a sweep, and the size at the end.
     """
     limits, sizes = Limits(operations=100, bytes=8 * MIB), []
-    async with stack_service(path, clock) as service:
+    async with service_in_memory(path, clock) as service:
         for number in range(small):
             await applied(service, clock, number, 4 * MIB if number % (small // large) == 0 else 1000)
             if number % 10 == 9:
@@ -70,7 +70,7 @@ async def test_the_store_stays_below_its_bound_after_5000_applies(tmp_path: Path
 
 async def test_the_space_of_removed_rows_is_released(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "stack.db"
-    async with stack_service(path, clock) as service:
+    async with service_in_memory(path, clock) as service:
         for number in range(4):
             await applied(service, clock, number, 6 * MIB)
         full = used(path)
@@ -84,7 +84,7 @@ async def test_the_file_of_an_earlier_version_can_shrink_once_it_was_opened(tmp_
         connection.execute("CREATE TABLE notes (text TEXT)")
         connection.execute("INSERT INTO notes VALUES ('kept')")
     connection.close()
-    async with stack_service(path, clock) as service:
+    async with service_in_memory(path, clock) as service:
         await applied(service, clock, 0, 6 * MIB)
         await applied(service, clock, 1, 10)
         full = used(path)

@@ -18,14 +18,14 @@ from services.core.errors import (
     StackNotFound,
 )
 from stack_svc.urls import LONGEST, MOST, checked_urls
-from tests.stack.service import ELSEWHERE, Client, Clock, entry, microseconds, stack_service
+from tests.stack.service import ELSEWHERE, Client, Clock, entry, microseconds, service_in_memory
 
 YML, JSON = "https://example.com/package.yml", "http://example.com/package.json?ref=1"
 
 
 @pytest.fixture
 async def plain(tmp_path: Path, clock: Clock) -> AsyncIterator[Client]:
-    async with stack_service(tmp_path / "stack.db", clock) as client:
+    async with service_in_memory(tmp_path / "stack.db", clock) as client:
         yield client
 
 

@@ -37,15 +37,14 @@ class Extract:
 
     Attributes:
         resources: The existing resources, labels and referenced resources that the batch names.
-        holders: Ids of the resources with a unique name, by scope and compared name, for all names in the batch.
-            A name has several holders only in a file of an earlier version, which compared names differently.
+        holders: Id of the resource with a unique name, by scope and compared name, for all names in the batch.
         created: Id of the resource that a create made, by kind and idempotency key, for all keys in the batch. The
             resource itself may be gone.
         secrets: Hashes of secret values by key, for the existing keys that the batch names.
     """
 
     resources: dict[ResourceId, StoredResource]
-    holders: dict[tuple[str, str], frozenset[str]]
+    holders: dict[tuple[str, str], str]
     created: dict[tuple[str, str], str]
     secrets: dict[str, str]
 
@@ -165,8 +164,7 @@ def _put(resource: StoredResource, extract: Extract) -> None:
     extract.resources[resource.id] = resource
     name = unique_name(resource.id.kind, resource.display_name)
     if name is not None:
-        claim = (name_scope(resource.id.kind), name)
-        extract.holders[claim] = extract.holders.get(claim, frozenset()) | {resource.id.id}
+        extract.holders[name_scope(resource.id.kind), name] = resource.id.id
 
 
 def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract) -> None:
@@ -176,17 +174,16 @@ def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract)
 
 def _give_up_name(held: StoredResource, extract: Extract) -> None:
     name = unique_name(held.id.kind, held.display_name)
-    claim = (name_scope(held.id.kind), name)
-    if name is not None and claim in extract.holders:
-        extract.holders[claim] -= {held.id.id}
+    if name is not None:
+        extract.holders.pop((name_scope(held.id.kind), name), None)
 
 
 def _name_taken(kind: str, spec: Spec, extract: Extract) -> Rejected | None:
     name = unique_name(kind, spec.display_name)
-    holders = frozenset() if name is None else extract.holders.get((name_scope(kind), name), frozenset())
-    if not holders:
+    holder = None if name is None else extract.holders.get((name_scope(kind), name))
+    if holder is None:
         return None
-    problem = f"another {name_scope(kind)}, {', '.join(sorted(holders))}, has the name {spec.display_name!r}"
+    problem = f"another {name_scope(kind)}, {holder}, has the name {spec.display_name!r}"
     return Rejected(RejectionReason.NAME_TAKEN, problem + _IGNORED[EMBEDDED.kinds[kind].name_uniqueness])
 
 

@@ -9,11 +9,13 @@ import pytest
 
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Store
+from tests.databases import copy_database
 from tests.stack.service import Clock
 
 
 @asynccontextmanager
 async def sqlite(path: Path, clock: Clock) -> AsyncIterator[Store]:
+    copy_database("stack", path / "stack.db")
     store = SqliteStore(path / "stack.db", clock)
     yield store
     await store.close()

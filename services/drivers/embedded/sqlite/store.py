@@ -203,10 +203,11 @@ def _extract(db: sqlite_utils.Database, org: str, batch: Sequence[Item]) -> Extr
             case KeptSecret(key) | DeleteSecret(key):
                 secret_keys.add(key)
     named = "SELECT unique_name, id FROM resources WHERE org = ? AND name_scope = ? AND unique_name IN ({})"
-    holders: dict[tuple[str, str], frozenset[str]] = {}
-    for scope, values in names.items():
-        for name, id_ in _rows_for(db, named, [org, scope], values):
-            holders[scope, name] = holders.get((scope, name), frozenset()) | {id_}
+    holders = {
+        (scope, name): id_
+        for scope, values in names.items()
+        for name, id_ in _rows_for(db, named, [org, scope], values)
+    }
     by_key = "SELECT idempotency_key, resource_id FROM creates WHERE org = ? AND kind = ? AND idempotency_key IN ({})"
     created = {
         (kind, key): id_ for kind, values in keys.items() for key, id_ in _rows_for(db, by_key, [org, kind], values)
