@@ -1,18 +1,25 @@
-"""A client of a driver for tests: calls go over gRPC with values of the contract; results are messages."""
+"""A client of a driver for tests: calls have values of the contract; results are messages."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
 from pkger.model.v1 import check_pb2, object_pb2, operation_pb2
 
 from services.core.model import PlatformTraits
+from services.drivers.driver import Driver
+from services.drivers.servicer import SERVICES, register
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
+from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb
+from services.rpc.dispatcher import Dispatcher
+from services.rpc.server import serving
 from tests.drivers.influxdb.samples import influxdb_sample
+from tests.rpc.in_memory import Network
 
 ORG = "acme"
 
@@ -20,6 +27,31 @@ NAME_TAKEN = operation_pb2.REJECTION_REASON_NAME_TAKEN
 NOT_FOUND = operation_pb2.REJECTION_REASON_NOT_FOUND
 CONTENT_REFUSED = operation_pb2.REJECTION_REASON_CONTENT_REFUSED
 KIND_UNSUPPORTED = operation_pb2.REJECTION_REASON_KIND_UNSUPPORTED
+
+
+@asynccontextmanager
+async def client_of(
+    driver: Driver, orgs: Mapping[str, str] | None = None, refers_to: str = ""
+) -> AsyncIterator["DriverClient"]:
+    """A client of *driver*, whose servicer is called in memory; arguments as for ``DriverClient``."""
+    network = Network()
+    network.servers["driver"] = Dispatcher([register(driver)])
+    client = DriverClient("driver", orgs, refers_to, network.connect)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def served_client_of(driver: Driver) -> AsyncIterator["DriverClient"]:
+    """A client of *driver* over gRPC, on a port that the kernel picks."""
+    async with serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
+        client = DriverClient(address)
+        try:
+            yield client
+        finally:
+            await client.close()
 
 
 class DriverClient:
@@ -30,7 +62,13 @@ class DriverClient:
         address: Its address.
     """
 
-    def __init__(self, address: str, orgs: Mapping[str, str] | None = None, refers_to: str = "") -> None:
+    def __init__(
+        self,
+        address: str,
+        orgs: Mapping[str, str] | None = None,
+        refers_to: str = "",
+        connect: Connect = grpc_channel,
+    ) -> None:
         """
         Call the driver at *address*.
 
@@ -39,12 +77,13 @@ class DriverClient:
             orgs: Names on the platform of the organisations of the tests, where they differ.
             refers_to: A kind of which one resource per organisation is made, to which writes without a reference refer;
                 empty: they are sent without one.
+            connect: Makes the channel.
         """
         self.address = address
         self._orgs = orgs or {}
         self._refers_to = refers_to
         self._referred: dict[str, str] = {}
-        self._peer = Peer("platform", address)
+        self._peer = Peer("platform", address, connect=connect)
         self._stub = driver_pb2_grpc.DriverServiceStub(self._peer.channel)
 
     async def close(self) -> None:
@@ -188,6 +227,11 @@ def update(kind: str, id_: str, spec: Any, references: Iterable[object_pb2.Refer
     return driver_pb2.Mutation(
         update=driver_pb2.UpdateResource(kind=kind, id=id_, spec_json=canonical_text(spec), references=references)
     )
+
+
+def set_spec(mutation: driver_pb2.Mutation, text: str) -> None:
+    """Let a create or an update write *text*, which may be no spec."""
+    (mutation.create if mutation.HasField("create") else mutation.update).spec_json = text
 
 
 def wanted(mutation: driver_pb2.Mutation) -> driver_pb2.WantedSpec:

@@ -6,14 +6,25 @@ from pathlib import Path
 import pytest
 
 from services.core.model import PlatformTraits
-from services.kinds.registry import KINDS
+from tests.drivers import cases
 from tests.drivers.client import DriverClient
-from tests.drivers.platforms import PLATFORMS, PlatformUnderTest, Sample
+from tests.drivers.platforms import PlatformUnderTest, Sample
 
 
-@pytest.fixture(params=PLATFORMS)
-def platform(request: pytest.FixtureRequest) -> PlatformUnderTest:
-    return PLATFORMS[request.param]
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in cases.MARKERS:
+        config.addinivalue_line("markers", marker)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test of the conformance suite runs on the platforms, and with the kinds, for which it has a rule."""
+    cases.parametrize(metafunc)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect tests of a trait that no platform has."""
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("no_case")])
+    items[:] = [item for item in items if not item.get_closest_marker("no_case")]
 
 
 @pytest.fixture
@@ -22,28 +33,12 @@ def sample(platform: PlatformUnderTest) -> Sample:
 
 
 @pytest.fixture
+def traits(platform: PlatformUnderTest) -> PlatformTraits:
+    return platform.traits
+
+
+@pytest.fixture
 async def driver(platform: PlatformUnderTest, tmp_path: Path) -> AsyncIterator[DriverClient]:
     """A driver of an empty platform."""
     async with platform.running(tmp_path) as client:
         yield client
-
-
-@pytest.fixture
-async def traits(driver: DriverClient) -> PlatformTraits:
-    return await driver.describe()
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest, traits: PlatformTraits) -> str:
-    """Each kind of the platform."""
-    if request.param not in traits.kinds:
-        pytest.skip(f"the platform has no kind {request.param}")
-    return str(request.param)
-
-
-@pytest.fixture
-def labelled(kind: str, traits: PlatformTraits) -> str:
-    """Each kind that can have labels."""
-    if not traits.kinds[kind].labelled:
-        pytest.skip(f"labels cannot be attached to a {kind}")
-    return kind

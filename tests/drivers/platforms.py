@@ -1,20 +1,24 @@
 """The platforms of the conformance suite: one entry each."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from services.core.model import PlatformTraits
+from services.drivers.embedded.kinds import EMBEDDED
+from services.drivers.influxdb.kinds import traits
 from services.drivers.registry import opened
-from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
-from services.rpc.server import serving
 from tests.databases import copy_database
-from tests.drivers.client import DriverClient
+from tests.drivers.client import DriverClient, client_of, served_client_of
 from tests.drivers.influxdb.losses import Losses
 from tests.drivers.influxdb.running import (
+    HAS_TLS,
     REAL,
     Serving,
     driver_and_reader,
@@ -30,8 +34,10 @@ Sample = Callable[[str, str, str], dict[str, Any]]
 
 Running = Callable[[Path], AbstractAsyncContextManager[DriverClient]]
 
+EMBEDDED_ROW = Platform("embedded", "embedded", "")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, eq=False)
 class PlatformUnderTest:
     """
     A platform for the suite.
@@ -41,43 +47,66 @@ class PlatformUnderTest:
         sample: Specs for it.
         missing_id: A well-formed id that no resource has.
         immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
+        described: The traits that its driver describes, except the version. None: the driver is started once to ask it,
+            when tests are collected.
+        is_sampled: Whether the tests of all kinds but the first one of each family are marked slow.
         needs_references: Whether kinds that can refer to a resource have to.
         with_reader: Starts two drivers of an empty platform, the second one without rights to write; None: the platform
             has no rights.
-        with_losses: Starts a driver of an empty platform behind a proxy that loses messages; None: there is no
-            connection between driver and platform.
+        with_losses: Starts a driver of an empty platform behind a proxy that loses messages; None: no proxy can be
+            between driver and platform.
     """
 
     running: Running
     sample: Sample
     missing_id: str
     immutable_change: Mapping[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]]
+    described: PlatformTraits | None = None
+    is_sampled: bool = False
     needs_references: bool = False
     with_reader: Callable[[Path], AbstractAsyncContextManager[tuple[DriverClient, DriverClient]]] | None = None
     with_losses: Callable[[Path], AbstractAsyncContextManager[tuple[DriverClient, Losses]]] | None = None
 
+    @cached_property
+    def traits(self) -> PlatformTraits:
+        """Its traits, by which the suite chooses its tests."""
+        return self.described or asyncio.run(_describe(self.running))
+
+
+async def _describe(running: Running) -> PlatformTraits:
+    with TemporaryDirectory() as folder:
+        async with running(Path(folder)) as client:
+            return await client.describe()
+
 
 @asynccontextmanager
 async def driver_client(platform: Platform, folder: Path) -> AsyncIterator[DriverClient]:
-    """A client of the driver of *platform* with its files in *folder*, served on a port that the kernel picks."""
+    """A client, over gRPC, of the driver of *platform* with its files in *folder*."""
+    _copy_database_of(platform, folder)
+    async with opened(platform, folder) as driver, served_client_of(driver) as client:
+        yield client
+
+
+@asynccontextmanager
+async def _client_in_memory(platform: Platform, folder: Path) -> AsyncIterator[DriverClient]:
+    _copy_database_of(platform, folder)
+    async with opened(platform, folder) as driver, client_of(driver) as client:
+        yield client
+
+
+def _copy_database_of(platform: Platform, folder: Path) -> None:
     if platform.driver == "embedded":
         copy_database("platform", folder / f"{platform.service}.db")
-    async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
-        client = DriverClient(address)
-        try:
-            yield client
-        finally:
-            await client.close()
 
 
 def run_here(driver: str, **options: Any) -> Running:
     """Run a driver of ``services.drivers.registry`` with *options*, for a platform of any name."""
-    return partial(driver_client, Platform("under-test", driver, "", options))
+    return partial(_client_in_memory, Platform("under-test", driver, "", options))
 
 
 def embedded_driver(folder: Path) -> AbstractAsyncContextManager[DriverClient]:
     """A client of the embedded platform with its file, ``platform.db``, in *folder*."""
-    return driver_client(Platform("embedded", "embedded", ""), folder)
+    return _client_in_memory(EMBEDDED_ROW, folder)
 
 
 _CONTENT: dict[str, dict[str, Any]] = {
@@ -111,7 +140,7 @@ def sample(kind: str, name: str, description: str) -> dict[str, Any]:
     return {"name": name, "description": description, **_CONTENT[kind]}
 
 
-def _influxdb(serving: Serving) -> PlatformUnderTest:
+def _influxdb(serving: Serving, is_sampled: bool, has_tls: bool) -> PlatformUnderTest:
     """An InfluxDB server. It has no schemas of buckets, and refuses any bucket that has one."""
     bucket = influxdb_sample("Bucket", "measured", "")
     return PlatformUnderTest(
@@ -119,9 +148,11 @@ def _influxdb(serving: Serving) -> PlatformUnderTest:
         influxdb_sample,
         missing_id="00000000deadbeef",
         immutable_change={("Bucket", "/schemaType"): (bucket, {**bucket, "schemaType": "explicit"})},
+        described=traits(version=""),
+        is_sampled=is_sampled,
         needs_references=True,
         with_reader=partial(driver_and_reader, serving),
-        with_losses=partial(driver_behind_losses, serving),
+        with_losses=None if has_tls else partial(driver_behind_losses, serving),
     )
 
 
@@ -136,7 +167,8 @@ PLATFORMS = {
                 {**sample("Bucket", "measured", ""), "schemaType": "explicit"},
             )
         },
+        described=EMBEDDED,
     ),
-    "influxdb": _influxdb(stand_in),
-    **({"real-influxdb": _influxdb(real_server)} if REAL else {}),
+    "influxdb": _influxdb(stand_in, is_sampled=True, has_tls=False),
+    **({"real-influxdb": _influxdb(real_server, is_sampled=False, has_tls=HAS_TLS)} if REAL else {}),
 }

@@ -1,12 +1,14 @@
 """The contract of every driver (driver.proto): traits, reads and writes."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from services.core.errors import KindUnsupported, RequestInvalid, TokenStale
 from services.core.model import Identity, NameUniqueness, PlatformTraits
 from services.rpc.parts import MAX_PART_BYTES
+from tests.drivers.cases import only_kinds, only_platforms
 from tests.drivers.client import (
     CONTENT_REFUSED,
     KIND_UNSUPPORTED,
@@ -19,10 +21,17 @@ from tests.drivers.client import (
     detach,
     done,
     ends,
+    put_secret,
+    set_spec,
     spec,
     update,
 )
 from tests.drivers.platforms import PlatformUnderTest, Sample
+
+INVALID_SPECS = (
+    *("", "{", "[]", "1", "null", '"name"', "{}", '{"name":1}', '{"name":null}', '{"name":""}'),
+    "[" * 2000,
+)
 
 
 async def test_a_platform_names_its_kinds_sorted_and_its_limits(driver: DriverClient) -> None:
@@ -34,6 +43,12 @@ async def test_a_platform_names_its_kinds_sorted_and_its_limits(driver: DriverCl
     assert described.version
     assert described.max_batch_size > 0
     assert described.max_concurrency > 0
+
+
+async def test_the_traits_by_which_the_suite_chooses_its_tests_are_described(
+    driver: DriverClient, traits: PlatformTraits
+) -> None:
+    assert replace(await driver.describe(), version="") == replace(traits, version="")
 
 
 async def test_labels_come_before_what_they_are_attached_to(traits: PlatformTraits) -> None:
@@ -181,6 +196,15 @@ async def test_reading_a_kind_that_the_platform_lacks_is_an_error(driver: Driver
     assert listing.value.metadata["kind"] == reading.value.metadata["kind"] == "Spaceship"
 
 
+@only_platforms(lambda platform: not platform.traits.holds_secrets)
+async def test_a_platform_without_secrets_refuses_them(driver: DriverClient) -> None:
+    [result] = await driver.mutate(put_secret("k", "canary-8a1f"))
+    assert result.rejected.reason == KIND_UNSUPPORTED
+    assert "canary-8a1f" not in str(result)
+    with pytest.raises(KindUnsupported):
+        await driver.secret_keys()
+
+
 async def test_changing_a_kind_that_the_platform_lacks_is_rejected(
     driver: DriverClient, platform: PlatformUnderTest
 ) -> None:
@@ -195,17 +219,16 @@ async def test_changing_a_kind_that_the_platform_lacks_is_rejected(
         assert await driver.refusal(mutation) == KIND_UNSUPPORTED
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "1", "null", '"name"', "{}", '{"name":1}', '{"name":null}', '{"name":""}', "[" * 2000]
-)
-async def test_an_invalid_spec_is_rejected(driver: DriverClient, sample: Sample, kind: str, text: str) -> None:
+async def test_an_invalid_spec_is_rejected(driver: DriverClient, sample: Sample, kind: str) -> None:
     [made] = await driver.made(create(kind, sample(kind, "first", ""), "first"))
-    faulty = create(kind, {}, "faulty")
-    faulty.create.spec_json = text
-    assert await driver.refusal(faulty) == CONTENT_REFUSED
-    faulty = update(kind, made.id, {})
-    faulty.update.spec_json = text
-    assert await driver.refusal(faulty) == CONTENT_REFUSED
+    faulty = []
+    for text in INVALID_SPECS:
+        for mutation in (create(kind, {}, f"faulty {text}"), update(kind, made.id, {})):
+            set_spec(mutation, text)
+            faulty.append(mutation)
+    results = await driver.mutate(*faulty)
+    assert [result.rejected.reason for result in results] == [CONTENT_REFUSED] * len(faulty)
+    assert all(result.rejected.message for result in results)
     assert await driver.listing(kind) == [made]
 
 
@@ -251,12 +274,11 @@ async def test_a_batch_may_be_as_large_as_described_and_no_larger(
     assert len(await driver.made(*creates[:size])) == size
 
 
+@only_kinds(lambda kind: kind.identity is Identity.NATIVE)
 async def test_a_repeated_create_returns_the_resource_as_it_is_now(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+    driver: DriverClient, sample: Sample, kind: str
 ) -> None:
     """The engine sends a create again when its first outcome is unknown (docs/reference/engine.md, "Recovery")."""
-    if traits.kinds[kind].identity is not Identity.NATIVE:
-        pytest.skip("the platform has no idempotency keys for this kind")
     sent = create(kind, sample(kind, "first", ""), "key")
     [made] = await driver.made(sent)
     assert await driver.made(sent) == [made]
@@ -268,11 +290,10 @@ async def test_a_repeated_create_returns_the_resource_as_it_is_now(
     assert await driver.listing(kind) == []
 
 
+@only_kinds(lambda kind: kind.identity is Identity.NATIVE)
 async def test_a_key_sent_twice_in_one_batch_makes_one_resource(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
+    driver: DriverClient, sample: Sample, kind: str
 ) -> None:
-    if traits.kinds[kind].identity is not Identity.NATIVE:
-        pytest.skip("the platform has no idempotency keys for this kind")
     sent = create(kind, sample(kind, "first", ""), "key")
     first, again = await driver.made(sent, sent)
     assert first == again
@@ -301,64 +322,67 @@ _CASE = {NameUniqueness.CASE_INSENSITIVE, NameUniqueness.TRIMMED_CASE_INSENSITIV
 _SPACE = {NameUniqueness.TRIMMED_CASE_INSENSITIVE}
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "ignoring"),
-    [
-        ("Mixed", "mIXED", _CASE),
-        ("STRAßE", "straße", _CASE),
-        ("STRASSE", "straße", set()),
-        ("ΣΑΣ", "σασ", _CASE),
-        ("sensors", " sensors ", _SPACE),
-        ("\tsensors", "sensors\r\n", _SPACE),
-        ("sensors", "\u00a0Sensors\u3000", _SPACE),
-        ("sensors", "sens ors", set()),
-        ("sensors", "sensors\x1c", set()),
-        ("sensors", "sensors\u200b", set()),
-    ],
-)
+NAMES: list[tuple[str, str, set[NameUniqueness]]] = [
+    ("Mixed", "mIXED", _CASE),
+    ("STRAßE", "straße", _CASE),
+    ("STRASSE", "straße", set()),
+    ("ΣΑΣ", "σασ", _CASE),
+    ("sensors", " sensors ", _SPACE),
+    ("\tsensors", "sensors\r\n", _SPACE),
+    ("sensors", "\u00a0Sensors\u3000", _SPACE),
+    ("sensors", "sens ors", set()),
+    ("sensors", "sensors\x1c", set()),
+    ("sensors", "sensors\u200b", set()),
+]
+"""Two names, and the rules under which they are one name."""
+
+
 async def test_names_that_differ_in_case_or_white_space_are_compared_as_described(
-    driver: DriverClient,
-    traits: PlatformTraits,
-    sample: Sample,
-    kind: str,
-    first: str,
-    second: str,
-    ignoring: set[NameUniqueness],
+    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
 ) -> None:
-    """*ignoring*: the rules under which the two are one name. A plan compares names as the platform declares it."""
-    await _skip_refused_names(driver, sample, kind, first, second)
-    _, other = await driver.made(
-        create(kind, sample(kind, first, ""), "1"), create(kind, sample(kind, "other", ""), "2")
-    )
-    results = await driver.mutate(
-        update(kind, other.id, sample(kind, second, "")), create(kind, sample(kind, second, ""), "3")
-    )
+    """A plan compares names as the platform declares it."""
     rule = traits.kinds[kind].name_uniqueness
-    if rule in ignoring:
-        assert [result.rejected.reason for result in results] == [NAME_TAKEN, NAME_TAKEN]
-    else:
-        # One of the two has the name before the other; the contract does not define which one.
-        assert sorted(map(str, ends(results))) == ["done", "done" if rule is NameUniqueness.NONE else "rejected"]
+    for first, second, ignoring in NAMES:
+        if await refused(driver, sample, kind, first, second):
+            continue
+        made = await driver.made(
+            create(kind, sample(kind, first, ""), f"{first} {second} 1"),
+            create(kind, sample(kind, "other", ""), f"{first} {second} 2"),
+        )
+        results = await driver.mutate(
+            update(kind, made[1].id, sample(kind, second, "")),
+            create(kind, sample(kind, second, ""), f"{first} {second} 3"),
+        )
+        if rule in ignoring:
+            assert [result.rejected.reason for result in results] == [NAME_TAKEN, NAME_TAKEN], (first, second)
+        else:
+            # One of the two has the name before the other; the contract does not define which one.
+            expected = ["done", "done" if rule is NameUniqueness.NONE else "rejected"]
+            assert sorted(map(str, ends(results))) == expected, (first, second)
+        await driver.mutate(*(delete(kind, resource.id) for resource in await driver.listing(kind)))
 
 
-async def _skip_refused_names(driver: DriverClient, sample: Sample, kind: str, *names: str) -> None:
-    """Skip the test if the platform refuses the content of one of the names."""
-    for name in names:
-        if await driver.would_hold(create(kind, sample(kind, name, ""))) is None:
-            pytest.skip(f"the platform has no {kind} with the name {name!r}")
+async def refused(driver: DriverClient, sample: Sample, kind: str, *names: str) -> bool:
+    """Whether the platform refuses the content of one of *names*, both in a preparation and in a write."""
+    refusing = [name for name in names if await driver.would_hold(create(kind, sample(kind, name, ""))) is None]
+    for name in refusing:
+        assert await driver.refusal(create(kind, sample(kind, name, ""), f"refused {name}")) == CONTENT_REFUSED
+    return bool(refusing)
 
 
-@pytest.mark.parametrize("changed", ["name", "NAME", " Name "])
 async def test_a_resource_may_keep_its_name_or_change_its_spelling(
-    driver: DriverClient, sample: Sample, kind: str, changed: str
+    driver: DriverClient, sample: Sample, kind: str
 ) -> None:
     """Names are stored as they are prepared, and not as they are compared."""
-    await _skip_refused_names(driver, sample, kind, changed)
-    [made] = await driver.made(create(kind, sample(kind, "name", "old"), "key"))
-    change = update(kind, made.id, sample(kind, changed, "new"))
-    [written] = await driver.made(change)
-    assert spec(written) == await driver.would_hold(change)
-    assert await driver.listing(kind) == [written]
+    for changed in ("name", "NAME", " Name "):
+        if await refused(driver, sample, kind, changed):
+            continue
+        [made] = await driver.made(create(kind, sample(kind, "name", "old"), f"key of {changed}"))
+        change = update(kind, made.id, sample(kind, changed, "new"))
+        [written] = await driver.made(change)
+        assert spec(written) == await driver.would_hold(change)
+        assert await driver.listing(kind) == [written]
+        await driver.mutate(delete(kind, made.id))
 
 
 async def test_a_released_name_can_be_taken(driver: DriverClient, sample: Sample, kind: str) -> None:
@@ -381,11 +405,8 @@ async def test_one_of_two_creates_in_a_batch_gets_a_unique_name(
     assert len(await driver.listing(kind)) == (1 if unique else 2)
 
 
-async def test_concurrent_batches_keep_names_unique(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample, kind: str
-) -> None:
-    if traits.kinds[kind].name_uniqueness is NameUniqueness.NONE:
-        pytest.skip("names of this kind may repeat")
+@only_kinds(lambda kind: kind.name_uniqueness is not NameUniqueness.NONE)
+async def test_concurrent_batches_keep_names_unique(driver: DriverClient, sample: Sample, kind: str) -> None:
     names = [f"name {n}" for n in range(20)]
     batches = [[create(kind, sample(kind, name, ""), f"{name} {n}") for name in names] for n in range(8)]
     answers = await asyncio.gather(*(driver.mutate(*batch) for batch in batches))
@@ -393,16 +414,15 @@ async def test_concurrent_batches_keep_names_unique(
     assert sorted(spec(resource)["name"] for resource in await driver.listing(kind)) == sorted(names)
 
 
+@only_platforms(lambda platform: platform.traits.fences)
 @pytest.mark.parametrize("transient", [False, True])
 async def test_an_old_fencing_token_is_refused_without_effect(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample, transient: bool
+    driver: DriverClient, sample: Sample, transient: bool
 ) -> None:
     """
     A process that sleeps beyond the end of its lease must not write after its successor (docs/reference/engine.md,
     "Leases and fencing").
     """
-    if not traits.fences:
-        pytest.skip("the platform does not fence")
     label = create("Label", sample("Label", "a", ""), "1")
     [made] = await driver.mutate(label, fence=("stack", 7), transient=transient)
     late = [create("Label", sample("Label", "b", ""), "2"), delete("Label", made.done.id)]
@@ -414,23 +434,17 @@ async def test_an_old_fencing_token_is_refused_without_effect(
     assert [label.id for label in await driver.listing("Label")] == [made.done.id]
 
 
-async def test_a_batch_without_mutations_shows_its_token(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample
-) -> None:
+@only_platforms(lambda platform: platform.traits.fences)
+async def test_a_batch_without_mutations_shows_its_token(driver: DriverClient, sample: Sample) -> None:
     """An applier that resumes an operation shows its token first, so that no older write follows its reads."""
-    if not traits.fences:
-        pytest.skip("the platform does not fence")
     assert await driver.mutate(fence=("stack", 7)) == []
     with pytest.raises(TokenStale):
         await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("stack", 6))
     assert await driver.listing("Label") == []
 
 
-async def test_tokens_apply_within_their_scope_and_the_newest_stays_valid(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample
-) -> None:
-    if not traits.fences:
-        pytest.skip("the platform does not fence")
+@only_platforms(lambda platform: platform.traits.fences)
+async def test_tokens_apply_within_their_scope_and_the_newest_stays_valid(driver: DriverClient, sample: Sample) -> None:
     fences = [("one", 5), ("one", 5), ("two", 1), ("one", 9), ("one", 9), ("two", 2), None]
     for n, fence in enumerate(fences):
         assert ends(await driver.mutate(create("Task", sample("Task", str(n), ""), str(n)), fence=fence)) == ["done"]
@@ -440,15 +454,12 @@ async def test_tokens_apply_within_their_scope_and_the_newest_stays_valid(
         await driver.mutate(fence=("two", 1))
 
 
-async def test_a_shown_token_returns_the_highest_before_it(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample
-) -> None:
+@only_platforms(lambda platform: platform.traits.fences)
+async def test_a_shown_token_returns_the_highest_before_it(driver: DriverClient, sample: Sample) -> None:
     """
     A restored store knows only lower tokens, and its next operation detects that (docs/reference/engine.md, "Restored
     stores").
     """
-    if not traits.fences:
-        pytest.skip("the platform does not fence")
     assert await driver.show_token("one", 5, "operations/a") is None
     assert await driver.show_token("one", 5, "operations/a") is None
     assert await driver.show_token("one", 9, "operations/b") == (5, "operations/a")

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from pkger.model.v1 import object_pb2
 
+from tests.drivers.cases import only_platforms
 from tests.drivers.client import DriverClient, create, delete, ends, spec, update
 from tests.drivers.influxdb.losses import Loss, Losses
 from tests.drivers.platforms import PlatformUnderTest
+
+pytestmark = only_platforms(lambda platform: platform.with_losses)
 
 Lossy = tuple[DriverClient, Losses]
 
@@ -17,8 +20,7 @@ Lossy = tuple[DriverClient, Losses]
 @pytest.fixture
 async def lossy(platform: PlatformUnderTest, tmp_path: Path) -> AsyncIterator[Lossy]:
     """A driver, and a proxy that loses its requests."""
-    if platform.with_losses is None:
-        pytest.skip("there is no connection between the driver and its platform")
+    assert platform.with_losses
     async with platform.with_losses(tmp_path) as running:
         yield running
 

@@ -11,13 +11,12 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2
 from pkger.model.v1.operation_pb2 import REJECTION_REASON_CHANGED as CHANGED
 
-from services.core.model import LABEL, PlatformTraits, Precondition
+from services.core.model import LABEL, KindTraits, PlatformTraits, Precondition
 from services.kinds.format.canonical import canonical_text
+from tests.drivers.cases import Use, only_kinds, only_platforms
 from tests.drivers.client import DriverClient, attach, create, delete, done, ends, reference, spec, update
 from tests.drivers.platforms import Sample
-from tests.drivers.test_conformance_references import two_of, use
-
-__all__ = ["use"]
+from tests.drivers.test_conformance_references import two_of
 
 
 def expecting(
@@ -87,19 +86,20 @@ async def test_without_an_expectation_any_state_is_overwritten(driver: DriverCli
     assert ends(await driver.mutate(delete(kind, before.id))) == ["done"]
 
 
-async def test_labels_are_expected_for_a_deletion_only(driver: DriverClient, sample: Sample, labelled: str) -> None:
-    before, [label] = await made(driver, sample, labelled), await driver.made(create(LABEL, {"name": "red"}, "red"))
-    assert ends(await driver.mutate(attach(labelled, before.id, label.id))) == ["done"]
+@only_kinds(lambda kind: kind.labelled)
+async def test_labels_are_expected_for_a_deletion_only(driver: DriverClient, sample: Sample, kind: str) -> None:
+    before, [label] = await made(driver, sample, kind), await driver.made(create(LABEL, {"name": "red"}, "red"))
+    assert ends(await driver.mutate(attach(kind, before.id, label.id))) == ["done"]
 
-    wanted = sample(labelled, "first", "new")
-    assert ends(await driver.mutate(expecting(update(labelled, before.id, wanted), before))) == ["done"]
+    wanted = sample(kind, "first", "new")
+    assert ends(await driver.mutate(expecting(update(kind, before.id, wanted), before))) == ["done"]
     after = await now(driver, before)
     assert after
-    assert await driver.refusal(expecting(delete(labelled, before.id), after, labels=[])) == CHANGED
-    assert ends(await driver.mutate(expecting(delete(labelled, before.id), after))) == ["done"]
+    assert await driver.refusal(expecting(delete(kind, before.id), after, labels=[])) == CHANGED
+    assert ends(await driver.mutate(expecting(delete(kind, before.id), after))) == ["done"]
 
 
-async def test_references_are_expected(driver: DriverClient, sample: Sample, use: tuple[str, str, str]) -> None:
+async def test_references_are_expected(driver: DriverClient, sample: Sample, use: Use) -> None:
     kind, pointer, other = use
     first, second = await two_of(driver, sample, other)
     wanted = sample(kind, "refers", "")
@@ -110,13 +110,16 @@ async def test_references_are_expected(driver: DriverClient, sample: Sample, use
     assert await driver.refusal(expecting(delete(kind, before.id), before)) == CHANGED
 
 
+def top_level_sets(kind: KindTraits) -> list[str]:
+    """Fields of a spec that are lists without an order."""
+    return [path.removeprefix("/") for path in kind.set_paths if path.count("/") == 1]
+
+
+@only_kinds(top_level_sets)
 async def test_unordered_lists_are_compared_as_sets(
     driver: DriverClient, sample: Sample, kind: str, traits: PlatformTraits
 ) -> None:
-    paths = [path for path in traits.kinds[kind].set_paths if path.count("/") == 1]
-    if not paths:
-        pytest.skip("the kind has no such list")
-    name = paths[0].removeprefix("/")
+    name = top_level_sets(traits.kinds[kind])[0]
     before = await made(driver, sample, kind)
     [held] = await driver.made(update(kind, before.id, {**sample(kind, "first", "old"), name: ["b", "a"]}))
     turned = json.loads(held.spec_json)
@@ -125,11 +128,9 @@ async def test_unordered_lists_are_compared_as_sets(
     assert ends(await driver.mutate(expecting(delete(kind, before.id), held))) == ["done"]
 
 
-async def test_one_of_many_that_expect_the_same_writes(
-    driver: DriverClient, sample: Sample, kind: str, traits: PlatformTraits
-) -> None:
-    if traits.precondition is not Precondition.ATOMIC:
-        pytest.skip("the platform reads before it writes, so what is written in between is overwritten")
+@only_platforms(lambda platform: platform.traits.precondition is Precondition.ATOMIC)
+async def test_one_of_many_that_expect_the_same_writes(driver: DriverClient, sample: Sample, kind: str) -> None:
+    """A platform that reads before it writes overwrites a write in between."""
     before = await made(driver, sample, kind)
     batches = [
         driver.mutate(expecting(update(kind, before.id, sample(kind, "first", f"writer {n}")), before))

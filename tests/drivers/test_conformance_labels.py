@@ -4,6 +4,7 @@ import pytest
 from pkger.model.v1 import object_pb2
 
 from services.core.model import Identity, PlatformTraits
+from tests.drivers.cases import only_kinds
 from tests.drivers.client import (
     CONTENT_REFUSED,
     NOT_FOUND,
@@ -18,13 +19,15 @@ from tests.drivers.client import (
 )
 from tests.drivers.platforms import PlatformUnderTest, Sample
 
+pytestmark = only_kinds(lambda kind: kind.labelled)
+
 Made = tuple[object_pb2.Resource, list[object_pb2.Resource]]
 
 
 @pytest.fixture
-async def made(driver: DriverClient, sample: Sample, labelled: str) -> Made:
+async def made(driver: DriverClient, sample: Sample, kind: str) -> Made:
     """A resource of each kind that can be labelled, and three labels in the order of their ids."""
-    [resource] = await driver.made(create(labelled, sample(labelled, "labelled", "old"), "resource"))
+    [resource] = await driver.made(create(kind, sample(kind, "labelled", "old"), "resource"))
     labels = await driver.made(*(create("Label", sample("Label", f"l{n}", ""), f"label {n}") for n in range(3)))
     return resource, sorted(labels, key=lambda label: label.id)
 
@@ -106,12 +109,9 @@ async def test_an_update_keeps_and_returns_the_labels(driver: DriverClient, samp
     assert list(written.label_ids) == [first.id, second.id] == await label_ids(driver, resource)
 
 
-async def test_a_repeated_create_returns_the_labels(
-    driver: DriverClient, traits: PlatformTraits, sample: Sample, made: Made
-) -> None:
+@only_kinds(lambda kind: kind.identity is Identity.NATIVE)
+async def test_a_repeated_create_returns_the_labels(driver: DriverClient, sample: Sample, made: Made) -> None:
     resource, [label, *_] = made
-    if traits.kinds[resource.kind].identity is not Identity.NATIVE:
-        pytest.skip("the platform has no idempotency keys for this kind")
     await driver.mutate(attach(resource.kind, resource.id, label.id))
     [again] = await driver.made(create(resource.kind, sample(resource.kind, "labelled", "old"), "resource"))
     assert again.id == resource.id

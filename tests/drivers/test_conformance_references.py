@@ -6,7 +6,7 @@ import pytest
 from pkger.model.v1 import object_pb2
 
 from services.core.model import NameUniqueness, PlatformTraits
-from services.kinds.registry import KINDS
+from tests.drivers.cases import Use
 from tests.drivers.client import (
     CONTENT_REFUSED,
     NAME_TAKEN,
@@ -21,38 +21,20 @@ from tests.drivers.client import (
 )
 from tests.drivers.platforms import PlatformUnderTest, Sample
 
-USES = [
-    (kind, f"/{field}", other)
-    for kind, definition in KINDS.items()
-    for field, family in definition.uses.items()
-    for other, referred in KINDS.items()
-    if referred.family == family
-]
-"""Each kind that refers to others, the pointer, and each kind that it may refer to."""
-
 CANARY = "canary-8a1f"
-
-
-@pytest.fixture(params=USES, ids=lambda use: f"{use[0]}-{use[2]}")
-def use(request: pytest.FixtureRequest, traits: PlatformTraits) -> tuple[str, str, str]:
-    """A kind, a pointer into its spec, and the kind that it refers to there."""
-    kind, pointer, other = request.param
-    if not {kind, other} <= traits.kinds.keys():
-        pytest.skip(f"the platform has not both {kind} and {other}")
-    return kind, pointer, other
 
 
 async def two_of(driver: DriverClient, sample: Sample, kind: str) -> list[object_pb2.Resource]:
     return await driver.made(create(kind, sample(kind, "a", ""), "a"), create(kind, sample(kind, "b", ""), "b"))
 
 
-async def test_a_referring_kind_has_a_later_stage(traits: PlatformTraits, use: tuple[str, str, str]) -> None:
+async def test_a_referring_kind_has_a_later_stage(traits: PlatformTraits, use: Use) -> None:
     kind, _, other = use
     assert traits.kinds[other].stage < traits.kinds[kind].stage
 
 
 async def test_references_are_read_as_they_were_written(
-    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, use: tuple[str, str, str]
+    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, use: Use
 ) -> None:
     kind, pointer, other = use
     first, second = await two_of(driver, sample, other)
@@ -73,7 +55,7 @@ async def test_references_are_read_as_they_were_written(
 
 
 async def test_a_reference_to_a_missing_resource_is_rejected(
-    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, use: tuple[str, str, str]
+    driver: DriverClient, platform: PlatformUnderTest, sample: Sample, use: Use
 ) -> None:
     kind, pointer, other = use
     nothing = [reference(pointer, other, platform.missing_id)]
@@ -92,7 +74,7 @@ async def test_a_reference_to_a_missing_resource_is_rejected(
 
 
 async def test_deleting_a_referenced_resource_removes_the_reference(
-    driver: DriverClient, sample: Sample, use: tuple[str, str, str]
+    driver: DriverClient, sample: Sample, use: Use
 ) -> None:
     """If it were still returned, the undo of a change would have to write a reference to a missing resource."""
     kind, pointer, other = use
@@ -106,9 +88,7 @@ async def test_deleting_a_referenced_resource_removes_the_reference(
     assert await driver.read((kind, made.id)) == [left]
 
 
-async def test_a_pointer_refers_to_one_resource(
-    driver: DriverClient, sample: Sample, use: tuple[str, str, str]
-) -> None:
+async def test_a_pointer_refers_to_one_resource(driver: DriverClient, sample: Sample, use: Use) -> None:
     kind, pointer, other = use
     both = [reference(pointer, other, resource.id) for resource in await two_of(driver, sample, other)]
     assert await driver.refusal(create(kind, sample(kind, "refers", ""), "key", both)) == CONTENT_REFUSED

@@ -2,11 +2,10 @@
 
 import pytest
 
-from services.core.errors import KindUnsupported, TokenStale
-from services.core.model import PlatformTraits
+from services.core.errors import TokenStale
+from tests.drivers.cases import only_platforms
 from tests.drivers.client import (
     CONTENT_REFUSED,
-    KIND_UNSUPPORTED,
     DriverClient,
     create,
     delete_secret,
@@ -19,17 +18,7 @@ from tests.drivers.platforms import Sample
 CANARY = "canary-8a1f"
 
 
-@pytest.fixture(autouse=True)
-def holds_secrets(traits: PlatformTraits, request: pytest.FixtureRequest) -> None:
-    """Most tests need a platform that holds secrets."""
-    if traits.holds_secrets == ("without" in request.node.name):
-        pytest.skip("the platform holds secrets" if traits.holds_secrets else "the platform holds no secrets")
-
-
-async def test_a_platform_without_secrets_says_so(driver: DriverClient) -> None:
-    assert await driver.refusal(put_secret("k", CANARY)) == KIND_UNSUPPORTED
-    with pytest.raises(KindUnsupported):
-        await driver.secret_keys()
+pytestmark = only_platforms(lambda platform: platform.traits.holds_secrets)
 
 
 async def test_the_keys_of_secrets_are_listed_sorted(driver: DriverClient) -> None:
@@ -80,9 +69,8 @@ async def test_a_batch_may_mix_secrets_with_resources(driver: DriverClient, samp
     assert len(await driver.listing("Label")) == 1
 
 
-async def test_an_old_fencing_token_writes_no_secret(driver: DriverClient, traits: PlatformTraits) -> None:
-    if not traits.fences:
-        pytest.skip("the platform does not fence")
+@only_platforms(lambda platform: platform.traits.fences)
+async def test_an_old_fencing_token_writes_no_secret(driver: DriverClient) -> None:
     await driver.mutate(put_secret("kept", "1"), fence=("stack", 2))
     for late in (put_secret("k", CANARY), delete_secret("kept")):
         with pytest.raises(TokenStale) as caught:

@@ -10,11 +10,9 @@ import sqlite_utils
 from services.core.errors import TokenStale
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.retention import DAY, MOST_ROWS, PERIOD_SECONDS
-from services.drivers.servicer import SERVICES, register
 from services.machine import MachineIds
-from services.rpc.server import serving
 from tests.databases import copy_database
-from tests.drivers.client import DriverClient, create
+from tests.drivers.client import DriverClient, client_of, create
 from tests.drivers.platforms import sample
 
 HOUR = DAY // 24
@@ -42,13 +40,11 @@ def time() -> Time:
 async def platform(folder: Path, time: Time) -> AsyncIterator[DriverClient]:
     copy_database("platform", folder / "platform.db")
     driver = EmbeddedDriver(folder / "platform.db", MachineIds(), lambda: time.now, lambda: time.awake)
-    async with serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
-        client = DriverClient(address)
-        try:
+    try:
+        async with client_of(driver) as client:
             yield client
-        finally:
-            await client.close()
-            await driver.close()
+    finally:
+        await driver.close()
 
 
 async def made(driver: DriverClient, key: str, fence: tuple[str, int] | None, transient: bool = False) -> str:

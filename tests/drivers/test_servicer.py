@@ -1,7 +1,6 @@
 """The servicer, which is the same for every driver, and how drivers are opened."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import services.drivers.embedded.driver as embedded
 from services.core.check import PlatformCheck
 from services.core.errors import Internal, KindUnsupported
 from services.core.model import Organization, PlatformTraits, Spec
-from services.drivers.driver import Driver, OpenDriver, PlaceOf
+from services.drivers.driver import OpenDriver, PlaceOf
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import (
     Ambiguous,
@@ -27,16 +26,14 @@ from services.drivers.mutation import (
 )
 from services.drivers.options import OptionsInvalid, read_options
 from services.drivers.registry import DRIVERS, opened, refuse_shared_place
-from services.drivers.servicer import SERVICES, register
 from services.engine.outcome import RejectionReason
 from services.kinds.format.canonical import spec_of
 from services.platforms import Platform
 from services.rpc.process import CannotServe
-from services.rpc.server import serving
 from tests.drivers.client import (
     CONTENT_REFUSED,
     KIND_UNSUPPORTED,
-    DriverClient,
+    client_of,
     create,
     delete,
     ends,
@@ -89,17 +86,6 @@ class Scripted:
 
     async def close(self) -> None:
         pass
-
-
-@asynccontextmanager
-async def client_of(driver: Driver) -> AsyncIterator[DriverClient]:
-    """A client of *driver*."""
-    async with serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
-        client = DriverClient(address)
-        try:
-            yield client
-        finally:
-            await client.close()
 
 
 async def test_a_driver_may_list_in_any_order() -> None:

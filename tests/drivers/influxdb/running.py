@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 import services.drivers.__main__ as platform_process
 from services.drivers.registry import opened
-from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
-from services.rpc.server import serving
 from tests.cluster import Cluster, cluster
-from tests.drivers.client import ORG, DriverClient
+from tests.drivers.client import ORG, DriverClient, client_of
 from tests.drivers.influxdb.losses import Losses, losses
+from tests.influx.orgs import add_org
 from tests.influx.server import Influx, influx
 
 ORGS = ("acme", "ours", "theirs", "elsewhere")
@@ -29,6 +27,9 @@ VARIABLES = ("PKGER_TEST_INFLUX_URL", "PKGER_TEST_INFLUX_TOKEN", "PKGER_TEST_INF
 """Address of a real server, a token that may create organisations, and a prefix of their names."""
 
 REAL = all(os.environ.get(name) for name in VARIABLES)
+
+HAS_TLS = os.environ.get(VARIABLES[0], "").startswith("https:")
+"""Whether the real server has TLS: a proxy cannot distinguish its requests."""
 
 _COLLECTIONS = (
     *("dashboards", "telegrafs", "tasks", "notificationRules", "checks"),
@@ -44,12 +45,8 @@ async def influxdb_client(
     """A client of the driver of the server at *url*, with further *options*."""
     (folder / "token").write_text(f"{token}\n")
     platform = Platform("under-test", "influxdb", "", {"url": url, "token_file": "token", **options})
-    async with opened(platform, folder) as driver, serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
-        client = DriverClient(address, orgs, refers_to="NotificationEndpointSlack")
-        try:
-            yield client
-        finally:
-            await client.close()
+    async with opened(platform, folder) as driver, client_of(driver, orgs, "NotificationEndpointSlack") as client:
+        yield client
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,10 @@ Serving = Callable[[], AbstractAsyncContextManager[Server]]
 @asynccontextmanager
 async def stand_in() -> AsyncIterator[Server]:
     """An empty stand-in."""
-    async with influx() as server, organisations(server.url, server.token, "") as orgs:
-        yield Server(server.url, server.token, orgs)
+    async with influx() as server:
+        for name in ORGS:
+            add_org(server.state, name)
+        yield Server(server.url, server.token, {name: name for name in ORGS})
 
 
 @asynccontextmanager
@@ -113,14 +112,12 @@ async def driver_and_reader(serving: Serving, folder: Path) -> AsyncIterator[tup
 @asynccontextmanager
 async def driver_behind_losses(serving: Serving, folder: Path) -> AsyncIterator[tuple[DriverClient, Losses]]:
     """The driver of an empty server, and a proxy that loses its requests or their answers."""
-    async with serving() as server:
-        if not server.url.startswith("http://"):
-            pytest.skip("a proxy cannot distinguish requests over TLS")
-        async with (
-            losses(server.url) as between,
-            influxdb_client(between.url, server.token, server.orgs, folder) as client,
-        ):
-            yield client, between
+    async with (
+        serving() as server,
+        losses(server.url) as between,
+        influxdb_client(between.url, server.token, server.orgs, folder) as client,
+    ):
+        yield client, between
 
 
 @asynccontextmanager
