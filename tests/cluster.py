@@ -1,4 +1,4 @@
-"""All five services in this process, on ports that the kernel picks, connected as in production."""
+"""All five services in this process, connected by gRPC as in production, or in memory (tests/transport.py)."""
 
 import json
 import logging
@@ -32,9 +32,9 @@ from services.rpc.client import Peer
 from services.rpc.convert.plans import step_from_pb
 from services.rpc.plan_parts import JoinedPlan, View, joined
 from services.rpc.process import Opened
-from services.rpc.server import serving
 from services.settings import Settings
 from tests.databases import copy_databases
+from tests.transport import Transport, through, transport_of_loop
 
 OPENED: Mapping[str, Opened] = {
     "stack": stack.opened,
@@ -329,7 +329,10 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    data: Path, replaced: Mapping[str, Opened] | None = None, given: Mapping[str, str] | None = None
+    data: Path,
+    replaced: Mapping[str, Opened] | None = None,
+    given: Mapping[str, str] | None = None,
+    transport: Transport | None = None,
 ) -> AsyncIterator[Cluster]:
     """
     Run the services.
@@ -338,7 +341,9 @@ async def cluster(
         data: Folder of the databases.
         replaced: Services that replace the usual ones.
         given: Addresses of services that run elsewhere.
+        transport: Connects the services, such as ``InMemory()``; None: that of the running loop.
     """
+    transport = transport or transport_of_loop()
     addresses: dict[str, str] = dict(given or {})
     async with AsyncExitStack() as running:
         for name, opened in {**OPENED, **(replaced or {})}.items():
@@ -346,11 +351,12 @@ async def cluster(
                 continue
             copy_databases(data, name)
             settings = Settings(addresses, "", data, data)
-            service = await running.enter_async_context(opened(settings))
-            addresses[name] = await running.enter_async_context(
-                serving(service.register, service.names, "127.0.0.1:0", 1, service.drain, service.loops)
-            )
-        peers = {name: await running.enter_async_context(Peer(name, address)) for name, address in addresses.items()}
+            service = await running.enter_async_context(through(transport, opened)(settings))
+            addresses[name] = await running.enter_async_context(transport.serving(service))
+        peers = {
+            name: await running.enter_async_context(Peer(name, address, connect=transport.connect))
+            for name, address in addresses.items()
+        }
         yield Cluster(addresses, peers)
 
 

@@ -1,8 +1,8 @@
-"""A driver with scripted faults in front of the embedded platform, behind a proxy that can reset connections."""
+"""A driver with scripted faults in front of the embedded platform."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,8 @@ from services.drivers.registry import opened as opened_driver
 from services.drivers.servicer import SERVICES, register
 from services.platforms import Platform
 from services.rpc.client import Peer
-from services.rpc.server import serving
+from services.rpc.process import Service
+from tests.transport import transport_of_loop
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -88,15 +89,16 @@ class FaultyDriver(DriverServiceServicer):
         raised: Set when a token was shown after a mutation was sent.
         unshown: How many of the next calls that only show a token get no response.
         descriptions: Responses to the next calls of Describe, one after another.
+        reset: Resets all connections to this driver.
     """
 
-    def __init__(self, behind: Peer, proxy: "Proxy") -> None:
+    def __init__(self, behind: Peer) -> None:
         self.memory = Memory.KEYS
         self.batch_size: int | None = None
         self._answering = 0
         self._behind = behind
         self._stub = DriverServiceStub(behind.channel)
-        self._proxy = proxy
+        self.reset: Callable[[], None] = lambda: None
         self.heal()
 
     def heal(self) -> None:
@@ -321,7 +323,7 @@ class FaultyDriver(DriverServiceServicer):
             case CallFault.AWAY_AFTERWARDS:
                 raise ServiceUnavailable("platform", "elsewhere", self._words("scripted"))
             case CallFault.RESET:
-                self._proxy.cut()
+                self.reset()
             case CallFault.CUT_OFF:
                 raise TokenStale(self._words(request.fence.scope), request.fence.token, request.fence.token + 1)
             case CallFault.DEFECT:
@@ -399,55 +401,16 @@ class PlatformBroken(Exception):
     """A defect of a driver, as its callers see it."""
 
 
-class Proxy:
-    """
-    Passes bytes on.
-
-    Attributes:
-        port: Where to, on this machine; set before the first connection is served.
-    """
-
-    def __init__(self) -> None:
-        self.port = 0
-        self._clients: set[asyncio.StreamWriter] = set()
-
-    def cut(self) -> None:
-        """Reset all connections; new ones are accepted at once."""
-        for client in self._clients:
-            client.transport.abort()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until either side ends it."""
-        self._clients.add(writer)
-        above, below = await asyncio.open_connection("127.0.0.1", self.port)
-        await asyncio.gather(_pump(reader, below), _pump(above, writer))
-        self._clients.discard(writer)
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while received := await reader.read(65536):
-            writer.write(received)
-            await writer.drain()
-    writer.close()
-    with suppress(ConnectionError):
-        await writer.wait_closed()
-
-
 @asynccontextmanager
 async def faulty_platform(data: Path) -> AsyncIterator[tuple[FaultyDriver, str]]:
-    """The driver in front of an embedded platform in the folder *data*, and the address of its proxy."""
+    """The driver in front of an embedded platform in the folder *data*, and its address."""
+    transport = transport_of_loop()
     async with (
-        opened_driver(Platform("embedded", "embedded", ""), data) as embedded,
-        serving([register(embedded)], SERVICES, "127.0.0.1:0", grace=0) as inner,
-        Peer("platform", inner) as behind,
+        opened_driver(Platform("embedded", "embedded", ""), data, clock=transport.clock) as embedded,
+        transport.serving(Service([register(embedded)], SERVICES), 0) as inner,
+        Peer("platform", inner, connect=transport.connect) as behind,
     ):
-        proxy = Proxy()
-        driver = FaultyDriver(behind, proxy)
-        add = partial(add_DriverServiceServicer_to_server, driver)
-        async with serving([add], SERVICES, "127.0.0.1:0", grace=0) as outer:
-            proxy.port = int(outer.rpartition(":")[2])
-            listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-            yield driver, f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-            listening.close()
-            proxy.cut()
+        driver = FaultyDriver(behind)
+        service = Service([partial(add_DriverServiceServicer_to_server, driver)], SERVICES)
+        async with transport.resettable(service) as (address, driver.reset):
+            yield driver, address

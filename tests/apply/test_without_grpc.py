@@ -46,7 +46,7 @@ async def connected(data: Path) -> AsyncIterator[Cluster]:
     async with AsyncExitStack() as running:
         for name in OPENED:
             service = await running.enter_async_context(opened[name](settings))
-            network.servers[name] = Dispatcher(service.register, ids=Numbered("c"))
+            network.serve(name, Dispatcher(service.register, ids=Numbered("c")))
         peers = {name: Peer(name, name, connect=network.connect, ids=Numbered("d")) for name in OPENED}
         yield Cluster(addresses, peers)
 

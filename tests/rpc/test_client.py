@@ -19,7 +19,7 @@ from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFou
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY
 from services.rpc.channel import SAFE_METHODS
 from services.rpc.client import CALL_SECONDS, Peer, Platforms
-from tests.rpc.in_memory import InMemoryChannel
+from tests.rpc.in_memory import InMemoryChannel, Network
 from tests.rpc.plumbing import Context, answer, delete, get, list_resources, peer_of, served
 
 MIB = 1024 * 1024
@@ -139,17 +139,10 @@ async def test_a_call_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     assert calls == 2
 
 
-class NeverReady(InMemoryChannel):
-    """A channel to an unreachable server."""
-
-    async def channel_ready(self) -> None:
-        await asyncio.Event().wait()
-
-
 @pytest.mark.parametrize(("ready_seconds", "seconds"), [(0.01, 3600.0), (0.01, None), (3600.0, 0.01)])
 async def test_the_wait_for_a_server_ends(ready_seconds: float, seconds: float | None) -> None:
     """It lasts at most *ready_seconds*, and at most as long as the call may take."""
-    peer = Peer("other", "nowhere", connect=partial(NeverReady, {}), ready_seconds=ready_seconds)
+    peer = Peer("other", "nowhere", connect=Network().connect, ready_seconds=ready_seconds)
     with pytest.raises(ServiceUnavailable, match="no connection"):
         await get(peer, seconds=seconds)
 
@@ -163,7 +156,7 @@ class ReadyAtOnce(InMemoryChannel):
 
 async def test_a_call_whose_time_passed_before_the_connection_is_not_sent() -> None:
     """A process that stood still finds both: the connection, and no time left."""
-    peer = Peer("other", "somewhere", connect=partial(ReadyAtOnce, {}))
+    peer = Peer("other", "somewhere", connect=partial(ReadyAtOnce, Network()))
     sent: list[object] = []
 
     async def method(*request: object, **more: object) -> Any:

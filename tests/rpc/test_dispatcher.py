@@ -23,7 +23,7 @@ GET = "/pkger.stack.v1.StackService/GetStack"
 def peer_of(register: list[Register]) -> tuple[Peer, Dispatcher]:
     """A dispatcher and a client of it; only bytes pass between them."""
     network, dispatcher = Network(), Dispatcher(register, ids=Numbered("b"))
-    network.servers["here"] = dispatcher
+    network.serve("here", dispatcher)
     return Peer("other", "here", connect=network.connect), dispatcher
 
 

@@ -96,7 +96,7 @@ class Scripted(DriverServiceServicer):
 
 def driver(scripted: Scripted) -> Peer:
     network = Network()
-    network.servers["there"] = Dispatcher([partial(add_DriverServiceServicer_to_server, scripted)])
+    network.serve("there", Dispatcher([partial(add_DriverServiceServicer_to_server, scripted)]))
     return Peer("platform", "there", connect=network.connect)
 
 

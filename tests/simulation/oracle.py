@@ -15,7 +15,7 @@ from pkger.model.v1 import plan_pb2
 
 from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
-from tests.simulation.network import Attempt, current
+from tests.simulation.network import SimulatedAttempt, current
 from tests.simulation.packages import secret_of
 from tests.simulation.records import Entry, LeaseRow, Operation, PlatformReader, Resource, Seen, StepFacts, StoreReader
 from tests.simulation.scenario import Jump
@@ -109,7 +109,7 @@ class Oracle:
         """The content of the platform."""
         return self._seen.platform
 
-    def sent(self, attempt: Attempt, request: Any) -> None:
+    def sent(self, attempt: SimulatedAttempt, request: Any) -> None:
         """See ``Watcher``: checks the writes of appliers to the platform."""
         if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
             self.last_look = self._world.loop.now
@@ -140,12 +140,12 @@ class Oracle:
         if operation and found and self._plans.get(operation.plan, operation.name) != operation.name:
             self._trace.violate("I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}")
 
-    def arrived(self, attempt: Attempt) -> None:
+    def arrived(self, attempt: SimulatedAttempt) -> None:
         """See ``Watcher``."""
         if attempt.is_write_to_platform:
             self._situations.arrived(attempt.note)
 
-    def answered(self, attempt: Attempt, answer: Any) -> None:
+    def answered(self, attempt: SimulatedAttempt, answer: Any) -> None:
         """See ``Watcher``: a bad driver may spoil the answer."""
         if attempt.call.address == "platform" and self._bad_driver.spoil(attempt.call.request, answer):
             self._situations.spoiled(answer)
@@ -154,7 +154,7 @@ class Oracle:
                 if result.rejected.reason:
                     self._trace.count(f"platform refused {mutation.WhichOneof('change')}")
 
-    def is_forgotten(self, attempt: Attempt) -> bool:
+    def is_forgotten(self, attempt: SimulatedAttempt) -> bool:
         """See ``Watcher``."""
         return attempt.sent < self._restored_at and attempt.call.request.fence.scope not in self.store.leases
 
@@ -238,7 +238,7 @@ class Oracle:
         } - {""}
         return id_ == planned or id_ in made
 
-    def _check_order(self, sent: Sent, attempt: Attempt) -> None:
+    def _check_order(self, sent: Sent, attempt: SimulatedAttempt) -> None:
         operation, step = sent.operation, sent.operation.steps[sent.step]
         if sent.is_undo:
             if operation.is_sealed:
@@ -262,7 +262,7 @@ class Oracle:
         if early and not operation.is_rolling_back and not self._has_trouble(operation):
             self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is sent before step {early[0].number}")
 
-    def _check_value(self, sent: Sent, mutation: driver_pb2.Mutation, attempt: Attempt) -> None:
+    def _check_value(self, sent: Sent, mutation: driver_pb2.Mutation, attempt: SimulatedAttempt) -> None:
         given = secret_of(self.store.stack_names.get(sent.operation.stack, ""))
         if mutation.HasField("put_secret") and mutation.put_secret.value != given:
             self._trace.violate(
@@ -468,7 +468,7 @@ class Oracle:
                     each.name: self.takeovers(each.name) for each in self._seen.unfinished()
                 }
 
-    def _check_lack(self, by: str, id_: str, attempt: Attempt | None, label: str = "") -> None:
+    def _check_lack(self, by: str, id_: str, attempt: SimulatedAttempt | None, label: str = "") -> None:
         """No operation removes a resource, or a label of it, that the record of another stack has."""
         sender = next((sent.operation.stack for sent in (attempt.note if attempt else None) or () if sent), "")
         for entry in self.store.entries:
@@ -479,7 +479,7 @@ class Oracle:
             if not label or names & entry.labels:
                 self._trace.violate("LACKS", f"{by} takes {label or entry.kind} of {id_} from {entry.stack}")
 
-    def _judge_effects(self, attempt: Attempt, before: dict[str, Resource], secrets: dict[str, str]) -> None:
+    def _judge_effects(self, attempt: SimulatedAttempt, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         """Check the effect of each mutation of a batch against the state of the platform before it."""
         for mutation, sent in zip(attempt.call.request.mutations, attempt.note or (), strict=False):
             verb = str(mutation.WhichOneof("change"))
@@ -523,7 +523,7 @@ class Oracle:
         began = self._seen.takeovers(operation.name, operation.fact(sent.step).undo_token)
         return operation.name not in before or began > before[operation.name]
 
-    def _check_others(self, attempt: Attempt, sent: Sent, verb: str, met: Resource) -> None:
+    def _check_others(self, attempt: SimulatedAttempt, sent: Sent, verb: str, met: Resource) -> None:
         """No write changes a resource that another stack owns, claims, or has created without a record yet."""
         stack = sent.operation.stack
         owner, _ = self.store.owners.get(f"i:{met.kind}:{met.id}", ("", ""))
@@ -540,7 +540,7 @@ class Oracle:
         texts = {getattr(change, "old_spec_json", ""), getattr(change, "spec_json", "")}
         return any(text and json.loads(text) == json.loads(met.spec) for text in texts)
 
-    def _maker(self, id_: str, attempt: Attempt | None) -> str:
+    def _maker(self, id_: str, attempt: SimulatedAttempt | None) -> str:
         """The operation that created a resource, by its idempotency key, or else by the request that created it."""
         if key := self.platform.keys.get(id_):
             return key.rsplit("/", 2)[0]
@@ -550,7 +550,7 @@ class Oracle:
                 return operation
         return ""
 
-    def _is_known(self, id_: str, attempt: Attempt | None) -> bool:
+    def _is_known(self, id_: str, attempt: SimulatedAttempt | None) -> bool:
         """Whether the store has an intent, or more, for the creation of a resource."""
         made = self.platform.resources[id_]
         for sent in filter(None, (attempt.note if attempt else None) or ()):
@@ -560,7 +560,7 @@ class Oracle:
                 return True
         return False
 
-    def _remade(self, id_: str, attempt: Attempt | None) -> set[str]:
+    def _remade(self, id_: str, attempt: SimulatedAttempt | None) -> set[str]:
         """A set of *id_*, if an undo created it in place of a person's resource that its operation had deleted."""
         key = self.platform.keys.get(id_, "")
         for sent in (attempt.note if attempt else None) or ():
@@ -643,7 +643,7 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[s
     return {key for key in {**before, **after} if before.get(key) != after.get(key)}
 
 
-def _raise(attempt: Attempt | None) -> tuple[str, int] | None:
+def _raise(attempt: SimulatedAttempt | None) -> tuple[str, int] | None:
     """The operation that asks for a higher token, and that token; None: *attempt* is another request."""
     request = attempt.note if attempt else None
     if isinstance(request, journal_pb2.RenewLeaseRequest) and request.raise_to:

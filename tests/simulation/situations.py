@@ -9,7 +9,7 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 
 from tests.simulation.bad_driver import BAD_ANSWERS, BAD_DESCRIBE, BAD_LISTS
 from tests.simulation.faults import CODES
-from tests.simulation.network import Attempt
+from tests.simulation.network import SimulatedAttempt
 from tests.simulation.records import Operation, Seen
 from tests.simulation.scenario import Jump
 from tests.simulation.trace import Trace
@@ -96,7 +96,7 @@ class Situations:
                 self._refused.add(operation.name)
                 self._count("case 2: an adoption is refused what another operation claims")
 
-    def sent(self, attempt: Attempt, request: Any) -> None:
+    def sent(self, attempt: SimulatedAttempt, request: Any) -> None:
         """A node sends *request*."""
         if attempt.fault in CODES and attempt.call.name in _RECOVERY:
             self._count(f"case 10: a foreign code for {attempt.call.name}")

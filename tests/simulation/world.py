@@ -26,7 +26,7 @@ from services.settings import Settings
 from tests.simulation.draws import DrawnIds, Draws
 from tests.simulation.faults import BY_FEATURE, Faults
 from tests.simulation.loop import NODE, Node, SimulatedLoop
-from tests.simulation.network import Network, Watcher
+from tests.simulation.network import SimulatedNetwork, Watcher
 from tests.simulation.platforms import SimulatedPlatform
 from tests.simulation.scenario import IN_FLIGHT, SERVERS, Crash, Jump, Scenario
 from tests.simulation.trace import Trace
@@ -94,7 +94,7 @@ class World:
     def open(self, watcher: Watcher) -> None:
         """Start all servers; *watcher* sees all messages."""
         settle = min(10.0, self.scenario.lease / 3)
-        self.network = Network(self.loop, self.draws, self.faults, self.trace, watcher, settle)
+        self.network = SimulatedNetwork(self.loop, self.draws, self.faults, self.trace, watcher, settle)
         self.network.fences = self.scenario.platform.fences
         self.network.very_late = "very_late" in self.scenario.features
         self.network.on_write = self._wrote
@@ -127,7 +127,7 @@ class World:
         node = self.nodes[name] = Node(name, self._incarnations[name])
         self.loop.nodes.append(node)
         self.trace.say(name, f"starts, incarnation {node.incarnation}")
-        self.spawn(node, self._serve(name, node))
+        self.spawn(node, self._serve(name))
 
     def actor(self, name: str, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run *work* as a process that is never killed."""
@@ -192,11 +192,11 @@ class World:
         addresses = {server: server for server in (*SERVERS, "applier")}
         return Settings(addresses, "", self.data, self._home, lease=self.scenario.lease, holder=name)
 
-    async def _serve(self, name: str, node: Node) -> None:
+    async def _serve(self, name: str) -> None:
         ids = DrawnIds(self.draws, name)
         async with AsyncExitStack() as stack_:
             service = await stack_.enter_async_context(self._opened(name, ids))
-            self.network.serve(name, node, Dispatcher(service.register, partial(self.clock, name), ids))
+            self.network.serve(name, Dispatcher(service.register, partial(self.clock, name), ids))
             await self.loop.create_future()
 
     def _opened(self, name: str, ids: DrawnIds) -> Any:
