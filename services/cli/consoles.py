@@ -1,6 +1,5 @@
 """The consoles that commands print to: they escape control characters, and cut nothing."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,14 +37,33 @@ def _shown(text: Any) -> Any:
 
 def console(*, stderr: bool = False) -> Console:
     """Standard output or error; colours only at a terminal, and no line is wrapped or cut to its width."""
-    return _Escaping(highlight=False, markup=False, emoji=False, soft_wrap=True, width=_UNBOUNDED, stderr=stderr)
+    return _console(stderr=stderr)
 
 
 def progress_console() -> Console:
     """Where progress is printed: standard output; with ``--quiet``, nowhere."""
+    return _console(quiet=_common().quiet)
+
+
+def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    common = _common()
+    return _Escaping(
+        file=common.caller.stderr if stderr else common.caller.stdout,
+        quiet=quiet,
+        no_color=common.no_color or None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+        width=_UNBOUNDED,
+        _environ=common.caller.environ,
+    )
+
+
+def _common() -> Common:
+    """The common options of the running command; outside a command, the defaults."""
     context = click.get_current_context(silent=True)
-    is_quiet = context is not None and context.find_root().ensure_object(Common).quiet
-    return _Escaping(file=open(os.devnull, "w")) if is_quiet else console()
+    return context.find_root().ensure_object(Common) if context else Common()
 
 
 def print_lines(out: Console, lines: Sequence[Text]) -> None:

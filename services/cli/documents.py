@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from services.cli.escapes import escaped
+from services.cli.options import caller
 
 
 def text_document(document: Any, output: str, one_line: bool = False) -> str:
@@ -47,4 +48,4 @@ def print_records(documents: Iterable[Any], output: str) -> None:
 
 def _print(text: str) -> None:
     # Not through a console: documents have no colours, and may be large.
-    print(text, flush=True)
+    print(text, file=caller().stdout, flush=True)

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import stat
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from rich.text import Text
 from services.cli.consoles import console
 from services.cli.errors import Failed, plain_errors
 from services.cli.interrupts import Interrupts
+from services.cli.options import caller
 from services.cli.pairs import Named
 from services.cli.session import Session, session
 from services.cli.show import LISTED
@@ -121,8 +121,9 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
     if wanted.file:
         _write(wanted.file, made.texts)
     else:
-        sys.stdout.buffer.writelines(text.encode() for text in made.texts)
-        sys.stdout.buffer.flush()
+        out = caller().stdout.buffer
+        out.writelines(text.encode() for text in made.texts)
+        out.flush()
     _print_remarks(made, wanted)
 
 

@@ -1,31 +1,32 @@
 """Ctrl-C as an event, so that a command can finish or roll back before it ends."""
 
 import asyncio
-import signal
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from services.cli.errors import Failed
+from services.cli.options import caller
 
 T = TypeVar("T")
 
 
 class Interrupts:
-    """While the block is open, Ctrl-C and SIGTERM set ``event`` instead of raising."""
+    """While the block is open, the signals of the caller, such as Ctrl-C, set ``event`` instead of raising."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
+        self._signals = caller().signals
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in self._signals:
             asyncio.get_running_loop().add_signal_handler(number, self.event.set)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in self._signals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
     async def or_stop(self, work: Coroutine[Any, Any, T], message: str = "interrupted; nothing was written") -> T:

@@ -5,16 +5,15 @@ import copy
 import click
 
 from services.cli.commands import about, exports, operations, packages, plans, platforms, services, stacks
-from services.cli.options import common_options
+from services.cli.options import caller, common_options
 from services.cli.root import Root
-from services.machine import leave_no_core
 
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        click.echo(f"pkger, version {version('pkger')}")
+        click.echo(f"pkger, version {version('pkger')}", file=caller().stdout)
         context.exit()
 
 
@@ -35,7 +34,6 @@ Exit status: 0 done, 1 error, 2 wrong usage, 3 stale plan, 4 another operation r
 @common_options
 def main() -> None:
     """Validate, plan and apply declarative packages of platform resources, and keep them as stacks."""
-    leave_no_core()
 
 
 dry_run = copy.copy(packages.plan)

@@ -1,12 +1,13 @@
 """Options that several commands have, and how they combine."""
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from services.cli.caller import Caller
 
 _LONGEST_SECONDS = 365 * 86_400
 
@@ -32,6 +33,8 @@ class Common:
         output: How to print.
         quiet: Print only data and errors.
         timeout: Seconds that the command may take.
+        no_color: Print no colours.
+        caller: The caller of the command.
     """
 
     server: str | None = None
@@ -39,6 +42,8 @@ class Common:
     output: str | None = None
     quiet: bool = False
     timeout: float | None = None
+    no_color: bool = False
+    caller: Caller = field(default_factory=Caller.of_process)
 
     @property
     def format(self) -> str:
@@ -46,8 +51,8 @@ class Common:
         return self.output or "text"
 
     def environ(self) -> dict[str, str]:
-        """The environment of this process, with the server of ``--server``, of the environment, or of a context."""
-        environ = dict(os.environ)
+        """The environment of the caller, with the server of ``--server``, of the environment, or of a context."""
+        environ = dict(self.caller.environ)
         variables = ["PKGER_SERVER", *(f"PKGER_{name.upper()}_ADDRESS" for name in SERVICES)]
         if self.server:
             # The option takes precedence over the environment.
@@ -70,13 +75,18 @@ class Common:
                 if given and given != meant:
                     raise click.UsageError(f"{name} {given} contradicts --target {'/'.join(self.target)}")
             return self.target
-        written = _context(os.environ).get("target", "")
+        written = _context(self.caller.environ).get("target", "")
         known = _split(written) if written else ("", "")
         return platform or known[0], org or known[1]
 
 
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """The folder of the command line."""
+    return Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")
+
+
 def _context(environ: Mapping[str, str]) -> Mapping[str, str]:
-    home = Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")
+    home = home_folder(environ)
     if not (home / "config.yml").exists():
         return {}
     from services.cli.config import in_use
@@ -87,6 +97,12 @@ def _context(environ: Mapping[str, str]) -> Mapping[str, str]:
 def common() -> Common:
     """The common options of the running command."""
     return click.get_current_context().find_root().ensure_object(Common)
+
+
+def caller() -> Caller:
+    """The caller of the running command; outside a command, that of this process."""
+    context = click.get_current_context(silent=True)
+    return context.find_root().ensure_object(Common).caller if context else Caller.of_process()
 
 
 def _host(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
@@ -130,11 +146,6 @@ def _kept(name: str, check: Callable[..., Any] | None = None) -> Callable[[click
     return keep
 
 
-def _colourless(_context: click.Context, _option: click.Parameter, value: bool) -> None:
-    if value:
-        os.environ["NO_COLOR"] = "1"
-
-
 server_option = click.option(
     "--server", metavar="HOST", callback=_kept("server", _host), expose_value=False, help=SERVER_HELP
 )
@@ -173,7 +184,11 @@ _talk_options = (
         "--quiet", "-q", is_flag=True, callback=_kept("quiet"), expose_value=False, help="Print only data and errors."
     ),
     click.option(
-        "--no-color", is_flag=True, callback=_colourless, expose_value=False, help="No colours, as with NO_COLOR."
+        "--no-color",
+        is_flag=True,
+        callback=_kept("no_color"),
+        expose_value=False,
+        help="No colours, as with NO_COLOR.",
     ),
     click.option(
         "--timeout",

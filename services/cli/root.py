@@ -8,8 +8,11 @@ from typing import Any, NoReturn, TextIO
 
 import click
 
+from services.cli.caller import Caller
 from services.cli.escapes import escaped
 from services.cli.exit_codes import Exit
+from services.cli.options import Common
+from services.machine import leave_no_core
 
 DETAILED = "--detailed-exitcode"
 
@@ -20,15 +23,12 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Root(click.Group):
     """The group of all commands."""
 
-    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
         """Run the command line *args*, or that of this process, and end the process."""
-        words = list(sys.argv[1:] if args is None else args)
+        leave_no_core()
         sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
-        for stream in (sys.stdout, sys.stderr):
-            # A character outside the encoding of the terminal must not end the command.
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
         try:
-            code = self._run(words, extra)
+            code = self.call(sys.argv[1:] if args is None else args, Caller.of_process())
             sys.stdout.flush()
         except OSError as error:
             if error.errno not in (errno.EPIPE, *_FULL):
@@ -43,20 +43,33 @@ class Root(click.Group):
             code = Exit.ERROR
         sys.exit(code)
 
-    def _run(self, words: list[str], extra: Any) -> int:
+    def call(self, args: Sequence[str], caller: Caller) -> int:
+        """
+        Run the command line *args* for *caller*; only help is printed to the streams of this process.
+
+        Returns:
+            The exit status.
+
+        Raises:
+            OSError: A stream cannot be written.
+        """
+        words = list(args)
+        for stream in (caller.stdout, caller.stderr):
+            # A character outside the encoding of the terminal must not end the command.
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
         try:
-            ended = super().main(words, standalone_mode=False, **extra)
+            ended = super().main(words, "pkger", standalone_mode=False, obj=Common(caller=caller))
         except click.exceptions.NoArgsIsHelpError as error:
-            click.echo(error.ctx.get_help() if error.ctx else "")
+            click.echo(error.ctx.get_help() if error.ctx else "", file=caller.stdout)
             return Exit.USAGE
         except click.UsageError as error:
-            _show(error, words)
+            _show(error, words, caller.stderr)
             return Exit.ERROR if DETAILED in words else Exit.USAGE
         except click.ClickException as error:
-            _show(error, words)
+            _show(error, words, caller.stderr)
             return getattr(error, "code", error.exit_code)
         except (click.Abort, KeyboardInterrupt):
-            click.echo("Aborted!", err=True)
+            click.echo("Aborted!", file=caller.stderr)
             return Exit.ERROR
         return ended if isinstance(ended, int) else Exit.DONE
 
@@ -66,20 +79,20 @@ def _opened(stream: TextIO | None) -> TextIO:
     return stream or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
-def _show(error: click.ClickException, words: Sequence[str]) -> None:
-    """Print *error* on standard error: as an object if the output format is data, else as text."""
+def _show(error: click.ClickException, words: Sequence[str], stderr: TextIO) -> None:
+    """Print *error* on *stderr*: as an object if the output format is data, else as text."""
     if (output := _output(words)) != "text":
         from services.cli.documents import text_document
 
         document = getattr(error, "document", None)
         shown = document() if document else {"message": error.format_message(), "reason": "", "metadata": {}}
         shown.setdefault("exit_code", error.exit_code)
-        click.echo(text_document({"error": shown}, output, one_line=True), err=True)
+        click.echo(text_document({"error": shown}, output, one_line=True), file=stderr)
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        click.echo(error.ctx.get_usage(), err=True)
-        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
-    click.echo(escaped(f"Error: {error.format_message()}"), err=True)
+        click.echo(error.ctx.get_usage(), file=stderr)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", file=stderr)
+    click.echo(escaped(f"Error: {error.format_message()}"), file=stderr)
 
 
 def _output(words: Sequence[str]) -> str:

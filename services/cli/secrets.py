@@ -2,15 +2,15 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Sequence
 
 import click
 
 from services.cli.errors import Failed
 from services.cli.interrupts import Interrupts
+from services.cli.options import caller
 from services.cli.sources import STDIN
-from services.cli.terminal import Terminal
+from services.cli.terminal import Terminal, controlling_terminal
 
 
 def split(options: Sequence[str]) -> dict[str, str | None]:
@@ -48,7 +48,8 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     asked = [key for key, value in values.items() if value is None]
     if asked and is_package_typed and not _has_terminal():
         raise click.UsageError(f"--secret {asked[0]}: standard input holds the package; write KEY=VALUE")
-    found = {key: _asked(key, is_package_typed) if value is None else value for key, value in values.items()}
+    read = _read(asked, is_package_typed) if asked else {}
+    found = {key: read[key] if value is None else value for key, value in values.items()}
     for key, value in found.items():
         if not value:
             raise Failed(f"--secret {key}: the value is empty")
@@ -58,17 +59,19 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
 
 
 def _has_terminal() -> bool:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
+    if (descriptor := controlling_terminal()) is None:
         return False
+    os.close(descriptor)
     return True
 
 
-def _asked(key: str, is_package_typed: bool) -> str:
-    if is_package_typed or sys.stdin.isatty():
-        return asyncio.run(_typed(key))
-    return sys.stdin.buffer.readline().decode(errors="surrogateescape").rstrip("\r\n")
+def _read(keys: Sequence[str], is_package_typed: bool) -> dict[str, str]:
+    """The values of *keys* in their order: asked for at a terminal, else one line of standard input each."""
+    stdin = caller().stdin
+    if is_package_typed or os.isatty(stdin):
+        return {key: asyncio.run(_typed(key)) for key in keys}
+    with open(stdin, "rb", closefd=False) as lines:
+        return {key: lines.readline().decode(errors="surrogateescape").rstrip("\r\n") for key in keys}
 
 
 async def _typed(key: str) -> str:

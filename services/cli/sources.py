@@ -9,11 +9,11 @@ from pathlib import Path
 from pkger.parser.v1 import parser_pb2
 
 from services.cli.errors import Failed
+from services.cli.options import caller
 from services.jsonnet.evaluation import Limits, evaluate
 from services.settings import Bounds
 
 STDIN = "-"
-_STDIN_DESCRIPTOR = 0
 _CHUNK = 64 * 1024
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -161,17 +161,17 @@ async def _standard_input(limit: int) -> bytes:
 
 async def _some_input() -> bytes:
     """Available bytes of standard input, none at its end; the wait for them can be cancelled."""
-    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop, readable, stdin = asyncio.get_running_loop(), asyncio.Event(), caller().stdin
     try:
-        loop.add_reader(_STDIN_DESCRIPTOR, readable.set)
+        loop.add_reader(stdin, readable.set)
     except PermissionError:
         # epoll refuses regular files, which never block.
-        return os.read(_STDIN_DESCRIPTOR, _CHUNK)
+        return os.read(stdin, _CHUNK)
     try:
         await readable.wait()
     finally:
-        loop.remove_reader(_STDIN_DESCRIPTOR)
-    return os.read(_STDIN_DESCRIPTOR, _CHUNK)
+        loop.remove_reader(stdin)
+    return os.read(stdin, _CHUNK)
 
 
 def _bounded(shown: str, data: bytes | bytearray, limit: int) -> None:

@@ -1,13 +1,12 @@
 """The status line: the last line of a terminal, which shows the progress and is rewritten every second."""
 
 import asyncio
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Self, TextIO
 
 from services.cli.escapes import one_line
+from services.cli.options import caller
 from services.rpc.call import loop_time
 
 SECOND = 1.0
@@ -26,7 +25,8 @@ class StatusLine:
     """
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False) -> None:
-        self._stream = stream or sys.stderr
+        self._caller = caller()
+        self._stream = stream or self._caller.stderr
         self._is_terminal = self._stream.isatty() and not quiet
         self._quiet = quiet
         self._doing: Callable[[], str] | None = None
@@ -93,7 +93,7 @@ class StatusLine:
                 self._stream.write(f"{one_line(self._line(now))}\n")
                 self._stream.flush()
             return
-        width = shutil.get_terminal_size().columns - 1
+        width = self._caller.columns(self._stream) - 1
         self._stream.write(f"\r{one_line(self._line(now))[:width]}\x1b[K")
         self._stream.flush()
         self._is_shown = True

@@ -1,12 +1,12 @@
 """Tables as text: at most as wide as the terminal; elsewhere as wide as their content."""
 
-import shutil
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from services.cli.escapes import one_line
+from services.cli.options import caller
 
 _GAP = 2
 _WHOLE = frozenset({"ID", "UPDATED", "RESOURCES", "REVISION", "TIME", "MADE", "BEGAN", "STEPS"})
@@ -54,7 +54,7 @@ def print_table(out: Console, titles: Sequence[str], rows: Iterable[Sequence[str
 def _terminal_width(out: Console) -> int:
     if not out.is_terminal:
         return 0
-    return max(shutil.get_terminal_size().columns, 40)
+    return max(caller().columns(out.file), 40)
 
 
 def _shrink(widths: list[int], room: int, loose: Sequence[int]) -> None:

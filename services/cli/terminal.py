@@ -1,7 +1,6 @@
 """The terminal of the user, if there is one: for questions, even if standard input is something else."""
 
 import os
-import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from typing import Self
 
 from services.cli.escapes import escaped
 from services.cli.interrupts import Interrupts
+from services.cli.options import caller
 
 _LINE_BYTES = 4096
 """The longest line that a terminal returns."""
@@ -24,10 +24,9 @@ class Terminal:
     @contextmanager
     def opened(cls) -> Iterator[Self | None]:
         """The controlling terminal, or standard input if that is a terminal; else None."""
-        try:
-            descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
-        except OSError:
-            yield cls(0, 2) if sys.stdin and sys.stdin.isatty() else None
+        if (descriptor := controlling_terminal()) is None:
+            given = caller()
+            yield cls(given.stdin, given.stderr.fileno()) if os.isatty(given.stdin) else None
             return
         try:
             yield cls(descriptor, descriptor)
@@ -74,6 +73,16 @@ class Terminal:
             yield
         finally:
             termios.tcsetattr(self._reading, termios.TCSADRAIN, before)
+
+
+def controlling_terminal() -> int | None:
+    """A new descriptor of the controlling terminal of the caller; None if there is none."""
+    if (path := caller().terminal) is None:
+        return None
+    try:
+        return os.open(path, os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return None
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """``pkger up``: runs all services, and the drivers of all platforms that name one, until Ctrl-C."""
 
 import logging
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from services.cli.consoles import console
 from services.cli.escapes import one_line
 from services.cli.given_platform import given_platform, refuse_faulty, row_of
 from services.cli.interrupts import Interrupts
+from services.cli.options import caller
 from services.cli.session import open_log, sockets_folder
 from services.cli.single import single
 from services.cli.supervisor import GATEWAY, Child, Supervisor, children
@@ -43,12 +43,6 @@ async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]
 
 
 async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, str], has_http: bool) -> None:
-    is_terminal = sys.stderr.isatty()
-    if is_terminal:
-        _log_to_terminal()
-    else:
-        log_to_stderr()
-    out = console()
     environ = dict(environ) | ({"PKGER_DATA": str(data)} if data else {})
     settings = load(environ)
     platforms = read_platforms(settings, DRIVERS)
@@ -59,6 +53,11 @@ async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, 
     running = children(PORTS, settings, platforms.values())
     if has_http:
         running.append(Child("http", (GATEWAY,), http_address(environ), has_health=False))
+    out, is_terminal = console(), caller().stderr.isatty()
+    if is_terminal:
+        _log_to_terminal()
+    else:
+        log_to_stderr()
     with Interrupts() as interrupts, single(settings.data):
         # At a terminal, only problems are printed, and the logs go to files; elsewhere, standard error has all logs.
         supervisor = Supervisor(running, environ, lambda name: open_log(settings.home, name) if is_terminal else None)

@@ -1,13 +1,17 @@
-"""Runs the ``pkger`` command as users do: as a process of its own."""
+"""Runs the ``pkger`` command: in this process, or as users do, as a process of its own."""
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from services.cli.caller import Caller
+from services.cli.main import main
 from services.settings import PORTS, address_variable
 
 # A preexec_fn with these lines may crash: it runs after a fork of a process with the threads of gRPC.
@@ -35,10 +39,58 @@ def environment(home: Path, addresses: Mapping[str, str] | None = None) -> dict[
     return clean | {"PKGER_HOME": str(home)} | known
 
 
+def sockets(folder: Path) -> dict[str, str]:
+    """Addresses of all services as sockets in *folder*."""
+    return {name: f"unix:{folder / name}.sock" for name in PORTS}
+
+
+async def pkger(*arguments: str, env: Mapping[str, str], typed: bytes = b"") -> Ended:
+    """Call ``pkger`` in this process, without terminal and signals; *typed* is a file on its standard input."""
+    assert "serve" not in arguments, "it would replace the process of the tests"
+    return await asyncio.to_thread(_called, arguments, env, typed)
+
+
+def _called(arguments: Sequence[str], env: Mapping[str, str], typed: bytes) -> Ended:
+    encoding, out, err = env.get("PYTHONIOENCODING", "utf-8"), io.BytesIO(), io.BytesIO()
+    stdout, stderr = (io.TextIOWrapper(stream, encoding, write_through=True) for stream in (out, err))
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(typed)
+        stdin.seek(0)
+        code = main.call(arguments, Caller(stdin.fileno(), stdout, stderr, env))
+    return Ended(code, out.getvalue().decode(), err.getvalue().decode())
+
+
+async def at_terminal(
+    *arguments: str, answers: Sequence[tuple[bytes, bytes]], env: Mapping[str, str], file: Path | None = None
+) -> tuple[int, bytes]:
+    """
+    Call ``pkger`` in this process, at a terminal of its own, which sends no signals.
+
+    Args:
+        arguments: Arguments of the command.
+        answers: Pairs of a question and the input that is typed after it.
+        env: Its environment.
+        file: Standard input; None: the terminal.
+
+    Returns:
+        Its exit status, and everything that the terminal showed.
+    """
+    ours, theirs = os.openpty()
+    called = asyncio.create_task(asyncio.to_thread(_called_at, theirs, arguments, env, file))
+    shown = await _conversation(ours, answers)
+    return await called, shown
+
+
+def _called_at(terminal: int, arguments: Sequence[str], env: Mapping[str, str], file: Path | None) -> int:
+    path = os.ttyname(terminal)
+    with open(terminal, "w", buffering=1) as out, open(file or path, "rb", buffering=0) as stdin:
+        return main.call(arguments, Caller(stdin.fileno(), out, out, env, path))
+
+
 async def started(
     *arguments: str, env: Mapping[str, str], stdin: int = subprocess.DEVNULL
 ) -> asyncio.subprocess.Process:
-    """A running ``pkger`` without a terminal; *stdin* is empty by default."""
+    """A running process of ``pkger`` without a terminal; *stdin* is empty by default."""
     return await asyncio.create_subprocess_exec(
         PKGER,
         *arguments,
@@ -51,33 +103,22 @@ async def started(
     )
 
 
-async def ended(process: asyncio.subprocess.Process, typed: bytes | None = None) -> Ended:
-    """The result of a command, which reads *typed* from its standard input."""
-    out, err = await process.communicate(typed)
+async def ended(process: asyncio.subprocess.Process) -> Ended:
+    """The result of a process of ``pkger``."""
+    out, err = await process.communicate()
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
 
 
-async def pkger(*arguments: str, env: Mapping[str, str]) -> Ended:
-    """Run ``pkger`` to its end."""
+async def installed(*arguments: str, env: Mapping[str, str]) -> Ended:
+    """Run the installed ``pkger`` to its end, as a process."""
     return await ended(await started(*arguments, env=env))
 
 
-async def at_terminal(
+async def process_at_terminal(
     *arguments: str, answers: Sequence[tuple[bytes, bytes]], env: Mapping[str, str], program: Path = PKGER
 ) -> tuple[int, bytes]:
-    """
-    Run ``pkger``, or another program, at a terminal of its own.
-
-    Args:
-        arguments: Arguments of the command.
-        answers: Pairs of a question and the input that is typed after it.
-        env: Its environment.
-        program: The program to run.
-
-    Returns:
-        Its exit status, and everything that the terminal showed.
-    """
+    """As ``at_terminal``, for a process of ``pkger`` or of another *program*; the terminal sends signals."""
     ours, theirs = os.openpty()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -92,18 +133,24 @@ async def at_terminal(
         start_new_session=True,
     )
     os.close(theirs)
+    shown = await _conversation(ours, answers)
+    return await process.wait(), shown
+
+
+async def _conversation(terminal: int, answers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Type *answers* at the user's side of a terminal; everything that it shows until no program has it open."""
     seen, grown, is_over = bytearray(), asyncio.Event(), asyncio.Event()
 
     def read() -> None:
         try:
-            seen.extend(os.read(ours, 4096))
+            seen.extend(os.read(terminal, 4096))
         except OSError:
             # No process has the terminal open any more.
-            asyncio.get_running_loop().remove_reader(ours)
+            asyncio.get_running_loop().remove_reader(terminal)
             is_over.set()
         grown.set()
 
-    asyncio.get_running_loop().add_reader(ours, read)
+    asyncio.get_running_loop().add_reader(terminal, read)
     position = 0
     for question, answer in answers:
         while (at := seen.find(question, position)) < 0:
@@ -111,13 +158,7 @@ async def at_terminal(
             grown.clear()
             await grown.wait()
         position = at + len(question)
-        os.write(ours, answer)
+        os.write(terminal, answer)
     await is_over.wait()
-    code = await process.wait()
-    os.close(ours)
-    return code, bytes(seen)
-
-
-def sockets(folder: Path) -> dict[str, str]:
-    """Addresses of all services as sockets in *folder*."""
-    return {name: f"unix:{folder / name}.sock" for name in PORTS}
+    os.close(terminal)
+    return bytes(seen)

@@ -3,6 +3,7 @@ The reported state of an operation that is cancelled, watched or waited for is t
 case 13).
 """
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -47,11 +48,11 @@ async def blocked(faulty: World, env: Mapping[str, str], folder: Path) -> str:
     faulty.driver.memory = Memory.NOTHING
     faulty.driver.fail({1: ItemFault.LOSE_RESPONSE})
     gate = faulty.driver.gate(1)
-    process = await started(*apply(folder, RED, BUCKET), env=env)
+    applying = asyncio.create_task(pkger(*apply(folder, RED, BUCKET), env=env))
     await gate.reached.wait()
     faulty.driver.hide()
     gate.opened.set()
-    assert "it waits for a decision" in (await ended(process)).err
+    assert "it waits for a decision" in (await applying).err
     return await newest(env)
 
 
@@ -143,7 +144,7 @@ async def test_ctrl_c_ends_watching_and_not_the_operation(
     faulty: World, env: Mapping[str, str], tmp_path: Path
 ) -> None:
     gate = faulty.driver.gate(0)
-    process = await started(*apply(tmp_path, RED), env=env)
+    applying = asyncio.create_task(pkger(*apply(tmp_path, RED), env=env))
     await gate.reached.wait()
     name = await newest(env)
     watching = await started("operations", "watch", name, env=env)
@@ -157,13 +158,13 @@ async def test_ctrl_c_ends_watching_and_not_the_operation(
         f" `pkger operations cancel {name}` rolls it back\n"
     )
     gate.opened.set()
-    assert (await ended(process)).code == 0
+    assert (await applying).code == 0
 
 
 async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[str, str], tmp_path: Path) -> None:
     """The store knows only when a lease expires, not whether its holder is alive."""
     gate = faulty.driver.gate(0)
-    process = await started(*apply(tmp_path, RED), env=env)
+    applying = asyncio.create_task(pkger(*apply(tmp_path, RED), env=env))
     await gate.reached.wait()
     result = await pkger(*apply(tmp_path, RED), env=env)
     assert result.code == 4
@@ -171,7 +172,7 @@ async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[s
     assert "and may renew it" in result.err
     assert "if the applier died, another one resumes the operation" in result.err
     gate.opened.set()
-    assert (await ended(process)).code == 0
+    assert (await applying).code == 0
 
 
 async def test_a_cycle_of_2000_names_is_a_cycle(services: Cluster, tmp_path: Path) -> None:

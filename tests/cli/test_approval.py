@@ -1,6 +1,7 @@
 """Questions are asked at the terminal, even if standard input is a pipe; without a terminal, deletions are refused."""
 
 import json
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from pkger.planner.v1 import planner_pb2
 
 from services.cli.approval import waited_for
 from tests.apply.packages import STEPS, an_endpoint, an_object, text
-from tests.cli.command import PKGER, at_terminal, environment, pkger
+from tests.cli.command import PKGER, at_terminal, environment, pkger, process_at_terminal
 from tests.cluster import Cluster
 
 SHELL = Path("/bin/sh")
@@ -40,14 +41,16 @@ async def plans(env: Mapping[str, str]) -> list[str]:
 async def test_a_package_on_standard_input_is_asked_for_at_the_terminal(
     services: Cluster, env: Mapping[str, str], file: Path
 ) -> None:
-    script = f"cat {shlex.quote(str(file))} | {shlex.quote(str(PKGER))} apply -f - --stack s"
-    code, shown = await at_terminal("-c", script, answers=[(QUESTION, b"n\n")], env=env, program=SHELL)
+    apply = ["apply", "-f", "-", "--stack", "s"]
+    code, shown = await at_terminal(*apply, answers=[(QUESTION, b"n\n")], env=env, file=file)
     assert (code, await services.resources()) == (1, []), shown
     assert await plans(env) == []
-    code, shown = await at_terminal("-c", script, answers=[(QUESTION, b"y\n")], env=env, program=SHELL)
+    # The terminal that a process finds, and a pipe.
+    script = f"cat {shlex.quote(str(file))} | {shlex.join([str(PKGER), *apply])}"
+    code, shown = await process_at_terminal("-c", script, answers=[(QUESTION, b"y\n")], env=env, program=SHELL)
     assert (code, len(await services.resources())) == (0, 3), shown
-    script = f"{shlex.quote(str(PKGER))} stacks uninstall s </dev/null"
-    code, shown = await at_terminal("-c", script, answers=[(QUESTION, b"n\n")], env=env, program=SHELL)
+    uninstall, nothing = ["stacks", "uninstall", "s"], Path(os.devnull)
+    code, shown = await at_terminal(*uninstall, answers=[(QUESTION, b"n\n")], env=env, file=nothing)
     assert (code, len(await services.resources())) == (1, 3), shown
 
 
@@ -97,9 +100,9 @@ async def test_missing_values_are_asked_for(services: Cluster, env: Mapping[str,
 
 async def test_without_a_value_nothing_is_applied(services: Cluster, env: Mapping[str, str], file: Path) -> None:
     file.write_text(text(STAGED))
-    for typed in (b"\n", b"\x03"):
+    for typed, run in ((b"\n", at_terminal), (b"\x03", process_at_terminal)):
         answers = [(b"Value for environment reference stage: ", typed)]
-        code, shown = await at_terminal("apply", "-f", str(file), answers=answers, env=env)
+        code, shown = await run("apply", "-f", str(file), answers=answers, env=env)
         assert (code, b"nothing was written" in shown) == (1, True), shown
     assert (await services.resources(), await plans(env)) == ([], [])
 
@@ -131,12 +134,14 @@ async def test_values_come_from_files_and_have_types(services: Cluster, env: Map
         (["--env-file", "broken.yml"], "--env-file broken.yml:2"),
     ],
 )
-async def test_malformed_values_are_refused(tmp_path: Path, typed: list[str], message: str) -> None:
+async def test_malformed_values_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: list[str], message: str
+) -> None:
     (tmp_path / "list.yml").write_text("[a]\n")
     (tmp_path / "broken.yml").write_text("a: 1\na: 2\n")
-    script = f"cd {shlex.quote(str(tmp_path))} && {shlex.join([str(PKGER), 'plan', '-f', 'x.yml', *typed])}"
-    code, shown = await at_terminal("-c", script, answers=[], env=environment(tmp_path), program=SHELL)
-    assert (code != 0, message in shown.decode()) == (True, True), shown
+    monkeypatch.chdir(tmp_path)
+    ended = await pkger("plan", "-f", "x.yml", *typed, env=environment(tmp_path))
+    assert (ended.code, message in ended.err) == (2 if "--env-ref" in typed else 1, True), ended
 
 
 async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def wait_status(process: subprocess.Popen[str]) -> int:
     return status
 
 
+@pytest.mark.slow
 def test_no_process_leaves_a_core_dump(short_path: Path) -> None:
     """The command line, and all services that it runs."""
     folder = short_path / "here"

@@ -1,5 +1,6 @@
 """Exit statuses, by which scripts decide what to do."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -83,14 +84,14 @@ async def test_rolled_back_is_5_and_locked_is_4(faulty: World, tmp_path: Path) -
     assert (await pkger(*command, env=env)).code == 5
     faulty.driver.heal()
     gate = faulty.driver.gate(0)
-    first = await started(*command, env=env)
+    first = asyncio.create_task(pkger(*command, env=env))
     await gate.reached.wait()
     assert (await pkger(*command, env=env)).code == 4
     waiting = await started(*command, "--wait", "60", env=env)
     assert waiting.stdout
     assert b"waiting for another operation" in await waiting.stdout.readline()
     gate.opened.set()
-    assert [(await ended(first)).code, (await ended(waiting)).code] == [0, 0]
+    assert [(await first).code, (await ended(waiting)).code] == [0, 0]
 
 
 async def test_errors_are_data_if_the_output_format_is_data(env: Mapping[str, str]) -> None:

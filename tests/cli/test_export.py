@@ -1,6 +1,7 @@
 """``pkger export``: its arguments, the files that it writes, and its messages."""
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +9,8 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from click.testing import CliRunner
 from pkger.driver.v1 import driver_pb2
 
-from services.cli.main import main
 from services.cli.pairs import CommandOfPairs, Named, named_resources
 from tests.apply.packages import EVERY_KIND, LABEL, an_object, text
 from tests.cli.command import environment, pkger
@@ -73,16 +72,16 @@ def parsed(typed: list[str]) -> list[Named]:
     return found
 
 
-def test_an_export_of_nothing_is_wrong_usage() -> None:
-    result = CliRunner().invoke(main, ["export", "-o", "x.yml"])
-    assert result.exit_code == 2
-    assert "nothing to export; use --all, --stack, --kind, --label, or KIND NAME" in result.output
+async def test_an_export_of_nothing_is_wrong_usage(tmp_path: Path) -> None:
+    result = await pkger("export", "-o", "x.yml", env=environment(tmp_path))
+    assert result.code == 2
+    assert "nothing to export; use --all, --stack, --kind, --label, or KIND NAME" in result.err
 
 
 @pytest.mark.parametrize("word", ["text", "json", "yaml"])
-def test_a_format_in_the_place_of_a_file_is_wrong_usage(word: str) -> None:
-    result = CliRunner().invoke(main, ["export", "--all", "-o", word])
-    assert (result.exit_code, "-o names a file here: -e sets the encoding" in result.output) == (2, True)
+async def test_a_format_in_the_place_of_a_file_is_wrong_usage(word: str, tmp_path: Path) -> None:
+    result = await pkger("export", "--all", "-o", word, env=environment(tmp_path))
+    assert (result.code, "-o names a file here: -e sets the encoding" in result.err) == (2, True)
 
 
 async def test_the_output_of_an_export(
@@ -148,8 +147,11 @@ async def test_a_file_is_replaced_atomically(services: Cluster, env: Mapping[str
 
 async def test_a_device_gets_the_text(services: Cluster, env: Mapping[str, str]) -> None:
     await services.apply(text(LABEL))
-    ended = await pkger("export", "--all", "-o", "/dev/stdout", env=env)
-    assert ended.out.startswith(MODELINE)
+    reading, writing = os.pipe()
+    assert (await pkger("export", "--all", "-o", f"/dev/fd/{writing}", env=env)).code == 0
+    os.close(writing)
+    with open(reading) as pipe:
+        assert pipe.read().startswith(MODELINE)
 
 
 async def test_a_stack_may_be_called_like_an_id(services: Cluster, env: Mapping[str, str]) -> None:

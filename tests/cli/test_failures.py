@@ -72,12 +72,16 @@ async def faulty(tmp_path: Path) -> AsyncIterator[World]:
         yield running
 
 
-async def begun(faulty: World, folder: Path, *objects: dict[str, Any]) -> asyncio.subprocess.Process:
-    """An apply that runs."""
+def applying(folder: Path, *objects: dict[str, Any]) -> list[str]:
+    """The arguments of an apply."""
     file = folder / "package.json"
     file.write_text(text(*objects))
-    env = environment(folder, faulty.services.addresses)
-    return await started("apply", "-f", str(file), "--stack", "s", "--yes", env=env)
+    return ["apply", "-f", str(file), "--stack", "s", "--yes"]
+
+
+async def applied(faulty: World, folder: Path, *objects: dict[str, Any]) -> Ended:
+    """The end of an apply."""
+    return await pkger(*applying(folder, *objects), env=environment(folder, faulty.services.addresses))
 
 
 def blocked_end(result: Ended, problem: str) -> str:
@@ -89,7 +93,7 @@ def blocked_end(result: Ended, problem: str) -> str:
 
 async def test_a_blocked_undo_reports_both_reasons_and_a_hint(faulty: World, tmp_path: Path) -> None:
     faulty.driver.fail({2: ItemFault.REJECT}, lasting=True)
-    result = await ended(await begun(faulty, tmp_path, RED, REJECTED))
+    result = await applied(faulty, tmp_path, RED, REJECTED)
     end = blocked_end(result, "not all changes could be undone")
     check(result, [REASON, SCRIPTED], "create Bucket 'm' failed", end)
     assert "undoing 1 step" in result.out
@@ -99,18 +103,18 @@ async def test_a_step_with_an_unknown_outcome_reports_that_it_needs_a_decision(f
     faulty.driver.memory = Memory.NOTHING
     faulty.driver.fail({0: ItemFault.LOSE_RESPONSE})
     gate = faulty.driver.gate(0)
-    process = await begun(faulty, tmp_path, RED)
+    apply = asyncio.create_task(applied(faulty, tmp_path, RED))
     await gate.reached.wait()
     faulty.driver.hide()
     gate.opened.set()
-    result = await ended(process)
+    result = await apply
     check(result, [UNSEEN], "create Label 'red' has an unknown outcome", blocked_end(result, "it waits for a decision"))
 
 
 async def test_a_failure_past_the_seal_is_not_counted_as_done(faulty: World, tmp_path: Path) -> None:
-    await ended(await begun(faulty, tmp_path, RED, BUCKET))
+    await applied(faulty, tmp_path, RED, BUCKET)
     faulty.driver.fail({0: ItemFault.REJECT}, lasting=True)
-    result = await ended(await begun(faulty, tmp_path, RED))
+    result = await applied(faulty, tmp_path, RED)
     check(
         result,
         [SCRIPTED],
@@ -119,12 +123,13 @@ async def test_a_failure_past_the_seal_is_not_counted_as_done(faulty: World, tmp
     )
     assert "Done: nothing.\n" in result.out
     faulty.driver.heal()
-    assert "Done: 1 deleted.\n" in (await ended(await begun(faulty, tmp_path, RED))).out
+    assert "Done: 1 deleted.\n" in (await applied(faulty, tmp_path, RED)).out
 
 
 async def test_a_cancelled_apply_prints_one_end(faulty: World, tmp_path: Path) -> None:
     gate = faulty.driver.gate(1)
-    process = await begun(faulty, tmp_path, RED, BUCKET)
+    env = environment(tmp_path, faulty.services.addresses)
+    process = await started(*applying(tmp_path, RED, BUCKET), env=env)
     await gate.reached.wait()
     process.send_signal(signal.SIGINT)
     assert process.stdout

@@ -31,6 +31,7 @@ async def running(*arguments: str, env: Mapping[str, str]) -> AsyncIterator[list
     assert end.code == 0
 
 
+@pytest.mark.slow
 async def test_a_typed_server_is_a_platform_besides_those_of_the_file(short_path: Path) -> None:
     (short_path / "p.json").write_text(PACKAGE)
     (short_path / "platforms.yml").write_text(

@@ -11,7 +11,7 @@ import pytest
 
 from services.cli.main import main
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import ended, environment, pkger, started
+from tests.cli.command import environment, pkger
 
 HEAVY = ("asyncio", "grpc", "google", "importlib.metadata", "orjson", "pkger", "rich", "services.core", "yaml")
 
@@ -53,8 +53,7 @@ async def test_commands_that_need_no_server_start_none(tmp_path: Path) -> None:
 
 async def test_jsonnet_may_come_from_standard_input(tmp_path: Path) -> None:
     program = f"[{json.dumps(an_object('Label', 'l', 'label'))} + {{ metadata: {{ name: 'l' + '2' }} }}]"
-    process = await started("validate", "-f", "-", "-e", "jsonnet", env=environment(tmp_path), stdin=subprocess.PIPE)
-    result = await ended(process, program.encode())
+    result = await pkger("validate", "-f", "-", "-e", "jsonnet", env=environment(tmp_path), typed=program.encode())
     assert (result.code, result.out) == (0, "The package is valid: 1 Label.\n")
 
 

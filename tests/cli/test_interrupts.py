@@ -18,7 +18,7 @@ from services.platforms import Platform
 from services.rpc.process import Service
 from services.settings import Settings
 from tests.apply.packages import STEPS
-from tests.cli.command import at_terminal, ended, environment, pkger, started
+from tests.cli.command import at_terminal, ended, environment, pkger, process_at_terminal, started
 from tests.cluster import Cluster, cluster
 
 
@@ -88,9 +88,13 @@ async def test_at_a_terminal_only_a_yes_applies(services: Cluster, tmp_path: Pat
     file = tmp_path / "package.json"
     file.write_text(STEPS[1])
     env = environment(tmp_path, services.addresses)
-    for answer, code, count in ((b"n\n", 1, 0), (b"\x03", 1, 0), (b"y\n", 0, 3)):
+    for answer, run, code, count in (
+        (b"n\n", at_terminal, 1, 0),
+        (b"\x03", process_at_terminal, 1, 0),
+        (b"y\n", at_terminal, 0, 3),
+    ):
         answers = [(b"Apply this plan? [y/N]", answer)]
-        ended_with, _ = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=answers, env=env)
+        ended_with, _ = await run("apply", "-f", str(file), "--stack", "s", answers=answers, env=env)
         assert ended_with == code
         assert len(await services.resources()) == count
     plans = json.loads((await pkger("plans", "list", "-o", "json", env=env)).out)

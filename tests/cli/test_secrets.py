@@ -1,13 +1,12 @@
 """Secrets for an apply: on the command line, at the terminal, from standard input; none of them is shown."""
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.apply.packages import LABEL, an_endpoint, text
-from tests.cli.command import Ended, at_terminal, ended, environment, pkger, started
+from tests.cli.command import at_terminal, environment, pkger, process_at_terminal
 from tests.cluster import Calls, Cluster
 
 CANARY = "canary-8a1f"
@@ -19,10 +18,6 @@ def file(tmp_path: Path) -> str:
     path = tmp_path / "package.json"
     path.write_text(PACKAGE)
     return str(path)
-
-
-async def piped(typed: str, *arguments: str, env: dict[str, str]) -> Ended:
-    return await ended(await started(*arguments, env=env, stdin=subprocess.PIPE), typed.encode())
 
 
 async def test_a_value_may_stand_on_the_command_line_with_any_characters(
@@ -41,7 +36,7 @@ async def test_a_value_may_stand_on_the_command_line_with_any_characters(
 async def test_values_are_read_from_standard_input_line_by_line(services: Cluster, tmp_path: Path, file: str) -> None:
     env = environment(tmp_path, services.addresses)
     secrets = ["--secret", "slack-token", "--secret", "there=1", "--secret", "last"]
-    applied = await piped(f"{CANARY}\r\nother", "apply", "-f", file, *secrets, env=env)
+    applied = await pkger("apply", "-f", file, *secrets, env=env, typed=f"{CANARY}\r\nother".encode())
     assert (applied.code, applied.err) == (0, "")
     assert await services.secret_keys() == ["last", "slack-token", "there"]
 
@@ -59,7 +54,7 @@ async def test_ctrl_c_instead_of_a_value_writes_nothing(services: Cluster, tmp_p
     # The question ends with its blank, which is printed after earlier input is discarded.
     answers = [(b"Secret slack-token: ", b"\x03")]
     env = environment(tmp_path, services.addresses)
-    code, shown = await at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
+    code, shown = await process_at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
     assert code == 1
     assert b"Traceback" not in shown
     assert await services.resources() == []
@@ -105,10 +100,8 @@ async def test_an_invalid_secret_is_reported_without_its_value(
     message: str,
 ) -> None:
     options = [word for secret in secrets for word in ("--secret", secret)]
-    process = await started(
-        "apply", "-f", file, *options, env=environment(tmp_path, services.addresses), stdin=subprocess.PIPE
-    )
-    end = await ended(process, typed.encode(errors="surrogateescape"))
+    env = environment(tmp_path, services.addresses)
+    end = await pkger("apply", "-f", file, *options, env=env, typed=typed.encode(errors="surrogateescape"))
     assert end.code == code
     assert message in end.err
     assert CANARY not in end.out + end.err
@@ -117,6 +110,6 @@ async def test_an_invalid_secret_is_reported_without_its_value(
 
 
 async def test_standard_input_cannot_hold_a_package_and_a_value(tmp_path: Path) -> None:
-    end = await piped(PACKAGE, "apply", "-f", "-", "--secret", "k", env=environment(tmp_path))
+    end = await pkger("apply", "-f", "-", "--secret", "k", env=environment(tmp_path), typed=PACKAGE.encode())
     assert end.code == 2
     assert "--secret k: standard input holds the package" in end.err

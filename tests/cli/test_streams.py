@@ -15,7 +15,7 @@ from services.cli import status_line
 from services.cli.progress import Progress
 from services.cli.status_line import StatusLine
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import PKGER, at_terminal, environment, pkger
+from tests.cli.command import PKGER, at_terminal, environment, pkger, process_at_terminal
 from tests.cluster import Cluster
 
 SHELL = Path("/bin/sh")
@@ -43,7 +43,7 @@ async def test_with_data_on_standard_output_the_plan_goes_to_standard_error(serv
     file.write_text(STEPS[1])
     script = f"{shlex.quote(str(PKGER))} apply -f {shlex.quote(str(file))} -o json > {tmp_path}/events"
     answers = [(b"Plan: 3 to create", b""), (b"Apply this plan? [y/N] ", b"y\n")]
-    code, _ = await at_terminal("-c", script, answers=answers, env=env, program=SHELL)
+    code, _ = await process_at_terminal("-c", script, answers=answers, env=env, program=SHELL)
     assert code == 0
     assert all(json.loads(line)["operation"] for line in (tmp_path / "events").read_text().splitlines())
 

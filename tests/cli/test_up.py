@@ -14,7 +14,7 @@ import pytest
 from services.rpc.health import problem_of
 from services.settings import PORTS
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import PKGER, at_terminal, ended, environment, pkger, sockets, started
+from tests.cli.command import PKGER, ended, environment, installed, pkger, process_at_terminal, sockets, started
 
 
 @asynccontextmanager
@@ -74,6 +74,7 @@ async def test_one_ctrl_c_stops_everything_and_leaves_no_orphan(short_path: Path
 
 
 @pytest.mark.parametrize("module", ["parser_svc", "stack_svc", "services.drivers"])
+@pytest.mark.slow
 async def test_a_service_that_dies_is_restarted(short_path: Path, module: str) -> None:
     async with running(short_path) as (process, env):
         package = short_path / "p.json"
@@ -100,6 +101,7 @@ async def _restarted(process: asyncio.subprocess.Process, env: Mapping[str, str]
         assert not await problem_of(env[f"PKGER_{name.upper()}_ADDRESS"], 30, wait=True)
 
 
+@pytest.mark.slow
 async def test_the_services_of_a_killed_supervisor_end(short_path: Path) -> None:
     async with running(short_path) as (process, _):
         services = children(process.pid)
@@ -108,6 +110,7 @@ async def test_the_services_of_a_killed_supervisor_end(short_path: Path) -> None
             await gone(pid)
 
 
+@pytest.mark.slow
 async def test_an_apply_ends_well_though_its_supervisor_is_killed_in_the_middle(short_path: Path) -> None:
     labels = [an_object("Label", f"l{number}", f"l{number}") for number in range(2000)]
     package = short_path / "p.json"
@@ -128,11 +131,12 @@ async def test_an_apply_ends_well_though_its_supervisor_is_killed_in_the_middle(
         assert planned.out == "Plan: nothing to do.\n"
 
 
+@pytest.mark.slow
 async def test_an_unusable_address_is_reported_and_nothing_is_left_running(short_path: Path) -> None:
     env = environment(short_path) | {
         f"PKGER_{name.upper()}_ADDRESS": f"unix:{short_path}/no/such/folder/{name}.sock" for name in PORTS
     }
-    end = await pkger("up", env=env)
+    end = await installed("up", env=env)
     assert end.code == 1
     assert end.err.splitlines()[-1].startswith("Error: the ")
     assert "cannot listen on" in end.err
@@ -148,13 +152,14 @@ async def test_serve_runs_one_service_on_any_free_port(short_path: Path) -> None
     assert (await ended(process)).code == 0
 
 
+@pytest.mark.slow
 async def test_a_taken_port_ends_up_with_one_line(short_path: Path) -> None:
     """A process that has the port may answer health checks, but is not the started service."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         env = environment(short_path, {**sockets(short_path), "parser": f"127.0.0.1:{port}"})
-        refused = await pkger("up", "--data", str(short_path / "data"), env=env)
-        code, shown = await at_terminal("up", "--data", str(short_path / "data"), answers=[], env=env)
+        refused = await installed("up", "--data", str(short_path / "data"), env=env)
+        code, shown = await process_at_terminal("up", "--data", str(short_path / "data"), answers=[], env=env)
     problem = f"cannot listen on 127.0.0.1:{port}: it is in use or not an address"
     message = f"Error: the parser service cannot start: {problem}"
     assert (refused.code, refused.out) == (1, "")
@@ -167,12 +172,13 @@ async def test_a_taken_port_ends_up_with_one_line(short_path: Path) -> None:
     assert (code, line.startswith(message)) == (1, True)
 
 
+@pytest.mark.slow
 async def test_a_second_one_on_the_same_databases_is_refused(short_path: Path) -> None:
     async with running(short_path) as (process, _):
         others = short_path / "others"
         others.mkdir()
         data = short_path / "data"
-        refused = await pkger("up", "--data", str(data), env=environment(short_path, sockets(others)))
+        refused = await installed("up", "--data", str(data), env=environment(short_path, sockets(others)))
         assert (refused.code, refused.out) == (1, "")
         assert refused.err == (
             f"Error: another `pkger up` (process {process.pid}) runs on the databases in {data}; stop it, or give this"
@@ -185,10 +191,11 @@ async def test_a_second_one_on_the_same_databases_is_refused(short_path: Path) -
         pass
 
 
+@pytest.mark.slow
 async def test_the_first_start_at_a_terminal_is_quiet(short_path: Path) -> None:
     env = environment(short_path, sockets(short_path))
     answers = [(b"Ctrl-C stops everything", b"\x03")]
-    code, shown = await at_terminal("up", "--data", str(short_path / "data"), answers=answers, env=env)
+    code, shown = await process_at_terminal("up", "--data", str(short_path / "data"), answers=answers, env=env)
     lines = shown.decode().splitlines()
     assert code == 0, lines
     assert [line.split()[0] for line in lines[:5]] == ["stack", "platform", "parser", "planner", "applier"]
@@ -199,7 +206,7 @@ async def test_the_first_start_at_a_terminal_is_quiet(short_path: Path) -> None:
 async def test_a_full_disk_is_reported_in_one_line(short_path: Path) -> None:
     script = f"ulimit -f 0; exec {PKGER} stacks list"
     env = environment(short_path / "home") | {"TMPDIR": str(short_path)}
-    code, shown = await at_terminal("-c", script, answers=[], env=env, program=Path("/bin/sh"))
+    code, shown = await process_at_terminal("-c", script, answers=[], env=env, program=Path("/bin/sh"))
     (line,) = shown.decode().splitlines()
     assert (code, line.startswith("Error: cannot make a folder for sockets: ")) == (1, True), line
 
@@ -207,7 +214,7 @@ async def test_a_full_disk_is_reported_in_one_line(short_path: Path) -> None:
 async def test_a_long_path_for_sockets_is_reported_in_one_line(short_path: Path) -> None:
     folder = short_path / ("x" * 100)
     folder.mkdir()
-    ended_ = await pkger("stacks", "list", env=environment(short_path / "home") | {"TMPDIR": str(folder)})
+    ended_ = await installed("stacks", "list", env=environment(short_path / "home") | {"TMPDIR": str(folder)})
     assert ended_.code == 1
     assert ended_.err == (
         f"Error: the path of the folder {folder} is too long for sockets in it; set TMPDIR to a shorter one\n"

@@ -65,7 +65,7 @@ async def test_the_text_of_findings(case: str, services: Cluster, folder: Path, 
     assert transcript == golden.read_text()
 
 
-def test_standard_input_is_validated_without_running_services(tmp_path: Path) -> None:
+def test_the_installed_command_validates_standard_input_without_running_services(tmp_path: Path) -> None:
     text, env = FILES["tabs.yml"], environment(tmp_path)
     ended = subprocess.run([PKGER, "validate", "-"], input=text, env=env, capture_output=True, text=True, check=False)
     assert ended.stdout.startswith("stdin:7:3  Label  root[0].spec.colour\n")
@@ -73,13 +73,11 @@ def test_standard_input_is_validated_without_running_services(tmp_path: Path) ->
     assert ended.returncode == 0
 
 
-def test_a_file_may_end_with_a_separator(tmp_path: Path) -> None:
-    text, env = FILES["tabs.yml"] + "---\n", environment(tmp_path)
-    ended = subprocess.run(
-        [PKGER, "validate", "-f", "-"], input=text, env=env, capture_output=True, text=True, check=False
-    )
-    assert ended.stdout.endswith("The package is valid: 1 Label, 1 warning.\n")
-    assert ended.returncode == 0
+async def test_a_file_may_end_with_a_separator(tmp_path: Path) -> None:
+    text = FILES["tabs.yml"] + "---\n"
+    ended = await pkger("validate", "-f", "-", env=environment(tmp_path), typed=text.encode())
+    assert ended.out.endswith("The package is valid: 1 Label, 1 warning.\n")
+    assert ended.code == 0
 
 
 async def test_values_of_the_environment_are_checked_too(services: Cluster, folder: Path) -> None:

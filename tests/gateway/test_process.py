@@ -14,7 +14,7 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from tests.cli.command import ended, environment, pkger, sockets, started
+from tests.cli.command import ended, environment, installed, sockets, started
 from tests.cluster import Cluster
 
 LABELS = 3000
@@ -99,6 +99,6 @@ async def test_pkger_up_runs_the_gateway_and_stops_it_first(short_path: Path) ->
 
 async def test_an_error_at_the_start_is_logged_in_one_line(tmp_path: Path) -> None:
     env = environment(tmp_path) | {"PKGER_HTTP_TOKENS": str(tmp_path / "nothing")}
-    end = await pkger("serve", "http", "--listen", "127.0.0.1:0", env=env)
+    end = await installed("serve", "http", "--listen", "127.0.0.1:0", env=env)
     assert end.code == 1
     assert orjson.loads(end.err)["problem"].startswith("PKGER_HTTP_TOKENS: cannot read")

@@ -1,11 +1,8 @@
 """``pkger config``, ``version`` and ``completion``: about the command itself."""
 
-import os
-from pathlib import Path
-
 import click
 
-from services.cli.options import common, common_options
+from services.cli.options import caller, common, common_options, home_folder
 
 
 @click.group()
@@ -20,7 +17,7 @@ def list_contexts() -> None:
     from services.cli.config import contexts, show_contexts
     from services.cli.documents import print_document
 
-    rows = contexts(_home())
+    rows = contexts(home_folder(caller().environ))
     if common().format == "text":
         show_contexts(rows)
     else:
@@ -33,7 +30,7 @@ def use_context(name: str) -> None:
     """Make context NAME the one in use; options and environment variables override it."""
     from services.cli.config import use
 
-    use(_home(), name)
+    use(home_folder(caller().environ), name)
 
 
 @config.command("set", epilog="\b\nExamples:\n  pkger config set prod --server pkger.example.com --target influx/main")
@@ -45,11 +42,7 @@ def set_context(name: str) -> None:
 
     typed = common()
     given = {"server": typed.server, "target": "/".join(typed.target) if typed.target else None}
-    change(_home(), name, {field: value for field, value in given.items() if value is not None})
-
-
-def _home() -> Path:
-    return Path(os.environ.get("PKGER_HOME") or Path.home() / ".pkger")
+    change(home_folder(caller().environ), name, {field: value for field, value in given.items() if value is not None})
 
 
 @click.command(epilog="\b\nExamples:\n  pkger version -o json")
@@ -63,7 +56,7 @@ def version() -> None:
 
     found = {"pkger": version_of("pkger"), "python": platform.python_version()}
     if common().format == "text":
-        click.echo(f"pkger {found['pkger']}")
+        click.echo(f"pkger {found['pkger']}", file=caller().stdout)
     else:
         print_document(found, common().format)
 
@@ -77,4 +70,4 @@ def completion(context: click.Context, shell: str) -> None:
 
     found = get_completion_class(shell)
     assert found is not None  # noqa: S101 - one of the choices
-    click.echo(found(context.find_root().command, {}, "pkger", "_PKGER_COMPLETE").source())
+    click.echo(found(context.find_root().command, {}, "pkger", "_PKGER_COMPLETE").source(), file=caller().stdout)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from services.cli.options import common, common_options
+from services.cli.options import caller, common, common_options
 
 
 @click.command(
@@ -29,7 +29,7 @@ def up(data: Path | None, platforms: tuple[str, ...], has_http: bool) -> None:
 
     from services.cli.up import up as run
 
-    asyncio.run(run(data, platforms, os.environ, has_http))
+    asyncio.run(run(data, platforms, caller().environ, has_http))
 
 
 @click.command(epilog="\b\nExamples:\n  pkger serve parser --listen 127.0.0.1:0\n  pkger serve platform influx")
@@ -44,7 +44,7 @@ def serve(service: str, platform: str, listen: str | None, data: Path | None) ->
     if platform and service != "platform":
         raise click.UsageError(f"{service} is one service for all platforms; omit {platform}")
     command = [sys.executable, "-m", MODULES.get(service, GATEWAY), *([platform] if platform else [])]
-    environ = dict(os.environ)
+    environ = dict(caller().environ)
     environ |= {"PKGER_LISTEN": listen} if listen else {}
     environ |= {"PKGER_DATA": str(data)} if data else {}
     os.execve(sys.executable, command, environ)  # noqa: S606
