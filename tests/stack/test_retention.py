@@ -78,23 +78,6 @@ async def test_the_space_of_removed_rows_is_released(tmp_path: Path, clock: Cloc
         assert used(path) < full / 3
 
 
-async def test_the_file_of_an_earlier_version_can_shrink_once_it_was_opened(tmp_path: Path, clock: Clock) -> None:
-    path = tmp_path / "stack.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE notes (text TEXT)")
-        connection.execute("INSERT INTO notes VALUES ('kept')")
-    connection.close()
-    async with service_in_memory(path, clock) as service:
-        await applied(service, clock, 0, 6 * MIB)
-        await applied(service, clock, 1, 10)
-        full = used(path)
-        await kept(service, Limits(operations=1))
-        assert used(path) < full / 3
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT text FROM notes").fetchall() == [("kept",)]
-    connection.close()
-
-
 @pytest.mark.parametrize(
     ("variable", "value", "most"),
     [

@@ -280,13 +280,11 @@ async def test_resources_are_read_in_pages_sorted_by_kind_and_name(service: Clie
     assert (len(whole.resources), whole.next_page_token) == (8, "")
 
 
-@pytest.mark.parametrize(("page_size", "length"), [(0, 1000), (5000, 5000), (6000, 5000)])
-async def test_a_page_has_1000_resources_by_default_and_5000_at_most(
-    service: Client, page_size: int, length: int
-) -> None:
+async def test_a_page_has_1000_resources_by_default_and_5000_at_most(service: Client) -> None:
     stack = await service.apply("prod", [entry(f"{number}") for number in range(5001)])
 
-    assert len((await service.resources_page(stack.id, page_size=page_size)).resources) == length
+    for page_size, length in ((0, 1000), (5000, 5000), (6000, 5000)):
+        assert len((await service.resources_page(stack.id, page_size=page_size)).resources) == length
 
 
 async def test_a_page_of_resources_is_no_larger_than_1_mib(service: Client) -> None:
