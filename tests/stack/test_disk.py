@@ -115,6 +115,7 @@ async def test_an_error_in_sql_is_not_reported_as_a_disk_failure(database: Datab
     await database.write(note)
 
 
+@pytest.mark.slow
 async def test_appliers_get_an_error_while_the_store_cannot_write_and_continue_afterwards(tmp_path: Path) -> None:
     """A limit on the size of files simulates a full disk: nothing more is written, and stored data can be read."""
     async with process(tmp_path) as (server, client):

@@ -539,7 +539,7 @@ async def test_one_of_two_stacks_that_take_a_resource_at_once_gets_it(service: C
     assert sorted(type(answer).__name__ for answer in answers) == ["ResourceOwned", "Stack"]
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=st.lists(inventories, min_size=1, max_size=3))
 async def test_a_record_reads_back_as_it_was_written(
     service: Client, history: list[tuple[model.InventoryEntry, ...]]

@@ -321,8 +321,11 @@ async def test_a_plan_without_content_has_no_differences_and_no_summary(service:
 
 @pytest.mark.parametrize("letter", ["x", "ü"])
 async def test_no_part_of_a_large_plan_is_above_1_mib(service: Client, letter: str) -> None:
+    count = 1200
     items = objects(
-        text(*(an_object("Bucket", f"b{number:05}", f"n{number}", description=letter * 200) for number in range(5000))),
+        text(
+            *(an_object("Bucket", f"b{number:05}", f"n{number}", description=letter * 900) for number in range(count))
+        ),
         encoding=Encoding.JSON,
     )
     steps = tuple(Step(n, 0, Verb.CREATE, item.key, new_spec=item.spec) for n, item in enumerate(items))
@@ -349,11 +352,11 @@ async def test_no_part_of_a_large_plan_is_above_1_mib(service: Client, letter: s
         "record",
     ]
     assert all(found.count(sort) > 1 for sort in ("remarks", "steps", "diffs", "summary_json"))
-    assert [step.number for part in parts for step in part.steps.steps] == list(range(5000))
+    assert [step.number for part in parts for step in part.steps.steps] == list(range(count))
     assert [text for part in parts for text in part.remarks.warnings] == list(remarks.warnings)
     assert [text for part in parts for text in part.remarks.missing_env_refs] == list(remarks.missing_env_refs)
-    assert len(mappings_of(parts)) == len(diffs_of(parts)) == 5000
-    assert len(json.loads(summary_of(parts))["buckets"]) == 5000
+    assert len(mappings_of(parts)) == len(diffs_of(parts)) == count
+    assert len(json.loads(summary_of(parts))["buckets"]) == count
     assert [entry.key.name for part in parts for entry in part.record.entries] == [item.key.name for item in items]
     assert [key.name for part in parts for key in part.record.removed] == [item.key.name for item in items]
 

@@ -11,6 +11,7 @@ from tests.stack.process import process
 from tests.stack.service import Clock, entry, service_in_memory
 
 
+@pytest.mark.slow
 async def test_a_killed_service_loses_nothing_that_it_confirmed(tmp_path: Path) -> None:
     """The next process on the file has its records, leases and request ids."""
     async with process(tmp_path) as (server, client):
@@ -30,6 +31,7 @@ async def test_a_killed_service_loses_nothing_that_it_confirmed(tmp_path: Path) 
         assert await server.wait() == 0
 
 
+@pytest.mark.slow
 async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_confirmed(tmp_path: Path) -> None:
     begun = None
     for number in range(3):
@@ -55,6 +57,7 @@ async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_c
         await client.record(begun, [entry("one")])
 
 
+@pytest.mark.slow
 async def test_processes_that_start_at_once_on_one_new_file_all_serve(tmp_path: Path) -> None:
     async with process(tmp_path) as (_, first), process(tmp_path) as (_, second):
         made = await first.create("prod")
