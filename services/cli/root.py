@@ -71,6 +71,12 @@ class Root(click.Group):
         except (click.Abort, KeyboardInterrupt):
             click.echo("Aborted!", file=caller.stderr)
             return Exit.ERROR
+        except SystemExit as error:
+            # A setting, or the platforms file, is invalid: the code is the message.
+            if not isinstance(error.code, str):
+                raise
+            click.echo(error.code, file=caller.stderr)
+            return Exit.ERROR
         return ended if isinstance(ended, int) else Exit.DONE
 
 

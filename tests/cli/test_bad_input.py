@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.apply.packages import LABEL, STEPS, an_object, text
-from tests.cli.command import environment, pkger
+from tests.cli.command import environment, installed, pkger
 from tests.cluster import Calls, Cluster
 from tests.samples import rare
 
@@ -59,11 +59,12 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("verb", ["apply", "plan"])
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_bad_package_is_reported_and_nothing_is_written(
-    verb: str, case: str, services: Cluster, calls: Calls, tmp_path: Path
+    verb: str, case: str, empty_services: Cluster, calls: Calls, tmp_path: Path
 ) -> None:
     make, message = CASES[case]
-    env = environment(tmp_path, services.addresses)
+    env = environment(tmp_path, empty_services.addresses)
     ended = await pkger(verb, "-f", str(make(tmp_path)), "--stack", "s", env=env)
     assert ended.code == 1
     assert message in ended.err
@@ -71,16 +72,19 @@ async def test_a_bad_package_is_reported_and_nothing_is_written(
     assert len(ended.err.splitlines()) <= 2
     assert "Traceback" not in ended.err + ended.out
     assert calls.count("Mutate") == 0
-    assert await services.stack_names() == []
+    assert await empty_services.stack_names() == []
 
 
-async def test_every_violation_of_a_package_is_reported_with_its_location(services: Cluster, tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_violation_of_a_package_is_reported_with_its_location(
+    empty_services: Cluster, tmp_path: Path
+) -> None:
     one, other = tmp_path / "one.yml", tmp_path / "other.yml"
     one.write_text(
         LABEL_YAML.format("a") + "spec:\n  name: x\n---\n" + LABEL_YAML.format("b").replace("v2alpha1", "v1")
     )
     other.write_text("apiVersion: influxdata.com/v2alpha1\nkind: Task\nmetadata: {name: t}\nspec: {status: on}\n")
-    ended = await pkger("plan", "-f", str(one), str(other), env=environment(tmp_path, services.addresses))
+    ended = await pkger("plan", "-f", str(one), str(other), env=environment(tmp_path, empty_services.addresses))
     assert ended.code == 1
     first, *lines = ended.err.splitlines()
     assert first == f"Error: the package breaks {len(lines)} rules; nothing was written"
@@ -108,13 +112,14 @@ async def test_every_violation_of_a_package_is_reported_with_its_location(servic
     ],
 )
 async def test_wrong_usage_exits_with_2(arguments: list[str], message: str, tmp_path: Path) -> None:
-    ended = await pkger(*arguments, env=environment(tmp_path))
+    ended = await (installed if arguments[0] == "serve" else pkger)(*arguments, env=environment(tmp_path))
     assert ended.code == 2
     assert message in ended.err
 
 
-async def test_a_stack_that_does_not_exist_is_reported(services: Cluster, tmp_path: Path) -> None:
-    env = environment(tmp_path, services.addresses)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_stack_that_does_not_exist_is_reported(empty_services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, empty_services.addresses)
     for arguments in (["stacks", "show", "nobody"], ["stacks", "uninstall", "nobody", "--yes"]):
         ended = await pkger(*arguments, env=env)
         message = "Error: there is no stack 'nobody'; ListStacks lists the stacks (`pkger stacks list`)\n"
@@ -122,10 +127,13 @@ async def test_a_stack_that_does_not_exist_is_reported(services: Cluster, tmp_pa
 
 
 @pytest.mark.parametrize("verb", ["plan", "apply"])
-async def test_an_invalid_stack_name_is_reported_before_the_plan(verb: str, services: Cluster, tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_invalid_stack_name_is_reported_before_the_plan(
+    verb: str, empty_services: Cluster, tmp_path: Path
+) -> None:
     file = tmp_path / "package.json"
     file.write_text(STEPS[1])
-    env = environment(tmp_path, services.addresses)
+    env = environment(tmp_path, empty_services.addresses)
     ended = await pkger(verb, "-f", str(file), "--stack", " x\n", env=env)
     message = "Error: stack.name: a stack's name is 1 to 200 printable characters without blanks at the ends\n"
     assert (ended.code, ended.out, ended.err) == (1, "", message)
@@ -186,11 +194,12 @@ async def test_a_rejection_of_the_platform_is_reported_and_rolled_back(older_ser
     assert await older_services.stack_names() == []
 
 
-async def test_content_that_the_platform_rejects_is_reported_by_object(services: Cluster, tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_content_that_the_platform_rejects_is_reported_by_object(empty_services: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "p.yml"
     buckets = [f"{LABEL_YAML.format(name).replace('Label', 'Bucket')}spec: {{name: _{name}}}\n" for name in "ab"]
     file.write_text("---\n".join([LABEL_YAML.format("red"), *buckets]))
-    env = environment(tmp_path, services.addresses)
+    env = environment(tmp_path, empty_services.addresses)
     reason = "bucket names that start with an underscore are reserved for the system; choose a name other than"
     for arguments in (["plan"], ["apply", "--yes", "--stack", "s"]):
         ended = await pkger(*arguments, "-f", str(file), env=env)
@@ -200,7 +209,7 @@ async def test_content_that_the_platform_rejects_is_reported_by_object(services:
             f"{file}:6:1: Bucket 'a': {reason} '_a'",
             f"{file}:12:1: Bucket 'b': {reason} '_b'",
         ]
-    assert await services.stack_names() == []
+    assert await empty_services.stack_names() == []
 
 
 async def test_a_refusal_of_an_apply_names_the_option_that_allows_it(services: Cluster, tmp_path: Path) -> None:

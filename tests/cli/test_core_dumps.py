@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.cli.command import PKGER, environment, sockets
 from tests.cli.test_up import children
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+pytestmark = needs.path("/proc/self/task")
 
 DUMPING = ["sh", "-c", 'ulimit -S -c unlimited && exec "$@"', "sh"]
 """Runs the rest of the command with core dumps enabled."""
@@ -53,6 +54,6 @@ def test_no_process_leaves_a_core_dump(short_path: Path) -> None:
 def test_other_processes_leave_a_core_dump_on_this_machine(tmp_path: Path) -> None:
     """Otherwise, the test above would prove nothing."""
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
-        pytest.skip("no process here may leave a core dump")
+        needs.outside("a hard limit that allows core dumps")
     with subprocess.Popen([*DUMPING, "sh", "-c", "kill -ABRT $$"], cwd=tmp_path, text=True) as process:
         assert os.WCOREDUMP(wait_status(process))

@@ -150,8 +150,8 @@ async def test_a_device_gets_the_text(services: Cluster, env: Mapping[str, str])
     reading, writing = os.pipe()
     assert (await pkger("export", "--all", "-o", f"/dev/fd/{writing}", env=env)).code == 0
     os.close(writing)
-    with open(reading) as pipe:
-        assert pipe.read().startswith(MODELINE)
+    assert os.read(reading, 4096).startswith(MODELINE.encode())
+    os.close(reading)
 
 
 async def test_a_stack_may_be_called_like_an_id(services: Cluster, env: Mapping[str, str]) -> None:

@@ -49,8 +49,9 @@ def check(result: Ended, reasons: Sequence[str], failure: str, end: str) -> None
     ],
 )
 @pytest.mark.parametrize("stack", [[], ["--stack", "s"]])
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_rejection_of_the_platform_is_reported_once(
-    older_services: Cluster,
+    rejecting_services: Cluster,
     tmp_path: Path,
     package: str,
     reasons: Sequence[str],
@@ -60,7 +61,7 @@ async def test_a_rejection_of_the_platform_is_reported_once(
 ) -> None:
     file = tmp_path / "package.json"
     file.write_text(package)
-    env = environment(tmp_path, older_services.addresses)
+    env = environment(tmp_path, rejecting_services.addresses)
     check(await pkger("apply", "-f", str(file), "--yes", *stack, env=env), reasons, failure, end)
     name = (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0]
     check(await pkger("operations", "watch", name, env=env), reasons, failure, f"rolled back: {end}")

@@ -1,6 +1,5 @@
 """Several platforms: with services that run for one command, with ``pkger up``, and with ``pkger serve``."""
 
-import asyncio
 import json
 import os
 import signal
@@ -12,7 +11,7 @@ import pytest
 
 from services.platforms import Platform
 from tests.apply.packages import STEPS
-from tests.cli.command import Ended, ended, environment, pkger, sockets, started
+from tests.cli.command import Ended, ended, environment, installed, pkger, sockets, started
 from tests.drivers.client import DriverClient
 from tests.drivers.platforms import driver_client
 
@@ -75,6 +74,7 @@ def logs(folder: Path) -> set[str]:
     return {line["service"] for line in lines if line["message"] == "serving"}
 
 
+@pytest.mark.slow
 async def test_services_of_one_command_include_only_the_driver_of_its_target(
     short_path: Path, package: str, far: DriverClient
 ) -> None:
@@ -103,6 +103,7 @@ async def test_one_package_goes_to_all_platforms_with_nothing_running(
     await one_package_on_each(package, environment(short_path), "lab", "embedded")
 
 
+@pytest.mark.slow
 async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, package: str, far: DriverClient) -> None:
     env = environment(short_path, sockets(short_path))
     process = await started("up", env=env)
@@ -132,6 +133,7 @@ async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, p
     assert end.out == "stopping\nstopped\n"
 
 
+@pytest.mark.slow
 async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: DriverClient) -> None:
     for arguments, service in (((), "platform"), (("lab",), "platform-lab")):
         process = await started("serve", "platform", *arguments, "--listen", "127.0.0.1:0", env=environment(short_path))
@@ -150,48 +152,68 @@ async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: 
     ("arguments", "code", "printed"),
     [
         (("platform", "moon"), 1, "Error: no platform 'moon' is configured; configured are: embedded, far, lab\n"),
-        (("platform", "far"), 1, "platform far has no driver here; name one to run it\n"),
+        pytest.param(
+            ("platform", "far"), 1, "platform far has no driver here; name one to run it\n", marks=pytest.mark.slow
+        ),
         (("parser", "lab"), 2, "Error: parser is one service for all platforms; omit lab\n"),
     ],
 )
 async def test_a_service_that_cannot_be_served_is_reported(
     short_path: Path, far: DriverClient, arguments: tuple[str, ...], code: int, printed: str
 ) -> None:
-    end = await pkger("serve", *arguments, env=environment(short_path))
+    end = await installed("serve", *arguments, env=environment(short_path))
     assert end.code == code
     assert end.err.endswith(printed)
     assert "Traceback" not in end.err
 
 
-COMMANDS = (("up",), ("serve", "platform"), ("serve", "planner"), ("serve", "applier"), ("plan", "-f", "{package}"))
+READERS = [
+    "plan",
+    "up",
+    *(pytest.param(f"serve {service}", marks=pytest.mark.slow) for service in ("platform", "planner", "applier")),
+]
+"""Commands that read the platforms file."""
+
+STARTERS = ["plan", *(pytest.param(verb, marks=pytest.mark.slow) for verb in ("up", "serve platform"))]
+"""Commands that start the driver of a platform."""
 
 
-async def all_of(package: str, env: Mapping[str, str]) -> list[Ended]:
-    """The results of all commands that read the platforms file."""
-    return await asyncio.gather(
-        *(pkger(*(word.format(package=package) for word in command), env=env) for command in COMMANDS)
-    )
+async def end_of(verb: str, folder: Path, package: str, *, file: str = "", platform: str = "") -> Ended:
+    """The end of a command for *platform* with the platforms *file*; that of *folder* by default."""
+    env = environment(folder, sockets(folder) if verb == "up" else None) | ({"PKGER_PLATFORMS": file} if file else {})
+    words = [*verb.split(), *(["-f", package] if verb == "plan" else [])]
+    if platform and verb != "up":
+        words += ["--platform", platform] if verb == "plan" else [platform]
+    # A service that starts is a process of its own, and ``up`` refuses a faulty file before it starts any.
+    end = await (installed if verb.startswith("serve") else pkger)(*words, env=env)
+    assert (end.code, "Traceback" in end.err) == (1, False)
+    return end
 
 
-async def test_a_faulty_file_is_reported_by_each_command_that_reads_it(short_path: Path, package: str) -> None:
+@pytest.mark.parametrize("verb", READERS)
+async def test_a_faulty_file_is_reported_by_each_command_that_reads_it(
+    short_path: Path, package: str, verb: str
+) -> None:
     (short_path / "platforms.yml").write_text("lab: {driver: embedded}\nfar: {adress: x, address: 'a:1'}\n")
     file = f"Error: {short_path}/platforms.yml"
     wanted = (
         f"{file}:1: platform lab: address is missing; write host:port or unix:/path of its driver\n"
         f"{file}:2: platform far: unknown key 'adress'; write driver, address, options\n"
     )
-    assert {(end.code, end.err) for end in await all_of(package, environment(short_path))} == {(1, wanted)}
+    assert (await end_of(verb, short_path, package)).err == wanted
     # The parser needs no platform.
     assert (await pkger("validate", "-f", package, env=environment(short_path))).code == 0
 
 
-async def test_a_file_that_is_named_has_to_be_there(short_path: Path, package: str) -> None:
-    env = environment(short_path) | {"PKGER_PLATFORMS": f"{short_path}/none.yml"}
-    wanted = f"Error: PKGER_PLATFORMS={short_path}/none.yml: there is no such file\n"
-    assert {(end.code, end.err) for end in await all_of(package, env)} == {(1, wanted)}
+@pytest.mark.parametrize("verb", READERS)
+async def test_a_file_that_is_named_has_to_be_there(short_path: Path, package: str, verb: str) -> None:
+    file = f"{short_path}/none.yml"
+    end = await end_of(verb, short_path, package, file=file)
+    assert end.err == f"Error: PKGER_PLATFORMS={file}: there is no such file\n"
 
 
-async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: str) -> None:
+@pytest.mark.parametrize("verb", STARTERS)
+async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: str, verb: str) -> None:
     file = short_path / "platforms.yml"
     file.write_text(
         "embedded: {driver: embedded}\n"
@@ -201,41 +223,38 @@ async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: s
         f"{file}:2: platform lab: it has the same data as platform embedded ({file}:1); a platform has one row:"
         " remove one, or give one other options"
     )
-    planned = await pkger("plan", "-f", package, "--platform", "lab", env=environment(short_path))
-    assert planned.err == f"Error: the platform-lab service cannot start: {problem}\n"
-    ups = await pkger("up", env=environment(short_path, sockets(short_path)))
-    served = await pkger("serve", "platform", "lab", env=environment(short_path))
-    for end in (planned, ups, served):
-        assert end.code == 1
-        assert "a platform has one row" in end.err
-        assert "Traceback" not in end.err
-    assert problem in served.err
+    end = await end_of(verb, short_path, package, platform="lab")
+    match verb:
+        case "plan":
+            assert end.err == f"Error: the platform-lab service cannot start: {problem}\n"
+        case "up":
+            assert "a platform has one row" in end.err
+        case _:
+            assert problem in end.err
     assert not (short_path / "platform.db").exists()
 
 
-async def test_a_file_that_a_driver_cannot_open_is_reported_with_its_row(short_path: Path, package: str) -> None:
+@pytest.mark.parametrize("verb", ["plan", pytest.param("serve platform", marks=pytest.mark.slow)])
+async def test_a_file_that_a_driver_cannot_open_is_reported_with_its_row(
+    short_path: Path, package: str, verb: str
+) -> None:
     file = short_path / "platforms.yml"
     file.write_text(f"embedded: {{driver: embedded, options: {{file: {package}/lab.db}}}}")
-    planned = await pkger("plan", "-f", package, env=environment(short_path))
-    problem = f"the platform service cannot start: {file}:1: platform embedded: [Errno "
-    assert planned.err.startswith(f"Error: {problem}")
-    served = await pkger("serve", "platform", env=environment(short_path))
-    assert (planned.code, served.code) == (1, 1)
-    assert f"{file}:1: platform embedded: [Errno " in served.err
-    assert "Traceback" not in served.err
+    end = await end_of(verb, short_path, package)
+    problem = f"{file}:1: platform embedded: [Errno "
+    if verb == "plan":
+        assert end.err.startswith(f"Error: the platform service cannot start: {problem}")
+    assert problem in end.err
 
 
-async def test_an_option_that_a_driver_cannot_take_is_reported(short_path: Path, package: str) -> None:
+@pytest.mark.parametrize("verb", STARTERS)
+async def test_an_option_that_a_driver_cannot_take_is_reported(short_path: Path, package: str, verb: str) -> None:
     (short_path / "platforms.yml").write_text("embedded: {driver: embedded, options: {token: canary-8a1f}}")
     problem = f"{short_path}/platforms.yml:1: platform embedded: unknown option 'token', its driver has: file"
-    planned = await pkger("plan", "-f", package, env=environment(short_path))
-    assert planned.err == f"Error: the platform service cannot start: {problem}\n"
-    ups = await pkger("up", env=environment(short_path, sockets(short_path)))
-    served = await pkger("serve", "platform", env=environment(short_path))
-    for end in (planned, ups, served):
-        assert end.code == 1
-        assert problem in end.err
-        assert "Traceback" not in end.err
-        assert "canary-8a1f" not in end.err
+    end = await end_of(verb, short_path, package)
+    if verb == "plan":
+        assert end.err == f"Error: the platform service cannot start: {problem}\n"
+        assert os.listdir(short_path / "logs")
+    assert problem in end.err
+    assert "canary-8a1f" not in end.err
     assert not any(b"canary-8a1f" in path.read_bytes() for path in short_path.rglob("*.log"))
-    assert os.listdir(short_path / "logs")

@@ -8,7 +8,7 @@ import pytest
 
 from services.private_files import private_file, private_folder
 from tests.apply.packages import an_object, text
-from tests.cli.command import environment, pkger
+from tests.cli.command import environment, installed, pkger
 
 
 def modes(folder: Path) -> dict[str, int]:
@@ -30,7 +30,8 @@ async def test_what_an_apply_writes_is_private(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text(text(an_object("Label", "l", "label")))
     home = tmp_path / "users" / "home"
     env = environment(home)
-    applied = await pkger("apply", "-f", str(tmp_path / "package.json"), "--stack", "s", env=env)
+    # The installed command, as a process of its own, which starts the services.
+    applied = await installed("apply", "-f", str(tmp_path / "package.json"), "--stack", "s", env=env)
     assert applied.code == 0, applied.err
     assert (await pkger("config", "set", "lab", "--target", "embedded/lab", env=env)).code == 0
     found = modes(home)

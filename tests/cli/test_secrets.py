@@ -50,18 +50,20 @@ async def test_values_are_asked_for_at_a_terminal_and_not_shown(services: Cluste
     assert await services.secret_keys() == ["slack-token"]
 
 
-async def test_ctrl_c_instead_of_a_value_writes_nothing(services: Cluster, tmp_path: Path, file: str) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_ctrl_c_instead_of_a_value_writes_nothing(empty_services: Cluster, tmp_path: Path, file: str) -> None:
     # The question ends with its blank, which is printed after earlier input is discarded.
     answers = [(b"Secret slack-token: ", b"\x03")]
-    env = environment(tmp_path, services.addresses)
+    env = environment(tmp_path, empty_services.addresses)
     code, shown = await process_at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
     assert code == 1
     assert b"Traceback" not in shown
-    assert await services.resources() == []
+    assert await empty_services.resources() == []
 
 
-async def test_a_plan_takes_keys_and_does_not_ask(services: Cluster, tmp_path: Path, file: str) -> None:
-    env = environment(tmp_path, services.addresses)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_plan_takes_keys_and_does_not_ask(empty_services: Cluster, tmp_path: Path, file: str) -> None:
+    env = environment(tmp_path, empty_services.addresses)
     without = await pkger("plan", "-f", file, env=env)
     assert "secrets not given: slack-token" in without.out
     for secret in ("slack-token", f"slack-token={CANARY}"):
@@ -69,7 +71,7 @@ async def test_a_plan_takes_keys_and_does_not_ask(services: Cluster, tmp_path: P
         assert (planned.code, planned.err) == (0, "")
         assert "  + Secret slack-token\n" in planned.out
         assert "secrets not given" not in planned.out
-    assert await services.secret_keys() == []
+    assert await empty_services.secret_keys() == []
 
 
 @pytest.mark.parametrize(
@@ -89,8 +91,9 @@ async def test_a_plan_takes_keys_and_does_not_ask(services: Cluster, tmp_path: P
         ),
     ],
 )
+@pytest.mark.asyncio(loop_scope="module")
 async def test_an_invalid_secret_is_reported_without_its_value(
-    services: Cluster,
+    empty_services: Cluster,
     calls: Calls,
     tmp_path: Path,
     file: str,
@@ -100,7 +103,7 @@ async def test_an_invalid_secret_is_reported_without_its_value(
     message: str,
 ) -> None:
     options = [word for secret in secrets for word in ("--secret", secret)]
-    env = environment(tmp_path, services.addresses)
+    env = environment(tmp_path, empty_services.addresses)
     end = await pkger("apply", "-f", file, *options, env=env, typed=typed.encode(errors="surrogateescape"))
     assert end.code == code
     assert message in end.err

@@ -1,14 +1,27 @@
-"""The six steps by ``pkger``, without running services."""
+"""The six steps by ``pkger``."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from tests.apply.packages import STEPS
 from tests.cli.command import environment, pkger
+from tests.cluster import Cluster
 
 
+async def test_the_six_steps(services: Cluster, tmp_path: Path) -> None:
+    await take(environment(tmp_path, services.addresses), tmp_path / "package.json")
+
+
+@pytest.mark.slow
 async def test_the_six_steps_without_running_services(tmp_path: Path) -> None:
-    env, file = environment(tmp_path / "home"), tmp_path / "package.json"
+    await take(environment(tmp_path / "home"), tmp_path / "package.json")
+
+
+async def take(env: Mapping[str, str], file: Path) -> None:
+    """Take the six steps, and remove the stack; *file* is written anew for each step."""
     records = {}
     for step, text in STEPS.items():
         file.write_text(text)

@@ -14,6 +14,7 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from services.cli import status_line
 from services.cli.progress import Progress
 from services.cli.status_line import StatusLine
+from tests import needs
 from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, pkger, process_at_terminal
 from tests.cluster import Cluster
@@ -98,7 +99,7 @@ def test_closed_streams_are_no_error(tmp_path: Path) -> None:
     assert (done.stdout.startswith("pkger "), (tmp_path / "errors").read_text()) == (True, "")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is full")
+@needs.path("/dev/full")
 async def test_a_full_disk_under_standard_output_is_reported_in_one_line(tmp_path: Path) -> None:
     script = f"{shlex.quote(str(PKGER))} kinds > /dev/full"
     shell = await asyncio.create_subprocess_exec(

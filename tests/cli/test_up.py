@@ -13,6 +13,7 @@ import pytest
 
 from services.rpc.health import problem_of
 from services.settings import PORTS
+from tests import needs
 from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import PKGER, ended, environment, installed, pkger, process_at_terminal, sockets, started
 
@@ -55,7 +56,7 @@ async def gone(pid: int) -> None:
     os.close(descriptor)
 
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+pytestmark = needs.path("/proc/self/task")
 
 
 async def test_one_ctrl_c_stops_everything_and_leaves_no_orphan(short_path: Path) -> None:
