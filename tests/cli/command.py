@@ -61,7 +61,11 @@ def _called(arguments: Sequence[str], env: Mapping[str, str], typed: bytes) -> E
 
 
 async def at_terminal(
-    *arguments: str, answers: Sequence[tuple[bytes, bytes]], env: Mapping[str, str], file: Path | None = None
+    *arguments: str,
+    answers: Sequence[tuple[bytes, bytes]],
+    env: Mapping[str, str],
+    stdin: Path | None = None,
+    stdout: Path | None = None,
 ) -> tuple[int, bytes]:
     """
     Call ``pkger`` in this process, at a terminal of its own, which sends no signals.
@@ -70,21 +74,28 @@ async def at_terminal(
         arguments: Arguments of the command.
         answers: Pairs of a question and the input that is typed after it.
         env: Its environment.
-        file: Standard input; None: the terminal.
+        stdin: Standard input; None: the terminal.
+        stdout: Standard output; None: the terminal.
 
     Returns:
         Its exit status, and everything that the terminal showed.
     """
     ours, theirs = os.openpty()
-    called = asyncio.create_task(asyncio.to_thread(_called_at, theirs, arguments, env, file))
+    called = asyncio.create_task(asyncio.to_thread(_called_at, theirs, arguments, env, stdin, stdout))
     shown = await _conversation(ours, answers)
     return await called, shown
 
 
-def _called_at(terminal: int, arguments: Sequence[str], env: Mapping[str, str], file: Path | None) -> int:
+def _called_at(
+    terminal: int, arguments: Sequence[str], env: Mapping[str, str], stdin: Path | None, stdout: Path | None
+) -> int:
     path = os.ttyname(terminal)
-    with open(terminal, "w", buffering=1) as out, open(file or path, "rb", buffering=0) as stdin:
-        return main.call(arguments, Caller(stdin.fileno(), out, out, env, path))
+    with (
+        open(terminal, "w", buffering=1) as err,
+        open(stdin or path, "rb", buffering=0) as given,
+        open(stdout or path, "w", buffering=1) as out,
+    ):
+        return main.call(arguments, Caller(given.fileno(), out, err, env, path))
 
 
 async def started(

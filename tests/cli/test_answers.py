@@ -62,11 +62,26 @@ async def test_a_cancellation_past_the_seal_reports_that_there_is_no_rollback(
     assert (await pkger(*apply(tmp_path, RED, BUCKET), env=env)).code == 0
     faulty.driver.heal()
     gate = faulty.driver.gate(0)
-    process = await started(*apply(tmp_path, RED), env=env)
+    applying = asyncio.create_task(pkger(*apply(tmp_path, RED), env=env))
     await gate.reached.wait()
     name = await newest(env)
     result = await pkger("operations", "cancel", name, env=env)
     assert (result.code, result.out, result.err) == (1, "", f"Error: operations/{name} {PAST_THE_SEAL}\n")
+    gate.opened.set()
+    end = await applying
+    assert (end.code, end.err) == (0, "")
+    assert "Done: 1 deleted." in end.out
+
+
+@pytest.mark.slow
+async def test_ctrl_c_past_the_seal_reports_that_there_is_no_rollback(
+    faulty: World, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert (await pkger(*apply(tmp_path, RED, BUCKET), env=env)).code == 0
+    faulty.driver.heal()
+    gate = faulty.driver.gate(0)
+    process = await started(*apply(tmp_path, RED), env=env)
+    await gate.reached.wait()
     process.send_signal(signal.SIGINT)
     assert process.stdout
     shown = b""
@@ -140,6 +155,7 @@ async def test_a_creation_that_failed_past_the_seal_is_not_done(
     assert shown.out.splitlines()[-1] == "1 left to do: the next apply or uninstall retries"
 
 
+@pytest.mark.slow
 async def test_ctrl_c_ends_watching_and_not_the_operation(
     faulty: World, env: Mapping[str, str], tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ async def test_a_package_on_standard_input_is_asked_for_at_the_terminal(
     services: Cluster, env: Mapping[str, str], file: Path
 ) -> None:
     apply = ["apply", "-f", "-", "--stack", "s"]
-    code, shown = await at_terminal(*apply, answers=[(QUESTION, b"n\n")], env=env, file=file)
+    code, shown = await at_terminal(*apply, answers=[(QUESTION, b"n\n")], env=env, stdin=file)
     assert (code, await services.resources()) == (1, []), shown
     assert await plans(env) == []
     # The terminal that a process finds, and a pipe.
@@ -50,7 +50,7 @@ async def test_a_package_on_standard_input_is_asked_for_at_the_terminal(
     code, shown = await process_at_terminal("-c", script, answers=[(QUESTION, b"y\n")], env=env, program=SHELL)
     assert (code, len(await services.resources())) == (0, 3), shown
     uninstall, nothing = ["stacks", "uninstall", "s"], Path(os.devnull)
-    code, shown = await at_terminal(*uninstall, answers=[(QUESTION, b"n\n")], env=env, file=nothing)
+    code, shown = await at_terminal(*uninstall, answers=[(QUESTION, b"n\n")], env=env, stdin=nothing)
     assert (code, len(await services.resources())) == (1, 3), shown
 
 
@@ -100,7 +100,7 @@ async def test_missing_values_are_asked_for(services: Cluster, env: Mapping[str,
 
 async def test_without_a_value_nothing_is_applied(services: Cluster, env: Mapping[str, str], file: Path) -> None:
     file.write_text(text(STAGED))
-    for typed, run in ((b"\n", at_terminal), (b"\x03", process_at_terminal)):
+    for run, typed in ((at_terminal, b"\n"), (process_at_terminal, b"\x03")):
         answers = [(b"Value for environment reference stage: ", typed)]
         code, shown = await run("apply", "-f", str(file), answers=answers, env=env)
         assert (code, b"nothing was written" in shown) == (1, True), shown

@@ -147,6 +147,7 @@ async def test_a_home_that_cannot_be_written_is_reported(tmp_path: Path) -> None
     assert (ended.code, ended.err) == (1, f"Error: {problem}; set PKGER_HOME to a folder that can be written\n")
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_not_a_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "stack.db").write_text("not a database, but long enough to have a header of its own" * 10)
     ended = await pkger("stacks", "list", env=environment(tmp_path))

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from tests.applier.faulty import ItemFault, Memory
 from tests.applier.world import World, world
 from tests.apply.packages import LABEL, an_object, text
-from tests.cli.command import Ended, ended, environment, pkger, started
+from tests.cli.command import Ended, environment, pkger
 from tests.cluster import Cluster
 
 REASON = "bucket names that start with an underscore are reserved"
@@ -129,13 +128,8 @@ async def test_a_failure_past_the_seal_is_not_counted_as_done(faulty: World, tmp
 
 async def test_a_cancelled_apply_prints_one_end(faulty: World, tmp_path: Path) -> None:
     gate = faulty.driver.gate(1)
-    env = environment(tmp_path, faulty.services.addresses)
-    process = await started(*applying(tmp_path, RED, BUCKET), env=env)
+    apply = asyncio.create_task(applied(faulty, tmp_path, RED, BUCKET))
     await gate.reached.wait()
-    process.send_signal(signal.SIGINT)
-    assert process.stdout
-    output = b""
-    while b"the operation was asked to roll back" not in output:
-        output += await process.stdout.readline()
+    await faulty.services.cancel((await faulty.services.newest_operation()).name)
     gate.opened.set()
-    check(await ended(process), ["the operation was cancelled"], "the operation was cancelled", UNDONE)
+    check(await apply, ["the operation was cancelled"], "the operation was cancelled", UNDONE)

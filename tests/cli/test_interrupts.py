@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub, add_DriverServiceServicer_to_server
 
@@ -64,6 +65,7 @@ async def test_ctrl_c_in_the_middle_of_an_apply_undoes_it(tmp_path: Path) -> Non
         assert await services.stack_names() == []
 
 
+@pytest.mark.slow
 async def test_the_operation_of_a_killed_client_continues(tmp_path: Path) -> None:
     file, gate = tmp_path / "package.json", Gate()
     file.write_text(STEPS[1])

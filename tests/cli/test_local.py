@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_no_service_imports_an_http_client_before_it_is_needed() -> None:
     """The import takes a third of the start time of the parser, for each command."""
     program = (

@@ -151,7 +151,12 @@ async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: 
 @pytest.mark.parametrize(
     ("arguments", "code", "printed"),
     [
-        (("platform", "moon"), 1, "Error: no platform 'moon' is configured; configured are: embedded, far, lab\n"),
+        pytest.param(
+            ("platform", "moon"),
+            1,
+            "Error: no platform 'moon' is configured; configured are: embedded, far, lab\n",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             ("platform", "far"), 1, "platform far has no driver here; name one to run it\n", marks=pytest.mark.slow
         ),
@@ -173,9 +178,6 @@ READERS = [
     *(pytest.param(f"serve {service}", marks=pytest.mark.slow) for service in ("platform", "planner", "applier")),
 ]
 """Commands that read the platforms file."""
-
-STARTERS = ["plan", *(pytest.param(verb, marks=pytest.mark.slow) for verb in ("up", "serve platform"))]
-"""Commands that start the driver of a platform."""
 
 
 async def end_of(verb: str, folder: Path, package: str, *, file: str = "", platform: str = "") -> Ended:
@@ -212,7 +214,8 @@ async def test_a_file_that_is_named_has_to_be_there(short_path: Path, package: s
     assert end.err == f"Error: PKGER_PLATFORMS={file}: there is no such file\n"
 
 
-@pytest.mark.parametrize("verb", STARTERS)
+@pytest.mark.parametrize("verb", ["plan", "up", "serve platform"])
+@pytest.mark.slow
 async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: str, verb: str) -> None:
     file = short_path / "platforms.yml"
     file.write_text(
@@ -234,7 +237,8 @@ async def test_a_platform_with_two_rows_is_reported(short_path: Path, package: s
     assert not (short_path / "platform.db").exists()
 
 
-@pytest.mark.parametrize("verb", ["plan", pytest.param("serve platform", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("verb", ["plan", "serve platform"])
+@pytest.mark.slow
 async def test_a_file_that_a_driver_cannot_open_is_reported_with_its_row(
     short_path: Path, package: str, verb: str
 ) -> None:
@@ -247,7 +251,9 @@ async def test_a_file_that_a_driver_cannot_open_is_reported_with_its_row(
     assert problem in end.err
 
 
-@pytest.mark.parametrize("verb", STARTERS)
+@pytest.mark.parametrize(
+    "verb", ["plan", *(pytest.param(verb, marks=pytest.mark.slow) for verb in ("up", "serve platform"))]
+)
 async def test_an_option_that_a_driver_cannot_take_is_reported(short_path: Path, package: str, verb: str) -> None:
     (short_path / "platforms.yml").write_text("embedded: {driver: embedded, options: {token: canary-8a1f}}")
     problem = f"{short_path}/platforms.yml:1: platform embedded: unknown option 'token', its driver has: file"

@@ -51,6 +51,7 @@ async def test_values_are_asked_for_at_a_terminal_and_not_shown(services: Cluste
 
 
 @pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.slow
 async def test_ctrl_c_instead_of_a_value_writes_nothing(empty_services: Cluster, tmp_path: Path, file: str) -> None:
     # The question ends with its blank, which is printed after earlier input is discarded.
     answers = [(b"Secret slack-token: ", b"\x03")]

@@ -16,10 +16,8 @@ from services.cli.progress import Progress
 from services.cli.status_line import StatusLine
 from tests import needs
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import PKGER, at_terminal, environment, pkger, process_at_terminal
+from tests.cli.command import PKGER, at_terminal, environment, pkger
 from tests.cluster import Cluster
-
-SHELL = Path("/bin/sh")
 
 
 async def test_an_operation_is_one_event_a_line(services: Cluster, tmp_path: Path) -> None:
@@ -42,11 +40,10 @@ async def test_an_operation_is_one_event_a_line(services: Cluster, tmp_path: Pat
 async def test_with_data_on_standard_output_the_plan_goes_to_standard_error(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
-    script = f"{shlex.quote(str(PKGER))} apply -f {shlex.quote(str(file))} -o json > {tmp_path}/events"
-    answers = [(b"Plan: 3 to create", b""), (b"Apply this plan? [y/N] ", b"y\n")]
-    code, _ = await process_at_terminal("-c", script, answers=answers, env=env, program=SHELL)
+    events, answers = tmp_path / "events", [(b"Plan: 3 to create", b""), (b"Apply this plan? [y/N] ", b"y\n")]
+    code, _ = await at_terminal("apply", "-f", str(file), "-o", "json", answers=answers, env=env, stdout=events)
     assert code == 0
-    assert all(json.loads(line)["operation"] for line in (tmp_path / "events").read_text().splitlines())
+    assert all(json.loads(line)["operation"] for line in events.read_text().splitlines())
 
 
 async def test_quiet_commands_print_nothing(services: Cluster, tmp_path: Path) -> None:

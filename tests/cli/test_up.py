@@ -204,6 +204,7 @@ async def test_the_first_start_at_a_terminal_is_quiet(short_path: Path) -> None:
     assert [line.removeprefix("^C") for line in lines[6:]] == ["stopping", "stopped"]
 
 
+@pytest.mark.slow
 async def test_a_full_disk_is_reported_in_one_line(short_path: Path) -> None:
     script = f"ulimit -f 0; exec {PKGER} stacks list"
     env = environment(short_path / "home") | {"TMPDIR": str(short_path)}
@@ -212,6 +213,7 @@ async def test_a_full_disk_is_reported_in_one_line(short_path: Path) -> None:
     assert (code, line.startswith("Error: cannot make a folder for sockets: ")) == (1, True), line
 
 
+@pytest.mark.slow
 async def test_a_long_path_for_sockets_is_reported_in_one_line(short_path: Path) -> None:
     folder = short_path / ("x" * 100)
     folder.mkdir()
