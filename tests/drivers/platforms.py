@@ -49,7 +49,8 @@ class PlatformUnderTest:
         immutable_change: For each (kind, immutable path), a spec and one that differs from it there.
         described: The traits that its driver describes, except the version. None: the driver is started once to ask it,
             when tests are collected.
-        is_sampled: Whether the tests of all kinds but the first one of each family are marked slow.
+        is_sampled: Whether the default run tests only a sample: one kind of each family, and some charts. The other
+            tests are marked slow.
         needs_references: Whether kinds that can refer to a resource have to.
         with_reader: Starts two drivers of an empty platform, the second one without rights to write; None: the platform
             has no rights.

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import pytest
 from pkger.model.v1 import object_pb2
 
-from services.kinds.influxdb.charts.kinds import CHART_KINDS
-from tests.drivers.cases import only_platforms
 from tests.drivers.client import CONTENT_REFUSED, DriverClient, create, delete, ends, spec, update
 from tests.drivers.specs import full, full_chart, normal, small, small_chart
 
@@ -50,8 +47,6 @@ async def test_each_field_of_a_kind_is_stored(driver: DriverClient, kind: str) -
     assert await walked(driver, kind, first, last) > 0
 
 
-@pytest.mark.parametrize("chart", CHART_KINDS)
-@only_platforms(lambda platform: "Dashboard" in platform.traits.kinds)
 async def test_each_field_of_a_chart_is_stored(driver: DriverClient, chart: str) -> None:
     [first], [last] = (
         normal("Dashboard", "board", {"charts": [made]})["charts"] for made in (small_chart(chart), full_chart(chart))
