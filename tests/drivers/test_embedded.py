@@ -29,7 +29,6 @@ from services.kinds.format.references import Referable
 from services.kinds.registry import KINDS
 from services.machine import MachineIds, machine_clock
 from services.platforms import Platform
-from services.rpc.parts import MAX_PART_BYTES
 from tests.drivers.client import (
     CONTENT_REFUSED,
     NAME_TAKEN,
@@ -310,25 +309,6 @@ async def test_names_are_compared_as_a_whole(driver: DriverClient) -> None:
     for name in names:
         assert await driver.refusal(create("Bucket", sample("Bucket", name, ""), f"again {name}")) == NAME_TAKEN
     assert sorted(bucket.display_name for bucket in await driver.listing("Bucket")) == sorted(names)
-
-
-async def test_large_specs_come_in_small_chunks(driver: DriverClient) -> None:
-    """A chunk beyond the message limit could not be sent, so the kind could never be listed again."""
-    for n in range(3):
-        await driver.made(*(create("Dashboard", {"name": "d", "text": "x" * 3_000_000}, f"{n} {m}") for m in range(4)))
-    chunks = await driver.chunks("Dashboard")
-    assert sum(len(chunk.resources) for chunk in chunks) == 12
-    assert [len(chunk.resources) for chunk in chunks] == [1] * 12
-
-
-async def test_labels_and_references_add_to_the_size_of_a_chunk(driver: DriverClient) -> None:
-    labels = await driver.made(*(create("Label", sample("Label", f"l{n}", ""), f"l{n}") for n in range(500)))
-    tasks = await driver.made(*(create("Task", {"name": "t"}, f"t{n}") for n in range(100)))
-    for task in tasks:
-        await driver.mutate(*(attach("Task", task.id, label.id) for label in labels))
-    chunks = await driver.chunks("Task")
-    assert sum(len(chunk.resources) for chunk in chunks) == 100
-    assert max(chunk.ByteSize() for chunk in chunks) <= MAX_PART_BYTES
 
 
 async def test_no_stored_spec_is_parsed(driver: DriverClient, monkeypatch: pytest.MonkeyPatch) -> None:

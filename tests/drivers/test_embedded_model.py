@@ -204,10 +204,8 @@ async def driver(tmp_path: Path) -> AsyncIterator[DriverClient]:
         yield client
 
 
-# The platform is shared by all examples: each has its own organisation.
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(batches)
-async def test_the_platform_does_what_the_model_does(driver: DriverClient, batches: list[list[Any]]) -> None:
+async def check_against_model(driver: DriverClient, batches: list[list[Any]]) -> None:
+    """Send *batches* to the platform and to the model; the platform is shared, but the organisation is new."""
     org, model, made = uuid.uuid4().hex, Model(), list[Id]()
     for batch in batches:
         mutations = [to_mutation(item, made) for item in batch]
@@ -226,3 +224,18 @@ async def test_the_platform_does_what_the_model_does(driver: DriverClient, batch
         assert [shown(resource) for resource in await driver.listing(*KINDS, org=org)] == model.listing()
     read = await driver.read(*made, org=org)
     assert [resource is not None for resource in read] == [id_ in model.held for id_ in made]
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batches)
+async def test_the_platform_does_what_the_model_does(driver: DriverClient, batches: list[list[Any]]) -> None:
+    await check_against_model(driver, batches)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batches)
+async def test_the_platform_does_what_the_model_does_in_many_examples(
+    driver: DriverClient, batches: list[list[Any]]
+) -> None:
+    await check_against_model(driver, batches)

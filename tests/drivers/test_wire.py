@@ -1,11 +1,13 @@
-"""Outcomes of mutations as values and as messages."""
+"""Outcomes of mutations and lists of resources, as values and as messages."""
 
 import pytest
 from pkger.driver.v1 import driver_pb2
 
-from services.drivers.mutation import Ambiguous, Rejected, Result
-from services.drivers.wire import results_to_pb
+from services.core.model import Reference
+from services.drivers.mutation import Ambiguous, Rejected, ResourceId, Result, StoredResource
+from services.drivers.wire import chunks_to_pb, results_to_pb
 from services.engine.outcome import RejectionReason
+from services.rpc.parts import MAX_PART_BYTES
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,16 @@ def test_the_wait_of_a_throttling_platform_is_part_of_the_message(
     assert getattr(outcome, "reason", None) == reason
     asked = outcome.retry_after.ToMicroseconds() / 1e6 if outcome.HasField("retry_after") else None
     assert asked == retry_after
+
+
+def test_labels_and_references_add_to_the_size_of_a_chunk() -> None:
+    labels = tuple(f"{n:016x}" for n in range(500))
+    references = tuple(Reference(f"/{n:0100}", "Task", f"{n:016x}") for n in range(100))
+    for resource in (
+        StoredResource(ResourceId("Task", "1"), "{}", "", label_ids=labels),
+        StoredResource(ResourceId("Task", "1"), "{}", "", references=references),
+    ):
+        chunks = list(chunks_to_pb([resource] * 1000))
+        assert sum(len(chunk.resources) for chunk in chunks) == 1000
+        assert len(chunks) > 1
+        assert max(chunk.ByteSize() for chunk in chunks) <= MAX_PART_BYTES

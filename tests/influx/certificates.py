@@ -1,17 +1,12 @@
 """Certificates for stand-ins that speak TLS."""
 
-import shutil
 import ssl
 import subprocess
 from pathlib import Path
 
-import pytest
-
 
 def own_certificate(folder: Path) -> Path:
-    """A self-signed certificate for this machine, with its key in the same file."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl here to make a certificate with")
+    """A self-signed certificate for this machine, with its key in the same file, made by the program ``openssl``."""
     file, key = folder / "certificate.pem", folder / "key.pem"
     how = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
     named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(file)]

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests import needs
 from tests.influx import faults
 from tests.influx.certificates import own_certificate, served_with
 from tests.influx.server import Influx, influx
@@ -152,6 +153,7 @@ async def test_requests_are_recorded(client: Client) -> None:
     assert records.matching("GET", LABELS)[0].query == f"orgID={client.server.org}"
 
 
+@pytest.mark.slow
 async def test_runs_as_a_process_of_its_own() -> None:
     arguments = (sys.executable, "-m", "tests.influx", "--port", "0", "--token", "known-token")
     process = await asyncio.create_subprocess_exec(*arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
@@ -168,6 +170,7 @@ async def test_runs_as_a_process_of_its_own() -> None:
         await process.communicate()
 
 
+@needs.program("openssl")
 async def test_serves_tls(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=str(certificate))

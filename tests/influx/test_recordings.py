@@ -2,15 +2,16 @@
 
 import asyncio
 import importlib.util
-from pathlib import Path
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests import needs
 from tests.influx.server import influx
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "golden" / "influxdb"
+FOLDER = needs.SHARED / "golden" / "influxdb"
 
 LEFT_OUT = {
     "checks/threshold-kinds",
@@ -26,6 +27,11 @@ LEFT_OUT = {
 """Scenarios with scripts as the server formats them. Those of the stand-in have the same content in another form."""
 
 
+SLOW = {"labels/many", "transport/big-body"}
+"""Scenarios that take long, as do those in pages of a hundred."""
+
+
+@cache
 def _compare() -> ModuleType:
     spec = importlib.util.spec_from_file_location("influxdb_compare", FOLDER / "compare.py")
     assert spec is not None
@@ -35,18 +41,21 @@ def _compare() -> ModuleType:
     return module
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="the shared recordings are not beside this checkout")
+@needs.shared(FOLDER)
 def test_leaves_out_nothing_but_scripts() -> None:
     tags = {scenario["name"]: scenario.get("tags", ()) for scenario in _compare().load(FOLDER / "transcripts.jsonl")}
     assert [name for name in LEFT_OUT if "script" not in tags[name]] == []
 
 
+def _is_slow(name: str) -> bool:
+    return name in SLOW or name.endswith("/paging")
+
+
 def _scenarios() -> list[Any]:
     if not FOLDER.exists():
-        reason = pytest.mark.skip(reason="the shared recordings are not beside this checkout")
-        return [pytest.param(None, id="absent", marks=reason)]
+        return [pytest.param(None, id="absent", marks=needs.shared(FOLDER))]
     return [
-        pytest.param(scenario, id=scenario["name"])
+        pytest.param(scenario, id=scenario["name"], marks=[pytest.mark.slow] if _is_slow(scenario["name"]) else [])
         for scenario in _compare().load(FOLDER / "transcripts.jsonl")
         if scenario["name"] not in LEFT_OUT
     ]

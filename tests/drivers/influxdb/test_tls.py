@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from services.core.errors import ServiceUnavailable
+from tests import needs
 from tests.drivers.client import create
 from tests.drivers.influxdb.running import influxdb_client
 from tests.drivers.influxdb.samples import influxdb_sample as sample
 from tests.influx.certificates import own_certificate, served_with
 from tests.influx.server import influx
+
+pytestmark = needs.program("openssl")
 
 LABEL = create("Label", sample("Label", "red", ""))
 
