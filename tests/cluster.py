@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -161,10 +161,20 @@ class Cluster:
     Attributes:
         addresses: Their addresses.
         peers: Connections to them.
+        org: The organisation of calls that name none; empty: the default one.
     """
 
     addresses: dict[str, str]
     peers: dict[str, Peer]
+    org: str = ""
+
+    def in_org(self, org: str) -> "Cluster":
+        """The same services, with another organisation for calls that name none."""
+        return replace(self, org=org)
+
+    def target(self, platform: str = "", org: str = "") -> object_pb2.Target:
+        """The target of calls; an empty *org* means that of this object."""
+        return object_pb2.Target(platform=platform, org=org or self.org)
 
     async def plan(
         self,
@@ -184,7 +194,7 @@ class Cluster:
             InvalidPackage: The package breaks rules.
         """
         ref = more.pop("stack_ref", None)
-        target = object_pb2.Target(platform=platform, org=org)
+        target = self.target(platform, org)
         fields: dict[str, Any] = {"view": ALL_VIEWS, "target": target, "stack": ref, **more}
         request = planner_pb2.CreatePlanRequest(validate_only=not store, **fields)
         if stack:
@@ -203,7 +213,7 @@ class Cluster:
 
     async def export(self, stack: str = "", org: str = "", platform: str = "", **more: Any) -> "Export":
         """An export, joined; with *more* fields of the request, a stack as ``stack_ref``."""
-        target, ref = object_pb2.Target(platform=platform, org=org), more.pop("stack_ref", None)
+        target, ref = self.target(platform, org), more.pop("stack_ref", None)
         request = planner_pb2.ExportPackageRequest(target=target, stack=ref, **more)
         if stack:
             request.stack.name = stack
@@ -238,7 +248,7 @@ class Cluster:
         """
         ref = more.pop("stack_ref", None)
         request = applier_pb2.ApplyRequest(
-            target=object_pb2.Target(platform=platform, org=org),
+            target=self.target(platform, org),
             stack=ref,
             package=planner_pb2.PackageSources(sources=sources(texts)) if texts else None,
             digest=digest,
@@ -270,7 +280,7 @@ class Cluster:
         self, stack: str, platform: str = "", then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE
     ) -> operation_pb2.Finished:
         """An uninstall to its end; it deletes the stack, too, unless *then* says otherwise."""
-        target, ref = object_pb2.Target(platform=platform), object_pb2.StackRef(name=stack)
+        target, ref = self.target(platform), object_pb2.StackRef(name=stack)
         request = applier_pb2.UninstallStackRequest(target=target, stack=ref, then=then)
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
@@ -288,7 +298,7 @@ class Cluster:
 
     async def record(self, name: str, org: str = "", platform: str = "") -> Record:
         """The record of a stack."""
-        peer, target = self.peers["stack"], object_pb2.Target(platform=platform, org=org)
+        peer, target = self.peers["stack"], self.target(platform, org)
         stub, ref = StackServiceStub(peer.channel), object_pb2.StackRef(name=name)
         stack = (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
         request, resources = stack_pb2.ListResourcesRequest(target=target, stack=ref), list[object_pb2.InventoryEntry]()
@@ -300,31 +310,34 @@ class Cluster:
             request.page_token = page.next_page_token
 
     async def stack_names(self) -> list[str]:
-        """Names of all stacks."""
+        """Names of the stacks of the organisation; without one, of all stacks."""
         stub = StackServiceStub(self.peers["stack"].channel)
-        answer = await self.peers["stack"].call(stub.ListStacks, stack_pb2.ListStacksRequest())
+        request = stack_pb2.ListStacksRequest(target=self.target() if self.org else None)
+        answer = await self.peers["stack"].call(stub.ListStacks, request)
         return [found.name for found in answer.stacks]
 
-    async def resources(self, org: str = "default", kinds: Collection[str] = KINDS.keys()) -> list[object_pb2.Resource]:
+    async def resources(self, org: str = "", kinds: Collection[str] = KINDS.keys()) -> list[object_pb2.Resource]:
         """All resources of the platform, sorted by kind and id."""
         stub = DriverServiceStub(self.peers["platform"].channel)
-        request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
+        request = driver_pb2.ListResourcesRequest(org=org or self.org or "default", kinds=kinds)
         return [
             resource
             async for chunk in self.peers["platform"].stream(stub.ListResources, request)
             for resource in chunk.resources
         ]
 
-    async def secret_keys(self, org: str = "default") -> list[str]:
+    async def secret_keys(self, org: str = "") -> list[str]:
         """Keys of the secrets that the platform holds, sorted."""
         stub = DriverServiceStub(self.peers["platform"].channel)
-        request = driver_pb2.ListSecretKeysRequest(org=org)
+        request = driver_pb2.ListSecretKeysRequest(org=org or self.org or "default")
         return list((await self.peers["platform"].call(stub.ListSecretKeys, request)).keys)
 
-    async def mutate(self, *mutations: driver_pb2.Mutation, org: str = "default") -> driver_pb2.MutateResponse:
+    async def mutate(self, *mutations: driver_pb2.Mutation, org: str = "") -> driver_pb2.MutateResponse:
         """Change the platform outside pkger, as users do."""
         stub = DriverServiceStub(self.peers["platform"].channel)
-        return await self.peers["platform"].call(stub.Mutate, driver_pb2.MutateRequest(org=org, mutations=mutations))
+        return await self.peers["platform"].call(
+            stub.Mutate, driver_pb2.MutateRequest(org=org or self.org or "default", mutations=mutations)
+        )
 
 
 @asynccontextmanager

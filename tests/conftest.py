@@ -3,10 +3,13 @@
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from hypothesis import settings
+from pytest_asyncio.plugin import PytestAsyncioFunction
 
 from tests import older_platform
 from tests.cluster import Calls, Cluster, cluster
@@ -38,13 +41,45 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--faults"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("faults")])
         items[:] = [item for item in items if not item.get_closest_marker("faults")]
+    for item in items:
+        # These services live as long as their module, and so does the event loop of their tests.
+        if isinstance(item, PytestAsyncioFunction) and "module_services" in item.fixturenames:
+            item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)
 
 
 @pytest.fixture
-async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
+async def own_services(tmp_path: Path) -> AsyncIterator[Cluster]:
     """All services on an empty store."""
     async with cluster(tmp_path) as running:
         yield running
+
+
+@pytest.fixture
+def services(own_services: Cluster) -> Cluster:
+    """All services on an empty store; the folders whose tests need no empty store have ``shared_services`` instead."""
+    return own_services
+
+
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the databases of ``module_services``."""
+    return tmp_path_factory.mktemp("services")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
+    """All services, for all tests of a module; a module that needs others has a fixture of this name."""
+    async with cluster(module_folder) as running:
+        yield running
+
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def shared_services(module_services: Cluster) -> Cluster:
+    """The services of the module, with an empty organisation of its own for each test."""
+    return module_services.in_org(f"org-{next(_numbers)}")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
@@ -46,10 +47,15 @@ async def opened(settings: Settings) -> AsyncIterator[Service]:
     await driver.close()
 
 
-@pytest.fixture
-async def slow(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with cluster(tmp_path, {"platform": opened}) as running:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
+    async with cluster(module_folder, {"platform": opened}) as running:
         yield running
+
+
+@pytest.fixture
+def slow(shared_services: Cluster) -> Cluster:
+    return shared_services
 
 
 async def test_known_resources_are_read_and_kept_like_any_other(slow: Cluster, calls: Calls) -> None:

@@ -111,7 +111,7 @@ async def test_a_rule_that_leaves_the_package_is_removed_with_its_endpoint(servi
 
 
 async def test_a_credential_itself_gets_nowhere(
-    services: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    services: Cluster, module_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     written = text(LABEL, an_endpoint("Slack", "chat", "chat", token=CANARY))
@@ -125,7 +125,7 @@ async def test_a_credential_itself_gets_nowhere(
     assert await services.stack_names() == []
     assert CANARY not in str(seen)
     assert CANARY not in caplog.text + "".join(str(record.__dict__) for record in caplog.records)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    files = [path for path in module_folder.rglob("*") if path.is_file()]
     assert {"platform.db", "stack.db"} <= {path.name for path in files}
     assert not [path for path in files if CANARY.encode() in path.read_bytes()]
 

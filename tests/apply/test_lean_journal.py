@@ -24,6 +24,12 @@ LARGEST_EVENT = 4096
 """Most bytes of an event without the steps and ids of its batch."""
 
 
+@pytest.fixture
+def services(own_services: Cluster) -> Cluster:
+    """Services with an empty store and an empty cache of documents, as the tests count what they write and read."""
+    return own_services
+
+
 def rows(folder: Path) -> list[tuple[journal_pb2.StoredRecords, journal_pb2.StoredEvents]]:
     """The rows of the only operation in the store, in order."""
     with closing(sqlite3.connect(folder / "stack.db")) as connection:

@@ -14,6 +14,12 @@ OBJECTS = 300
 
 
 @pytest.fixture
+def services(own_services: Cluster) -> Cluster:
+    """Services with an empty store and an empty cache of documents, as the tests count what they write and read."""
+    return own_services
+
+
+@pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often specs are read as JSON and written, in all services of this process."""
     counts: Counter[str] = Counter()

@@ -150,7 +150,9 @@ async def test_an_uninstall_leaves_what_the_stack_adopted(services: Cluster) -> 
 
 async def test_the_end_of_an_empty_stack_is_a_change(services: Cluster) -> None:
     stub = StackServiceStub(services.peers["stack"].channel)
-    await services.peers["stack"].call(stub.CreateStack, stack_pb2.CreateStackRequest(name="empty"))
+    await services.peers["stack"].call(
+        stub.CreateStack, stack_pb2.CreateStackRequest(name="empty", target=services.target())
+    )
     kept = await services.uninstall("empty", then=plan_pb2.AFTER_UNINSTALL_KEEP)
     assert (kept.no_change, kept.generation) == (True, 0)
     finished = await services.uninstall("empty")
@@ -159,10 +161,11 @@ async def test_the_end_of_an_empty_stack_is_a_change(services: Cluster) -> None:
 
 
 async def test_organisations_do_not_see_each_other(services: Cluster) -> None:
-    await services.apply(STEPS[1], org="one")
-    await services.apply(STEPS[1], org="two")
+    one, two = (services.in_org(f"{services.org}-{name}") for name in ("one", "two"))
+    for each in (one, two):
+        await each.apply(STEPS[1])
     assert await services.resources() == []
-    assert len(await services.resources("one")) == len(await services.resources("two")) == 3
+    assert len(await one.resources()) == len(await two.resources()) == 3
 
 
 async def test_a_vanished_resource_is_created_again(services: Cluster) -> None:

@@ -5,14 +5,21 @@ from pathlib import Path
 import pytest
 from pkger.model.v1 import operation_pb2
 
+from tests import needs
 from tests.cluster import Calls, Cluster
-from tests.conftest import ROOT
 
-FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
+FOLDER = needs.SHARED / "golden" / "parse" / "packages"
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yml")), ids=lambda path: path.stem)
+PATHS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if number % 8 else [])
+    for number, path in enumerate(sorted(FOLDER.glob("*.yml")))
+]
+"""All packages; one in eight is not slow."""
+
+
+@needs.shared(FOLDER)
+@pytest.mark.parametrize("path", PATHS)
 async def test_a_real_package_lives_its_whole_life(path: Path, services: Cluster, calls: Calls) -> None:
     package = path.read_text()
     applied = await services.apply(package, stack="s")

@@ -113,7 +113,7 @@ async def test_a_stack_that_is_not_named_is_no_plan_without_a_stack(services: Cl
 
 async def test_the_same_request_gets_the_same_plan_also_when_nothing_is_to_do(services: Cluster) -> None:
     await services.apply(text(LABEL), stack="s")
-    plans = [await services.plan(text(LABEL), stack="s", store=True, request_id="r") for _ in range(2)]
+    plans = [await services.plan(text(LABEL), stack="s", store=True, request_id="same") for _ in range(2)]
     assert plans[0].no_change
     assert plans[0].resource_diffs
     assert plans[0].parts == plans[1].parts
@@ -121,7 +121,7 @@ async def test_the_same_request_gets_the_same_plan_also_when_nothing_is_to_do(se
 
 async def test_another_view_is_no_other_request(services: Cluster) -> None:
     one, other = [
-        await services.plan(text(LABEL), store=True, request_id="r", view=view)
+        await services.plan(text(LABEL), store=True, request_id="other-view", view=view)
         for view in ([], [plan_pb2.PLAN_VIEW_STEPS])
     ]
     assert (one.name, len(one.steps), len(other.steps)) == (other.name, 0, 1)

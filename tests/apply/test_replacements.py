@@ -88,7 +88,12 @@ FAMILIES = {
     "check": [("Deadman", a_check), ("Threshold", a_check)],
     "endpoint": [("HTTP", an_endpoint), ("PagerDuty", an_endpoint), ("Slack", an_endpoint)],
 }
-TURNS = [turn for kinds in FAMILIES.values() for turn in permutations(kinds, 2)]
+TURNS = [
+    pytest.param(*turn, marks=[pytest.mark.slow] if number else [])
+    for kinds in FAMILIES.values()
+    for number, turn in enumerate(permutations(kinds, 2))
+]
+"""Pairs of an old and a new kind; one pair of each family is not slow."""
 
 
 def a_package(kind: str, make: Any, is_renamed: bool = False) -> str:

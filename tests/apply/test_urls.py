@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
@@ -43,23 +44,23 @@ def fetching_parser(settings: Settings) -> AbstractAsyncContextManager[Service]:
     return parser.opened(replace(settings, allow_private_addresses=True, bounds=Bounds(seconds=1)))
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def web() -> AsyncIterator[Web]:
     async with serving(ANSWERS) as server:
         yield server
 
 
-@pytest.fixture
-async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
     """All services, with such a parser."""
-    async with cluster(tmp_path, {"parser": fetching_parser}) as running:
+    async with cluster(module_folder, {"parser": fetching_parser}) as running:
         yield running
 
 
 async def a_stack(services: Cluster, *urls: str, name: str = "prod") -> object_pb2.StackRef:
     """A new stack with URLs."""
     peer = services.peers["stack"]
-    request = stack_pb2.CreateStackRequest(name=name, urls=urls)
+    request = stack_pb2.CreateStackRequest(target=services.target(), name=name, urls=urls)
     made = (await peer.call(StackServiceStub(peer.channel).CreateStack, request)).stack
     return object_pb2.StackRef(id=made.id)
 

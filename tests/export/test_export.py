@@ -65,8 +65,8 @@ def the(kind: str, **which: str) -> planner_pb2.NamedResource:
     return planner_pb2.NamedResource(kind=kind, **which)
 
 
-async def only(services: Cluster, kind: str, org: str = "default") -> object_pb2.Resource:
-    [found] = await services.resources(org, kinds=[kind])
+async def only(services: Cluster, kind: str) -> object_pb2.Resource:
+    [found] = await services.resources(kinds=[kind])
     return found
 
 
@@ -103,8 +103,9 @@ async def test_charts_of_all_kinds_come_back(services: Cluster, kind: str) -> No
     export = await services.export(stack="s")
     assert (await services.plan(export.text, stack="s")).no_change
     assert kind.lower() == "markdown" or "|> range(start: -1h)" in export.text
-    await services.apply(export.text, stack="s", org="copy")
-    assert (await only(services, "Dashboard", "copy")).spec_json == before.spec_json
+    copy = services.in_org(f"{services.org}-copy")
+    await copy.apply(export.text, stack="s")
+    assert (await only(copy, "Dashboard")).spec_json == before.spec_json
 
 
 async def test_all_that_share_a_name_are_exported_and_rules_share_their_endpoint(services: Cluster) -> None:
@@ -147,7 +148,7 @@ async def test_labels_come_along_once(services: Cluster) -> None:
 async def test_a_whole_target_has_everything_of_it_and_of_no_other(services: Cluster) -> None:
     """Rows 76, 77."""
     await services.apply(text(*EVERY_KIND))
-    await services.apply(text(an_object("Label", "other", "other")), org="other")
+    await services.apply(text(an_object("Label", "other", "other")), org=f"{services.org}-other")
     export = await services.export(everything=ALL)
     assert dict(export.header.kind_counts) == COUNTS
     assert export.header.object_count == len(EVERY_KIND)
@@ -314,7 +315,7 @@ async def test_no_message_is_large_and_few_calls_are_made(services: Cluster, cal
     many = [an_object("Label", f"l{number}", f"label {number}") for number in range(300)]
     await services.apply(text(large, *many), stack="s")
     calls.methods.clear()
-    request = planner_pb2.ExportPackageRequest(everything=ALL)
+    request = planner_pb2.ExportPackageRequest(target=services.target(), everything=ALL)
     planner = services.peers["planner"]
     stream = planner.stream(PlannerServiceStub(planner.channel).ExportPackage, request)
     messages = [message async for message in stream]
@@ -334,11 +335,11 @@ async def test_all_missing_resources_are_named_at_once(services: Cluster) -> Non
     with pytest.raises(ResourceNotFound) as caught:
         await services.export(resources=asked)
     assert str(caught.value).startswith(
-        "embedded/default does not have Bucket 'none'; Label with id '0000000000000009'; Check 'neither'. "
+        f"embedded/{services.org} does not have Bucket 'none'; Label with id '0000000000000009'; Check 'neither'. "
     )
     assert caught.value.metadata == {
         "platform": "embedded",
-        "org": "default",
+        "org": services.org,
         "resources": "Bucket 'none'\nLabel with id '0000000000000009'\nCheck 'neither'",
         "count": "3",
     }
@@ -393,7 +394,7 @@ async def test_a_stack_a_target_or_a_platform_that_is_not_there(services: Cluste
     await services.apply(text(LABEL), stack="s")
     ref = object_pb2.StackRef(id=(await services.record("s")).id)
     assert keys(await services.export(stack_ref=ref)) == [("Label", "lucid_einstein")]
-    with pytest.raises(RequestInvalid, match="is for embedded/default; leave the target out"):
+    with pytest.raises(RequestInvalid, match=f"is for embedded/{services.org}; leave the target out"):
         await services.export(stack_ref=ref, org="other")
 
 

@@ -4,19 +4,23 @@ import pytest
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import SharedDiffers
+from tests import needs
 from tests.cluster import Cluster
-from tests.conftest import ROOT
 from tests.export.test_export import ALL
 
-FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
+FOLDER = needs.SHARED / "golden" / "parse" / "packages"
+PARTS = pytest.mark.parametrize("part", [slice(1, None, 8), pytest.param(slice(None), marks=pytest.mark.slow)], ids=str)
+"""Some packages, and all."""
+
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
+@needs.shared(FOLDER)
 @pytest.mark.timeout(600)
-async def test_each_comes_back_as_it_was(services: Cluster) -> None:
-    for path in sorted(FOLDER.glob("*.yml")):
-        org = path.stem
+@PARTS
+async def test_each_comes_back_as_it_was(services: Cluster, part: slice) -> None:
+    for path in sorted(FOLDER.glob("*.yml"))[part]:
+        org = f"{services.org}-{path.stem}"
         assert (await services.apply(path.read_text(), stack="s", org=org)).state == SUCCEEDED
         export = await services.export(stack="s", org=org)
         assert export.warning_texts == []
@@ -43,11 +47,13 @@ def _scripts(item: object) -> list[str]:
             return []
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
+@needs.shared(FOLDER)
 @pytest.mark.timeout(600)
-async def test_all_of_them_together_come_back_from_one_target(services: Cluster) -> None:
+@PARTS
+async def test_all_of_them_together_come_back_from_one_target(services: Cluster, part: slice) -> None:
     applied = []
-    for path in sorted(FOLDER.glob("*.yml")):
+    packages = sorted(FOLDER.glob("*.yml"))[part]
+    for path in packages:
         try:
             finished = await services.apply(path.read_text(), stack=path.stem)
         except SharedDiffers:
@@ -55,11 +61,12 @@ async def test_all_of_them_together_come_back_from_one_target(services: Cluster)
         assert finished.state == SUCCEEDED, finished.cause
         applied.append(path.stem)
     # A few of them declare a variable or label of one name with different content.
-    assert len(applied) > 30
+    assert len(applied) > 0.7 * len(packages)
     for stack in applied:
         # The export has labels that other stacks attached to shared resources; the record of this stack lacks them.
         assert (await services.plan((await services.export(stack=stack)).text, stack=stack)).steps == [], stack
     everything = await services.export(everything=ALL)
     assert everything.warning_texts == []
-    assert (await services.apply(everything.text, stack="copy", org="copy")).state == SUCCEEDED
-    assert (await services.export(org="copy", everything=ALL)).text == everything.text
+    copy = services.in_org(f"{services.org}-copy")
+    assert (await copy.apply(everything.text, stack="copy")).state == SUCCEEDED
+    assert (await copy.export(everything=ALL)).text == everything.text

@@ -17,13 +17,13 @@ from services.gateway.organisations import org_id
 from services.platforms import Platform
 from services.rpc.process import Opened, Service
 from services.settings import Settings
+from tests import needs
 from tests.cluster import cluster
-from tests.conftest import ROOT
 from tests.gateway.comparable import comparable
 from tests.gateway.gateway import TOKEN, gateway, settings
 from tests.influx.server import influx
 
-FOLDER = ROOT.parent / "shared" / "golden" / "service"
+FOLDER = needs.SHARED / "golden" / "service"
 
 Scenario = dict[str, Any]
 

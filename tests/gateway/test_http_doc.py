@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 import orjson
+import pytest
 
+from tests import needs
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 from tests.gateway.gateway import gateway, settings
@@ -30,6 +32,8 @@ async def run(script: str, folder: Path, **environ: str) -> str:
     return out.decode()
 
 
+@pytest.mark.slow
+@needs.program("curl")
 async def test_the_commands_of_the_page_run(services: Cluster, tmp_path: Path) -> None:
     start, tokens, *curls = BLOCKS
     assert start == "pkger up --http\n"

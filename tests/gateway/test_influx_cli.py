@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import needs
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 from tests.gateway.cases import read_cases
@@ -18,7 +19,7 @@ from tests.gateway.gateway import TOKEN, gateway, settings
 
 INFLUX = os.environ.get("PKGER_TEST_INFLUX_CLI", "")
 
-pytestmark = pytest.mark.skipif(not INFLUX, reason="PKGER_TEST_INFLUX_CLI does not name the program")
+pytestmark = [pytest.mark.slow, needs.variable("PKGER_TEST_INFLUX_CLI")]
 
 (EVERY_KIND,) = [
     case["request"]["body"]["templates"][0]["contents"] for case in read_cases() if case["id"] == "summary-all-kinds"

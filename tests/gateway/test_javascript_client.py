@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.page import PATH, UNAVAILABLE, is_installed, node_version
+from tests import needs
+from tests.clients.page import UNAVAILABLE
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 from tests.gateway.gateway import TOKEN, gateway, settings
@@ -20,7 +21,7 @@ PROGRAM = Path(__file__).parent / "javascript"
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [shutil.which(command[0], path=PATH) or command[0], *command[1:]],
+        [shutil.which(command[0], path=needs.PATH) or command[0], *command[1:]],
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
         check=False,
     )  # fmt: skip
@@ -31,12 +32,13 @@ def install(folder: Path) -> None:
     shutil.copytree(PROGRAM, folder, ignore=shutil.ignore_patterns("node_modules"), dirs_exist_ok=True)
     done = run(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     if done.returncode != 0 and (problem := UNAVAILABLE.search(done.stdout)):
-        pytest.skip(f"the registry of npm cannot be reached: {done.stdout[: problem.end()].splitlines()[-1]}")
+        needs.outside(f"the registry of npm, which cannot be reached: {done.stdout[: problem.end()].splitlines()[-1]}")
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.skipif(node_version() < 20, reason="Node.js 20 or later is not installed")
-@pytest.mark.skipif(not is_installed("npm"), reason="npm is not installed")
+@pytest.mark.slow
+@needs.node(20)
+@needs.program("npm")
 @pytest.mark.timeout(600)  # the first run downloads the packages
 async def test_the_javascript_client_manages_packages_and_stacks(services: Cluster, tmp_path: Path) -> None:
     folder = tmp_path / "program"

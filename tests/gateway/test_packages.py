@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 import yaml
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
@@ -11,14 +10,14 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.gateway.documents.answer import answer_json
 from services.rpc.plan_parts import JoinedPlan, joined
+from tests import needs
 from tests.cluster import ALL_VIEWS, Cluster
-from tests.conftest import ROOT
 from tests.gateway.gateway import client, gateway, settings
 
-FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
+FOLDER = needs.SHARED / "golden" / "parse" / "packages"
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason=f"the recorded packages are not at {FOLDER}")
+@needs.shared(FOLDER)
 async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path) -> None:
     stub = PlannerServiceStub(services.peers["planner"].channel)
     async with gateway(settings(tmp_path), services) as address, client(address) as http:

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import aiohttp
 import orjson
+import pytest
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from tests.cli.command import ended, environment, installed, sockets, started
 from tests.cluster import Cluster
+
+pytestmark = pytest.mark.slow
 
 LABELS = 3000
 

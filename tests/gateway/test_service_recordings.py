@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from tests import needs
 from tests.gateway.service_recordings import (
     FOLDER,
     Scenario,
@@ -20,7 +21,7 @@ from tests.gateway.service_recordings import (
 )
 
 pytestmark = [
-    pytest.mark.skipif(not FOLDER.exists(), reason="the recorded answers are not beside this checkout"),
+    needs.shared(FOLDER),
     pytest.mark.timeout(600),
 ]
 

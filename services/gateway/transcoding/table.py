@@ -1,5 +1,6 @@
 """The routes of ``/api/pkger/v1`` for the table of the gateway."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -35,16 +36,23 @@ def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list
             binding.method,
             binding.path,
             Caller(binding, peers[binding.rpc.containing_service.name], limits).answer,
-            _descriptions().operation(binding),
+            _operations()[binding.name],
             form=pkger_form,
         )
         for binding in bindings()
     ]
 
 
-def api_components() -> dict[str, Any]:
+@cache
+def api_components() -> Mapping[str, Any]:
     """The JSON Schemas that the rows refer to, for ``components.schemas`` of OpenAPI."""
     return _descriptions().components()
+
+
+@cache
+def _operations() -> Mapping[str, dict[str, Any]]:
+    """The OpenAPI operations of the routes, by the name of the binding."""
+    return {binding.name: _descriptions().operation(binding) for binding in bindings()}
 
 
 @cache

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from services.gateway.settings import load_gateway
 from services.gateway.transcoding.bindings import PUBLIC_SERVICES, bindings
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
+from tests import needs
 from tests.cli.command import environment
 from tests.cluster import Calls, Cluster
 from tests.conftest import ROOT
@@ -22,7 +22,8 @@ BY_ID = "/stacks/{stack_id}"
 BY_NAME = "/platforms/{target_platform}/orgs/{target_org}/stacks/{stack_name}"
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@pytest.mark.slow
+@needs.program("curl")
 async def test_the_commands_of_the_page_run_and_call_every_rpc(services: Cluster, tmp_path: Path, calls: Calls) -> None:
     settings = load_gateway({"PKGER_HTTP_ADDRESS": "127.0.0.1:0"})
     async with gateway(settings, services) as address:
