@@ -1,8 +1,9 @@
 """
-Answers recorded cases about policies and about the drift of one resource, with one JSON line for each.
+Answers cases about policies, and about the drift of one resource.
 
-Run by the comparison of ``../shared/golden/lifecycle``: ``compare.py --only policy -- python
-tests/lifecycle_adapter.py``, and ``--only drift --keys status,fields``.
+The recorded cases can also be compared by the program beside them:
+``../shared/golden/lifecycle/compare.py --only policy -- python tests/lifecycle_adapter.py``, and ``--only drift --keys
+status,fields``.
 """
 
 import json
@@ -26,18 +27,20 @@ _FOUND = {"present": Found.THERE, "gone": Found.GONE, "unreadable": Found.UNREAD
 _COMPARED = (DriftStatus.CONFLICT, DriftStatus.DRIFTED, DriftStatus.PENDING, DriftStatus.IN_SYNC)
 
 
-def _side(spec: dict[str, Any] | None, labels: list[str], set_paths: list[str]) -> Side:
+def _side(spec: Mapping[str, Any] | None, labels: list[str], set_paths: list[str]) -> Side:
     # Without a kind, as the cases do not use the field names that packages have for some kinds.
-    value = None if spec is None else comparable("", spec_of(spec), set_paths).value
+    value = None if spec is None else comparable("", spec_of(dict(spec)), set_paths).value
     return Side(value, frozenset(labels))
 
 
-def _policy(case: dict[str, Any]) -> dict[str, Any]:
+def policy(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy of an object: ``kind`` and ``name``, with the policies of ``stack`` and object (``lifecycle``)."""
     found = resolved(case["stack"], Key(case["kind"], case["name"]), case["lifecycle"])
     return asdict(found) | {"ignore": list(found.ignore)}
 
 
-def _drift(case: dict[str, Any]) -> dict[str, Any]:
+def drift(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The status of a resource, and its fields in order; in the form of the recorded cases."""
     live, labels, sets = case["live"], case["labels"], case["set_paths"]
     package = _side(case["package"], labels["package"], sets)
     applied = package if case["applied"] is None else _side(case["applied"], labels["applied"], sets)
@@ -51,10 +54,10 @@ def _drift(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_SUITES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"policy": _policy, "drift": _drift}
+_SUITES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"policy": policy, "drift": drift}
 
 if __name__ == "__main__":
     for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)
-        answer = _SUITES.get(asked["suite"])
-        print(json.dumps(answer(asked["input"]) if answer else {"skip": True}), flush=True)
+        suite = _SUITES.get(asked["suite"])
+        print(json.dumps(suite(asked["input"]) if suite else {"skip": True}), flush=True)

@@ -1,27 +1,17 @@
-"""Real packages: applied, applied again without a change, uninstalled."""
+"""Packages: applied, applied again without a change, uninstalled."""
 
 from pathlib import Path
 
 import pytest
 from pkger.model.v1 import operation_pb2
 
-from tests import needs
 from tests.cluster import Calls, Cluster
-
-FOLDER = needs.SHARED / "golden" / "parse" / "packages"
-
-
-PATHS = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if number % 8 else [])
-    for number, path in enumerate(sorted(FOLDER.glob("*.yml")))
-]
-"""All packages; one in eight is not slow."""
+from tests.corpora import package_parameters, package_text
 
 
-@needs.shared(FOLDER)
-@pytest.mark.parametrize("path", PATHS)
-async def test_a_real_package_lives_its_whole_life(path: Path, services: Cluster, calls: Calls) -> None:
-    package = path.read_text()
+@pytest.mark.parametrize("path", package_parameters(pytest.mark.slow))
+async def test_a_package_lives_its_whole_life(path: Path, services: Cluster, calls: Calls) -> None:
+    package = package_text(path)
     applied = await services.apply(package, stack="s")
     assert applied.state == operation_pb2.OPERATION_STATE_SUCCEEDED, applied.cause
     held = await services.resources()

@@ -1,37 +1,29 @@
 """
-Case 16 of docs/reference/engine.md, "Shared resources" with real packages: side by side in one organisation, and
+Case 16 of docs/reference/engine.md, "Shared resources" with whole packages: side by side in one organisation, and
 uninstalled in random order.
 """
 
 import asyncio
 import random
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import pytest
 from pkger.model.v1 import object_pb2, operation_pb2
 
 from services.core.errors import PkgerError, SharedDiffers
-from tests import needs
 from tests.cluster import Cluster
+from tests.corpora import corpus_parameters, package_text, packages_in
 
-FOLDER = needs.SHARED / "golden" / "parse" / "packages"
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
-@needs.shared(FOLDER)
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("seed", "part"),
-    [
-        (0, slice(1, None, 5)),
-        pytest.param(0, slice(None), marks=pytest.mark.slow),
-        pytest.param(1, slice(None), marks=pytest.mark.faults),
-    ],
-    ids=str,
-)
-async def test_real_packages_live_side_by_side(services: Cluster, seed: int, part: slice) -> None:
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
+async def test_packages_live_side_by_side(services: Cluster, folder: Path, seed: int) -> None:
     rng = random.Random(seed)
-    packages = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.yml"))[part]}
+    packages = {path.stem: package_text(path) for path in packages_in(folder)}
     stacks = await _applied(services, packages, rng)
     # A few of them declare the same variable or label with different content.
     assert len(stacks) > 0.8 * len(packages)

@@ -1,5 +1,5 @@
 """
-Case 16 of docs/reference/engine.md, "Shared resources" with real packages and appliers that are killed: no stack loses
+Case 16 of docs/reference/engine.md, "Shared resources" with whole packages and appliers that are killed: no stack loses
 a resource, and none is left at the end.
 """
 
@@ -13,9 +13,9 @@ import pytest
 from pkger.model.v1 import object_pb2, operation_pb2
 
 from services.core.errors import SharedDiffers
-from tests import needs
 from tests.applier.world import SUCCEEDED
-from tests.apply.test_shared_packages import FOLDER, lack_nothing
+from tests.apply.test_shared_packages import lack_nothing
+from tests.corpora import corpus_parameters, package_text, packages_in
 from tests.crash.stacks import APPLIERS, Answer, Caller, Shared, live
 from tests.crash.world import Crashing, crashing
 from tests.samples import rare
@@ -32,13 +32,15 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
         yield running
 
 
-@needs.shared(FOLDER)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("count", "seed"), [(12, 0), rare(41, 0), rare(41, 1)])
-async def test_real_packages_live_side_by_side_and_appliers_die(world: Crashing, count: int, seed: int) -> None:
+@pytest.mark.parametrize("folder", corpus_parameters())
+async def test_packages_live_side_by_side_and_appliers_die(
+    world: Crashing, folder: Path, count: int, seed: int
+) -> None:
     rng = random.Random(seed)
-    paths = sorted(FOLDER.glob("*.yml"))
-    packages = {path.stem: path.read_text() for path in rng.sample(paths, min(count, len(paths)))}
+    paths = packages_in(folder)
+    packages = {path.stem: package_text(path) for path in rng.sample(paths, min(count, len(paths)))}
     async with world.callers(APPLIERS) as callers, asyncio.TaskGroup() as tasks:
         shared = Shared(world.services, callers, world.processes)
         for name in APPLIERS:

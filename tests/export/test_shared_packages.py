@@ -1,27 +1,24 @@
-"""Real packages, applied and exported: an apply of the export changes nothing."""
+"""Packages, applied and exported: an apply of the export changes nothing."""
+
+from pathlib import Path
 
 import pytest
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import SharedDiffers
-from tests import needs
 from tests.cluster import Cluster
+from tests.corpora import corpus_parameters, package_text, packages_in
 from tests.export.test_export import ALL
-
-FOLDER = needs.SHARED / "golden" / "parse" / "packages"
-PARTS = pytest.mark.parametrize("part", [slice(1, None, 8), pytest.param(slice(None), marks=pytest.mark.slow)], ids=str)
-"""Some packages, and all."""
 
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
-@needs.shared(FOLDER)
 @pytest.mark.timeout(600)
-@PARTS
-async def test_each_comes_back_as_it_was(services: Cluster, part: slice) -> None:
-    for path in sorted(FOLDER.glob("*.yml"))[part]:
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
+async def test_each_comes_back_as_it_was(services: Cluster, folder: Path) -> None:
+    for path in packages_in(folder):
         org = f"{services.org}-{path.stem}"
-        assert (await services.apply(path.read_text(), stack="s", org=org)).state == SUCCEEDED
+        assert (await services.apply(package_text(path), stack="s", org=org)).state == SUCCEEDED
         export = await services.export(stack="s", org=org)
         assert export.warning_texts == []
         plan = await services.plan(export.text, stack="s", org=org)
@@ -47,26 +44,23 @@ def _scripts(item: object) -> list[str]:
             return []
 
 
-@needs.shared(FOLDER)
 @pytest.mark.timeout(600)
-@PARTS
-async def test_all_of_them_together_come_back_from_one_target(services: Cluster, part: slice) -> None:
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
+async def test_all_of_them_together_come_back_from_one_target(services: Cluster, folder: Path) -> None:
     applied = []
-    packages = sorted(FOLDER.glob("*.yml"))[part]
-    for path in packages:
+    for path in packages_in(folder):
         try:
-            finished = await services.apply(path.read_text(), stack=path.stem)
+            finished = await services.apply(package_text(path), stack=path.stem)
         except SharedDiffers:
             continue
         assert finished.state == SUCCEEDED, finished.cause
         applied.append(path.stem)
     # A few of them declare a variable or label of one name with different content.
-    assert len(applied) > 0.7 * len(packages)
+    assert len(applied) > 0.7 * len(packages_in(folder))
     for stack in applied:
         # The export has labels that other stacks attached to shared resources; the record of this stack lacks them.
         assert (await services.plan((await services.export(stack=stack)).text, stack=stack)).steps == [], stack
     everything = await services.export(everything=ALL)
     assert everything.warning_texts == []
-    copy = services.in_org(f"{services.org}-copy")
-    assert (await copy.apply(everything.text, stack="copy")).state == SUCCEEDED
-    assert (await copy.export(everything=ALL)).text == everything.text
+    assert (await services.apply(everything.text, stack="copy", org="copy")).state == SUCCEEDED
+    assert (await services.export(org="copy", everything=ALL)).text == everything.text

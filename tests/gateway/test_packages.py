@@ -1,31 +1,32 @@
-"""For every recorded package, a dry run over HTTP shows the plan that gRPC returns."""
+"""For every package, a dry run over HTTP shows the plan that gRPC returns."""
 
 import json
 from pathlib import Path
 
-import yaml
+import pytest
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.gateway.documents.answer import answer_json
 from services.rpc.plan_parts import JoinedPlan, joined
-from tests import needs
 from tests.cluster import ALL_VIEWS, Cluster
+from tests.corpora import corpus_parameters, package_objects, package_text, packages_in
 from tests.gateway.gateway import client, gateway, settings
 
-FOLDER = needs.SHARED / "golden" / "parse" / "packages"
+ENCODINGS = {"json": parser_pb2.ENCODING_JSON, "yaml": parser_pb2.ENCODING_YAML}
 
 
-@needs.shared(FOLDER)
-async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
+async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path, folder: Path) -> None:
     stub = PlannerServiceStub(services.peers["planner"].channel)
     async with gateway(settings(tmp_path), services) as address, client(address) as http:
         async with http.get("/api/v2/orgs") as answer:
             org = (await answer.json())["orgs"][0]["id"]
-        for path in sorted(FOLDER.glob("*.yml")):
-            text = path.read_text()
-            template = {"contentType": "yaml", "sources": [path.name], "contents": text}
+        for path in packages_in(folder):
+            text = package_text(path)
+            encoding = "json" if text.startswith("[") else "yaml"
+            template = {"contentType": encoding, "sources": [path.name], "contents": text}
             async with http.post(
                 "/api/v2/templates/apply", json={"dryRun": True, "orgID": org, "template": template}
             ) as answer:
@@ -33,12 +34,12 @@ async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path) -> None:
             request = planner_pb2.CreatePlanRequest(validate_only=True, view=ALL_VIEWS)
             request.target.org = "example"
             request.stack.nameless = True
-            request.package.sources.add(name=path.name, text=text, encoding=parser_pb2.ENCODING_YAML)
+            request.package.sources.add(name=path.name, text=text, encoding=ENCODINGS[encoding])
             answers = services.peers["planner"].stream(stub.CreatePlan, request)
             made = await joined(answers)
             assert isinstance(made, JoinedPlan), path.name
             assert answer.status == 200, path.name
             assert document == json.loads(answer_json(made, "", org, is_applied=False)), path.name
-            objects = [each for each in yaml.safe_load_all(text) if each]
+            objects = package_objects(path)
             rows = [row for name, rows in document["diff"].items() if name != "labelMappings" for row in rows]
             assert len(rows) == len(objects), path.name

@@ -1,29 +1,45 @@
 """Policies: the resolved policy of an object, and invalid policies (docs/reference/engine.md, "Policies")."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from services.core.model import Key
 from services.kinds.policy import DEFAULT, PolicyInvalidError, checked, ignores, read, resolved
+from tests.corpora import FIXTURES, RECORDED, cases_in, parameters
+from tests.differences import differences
+from tests.lifecycle_adapter import policy
 
-ROOT = Path(__file__).parents[2]
-CORPUS = ROOT.parent / "shared" / "golden" / "lifecycle"
+OWN_CASES = FIXTURES / "policy.yml"
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded answers are not beside this checkout")
-def test_policies_are_resolved_as_recorded() -> None:
-    compare = [sys.executable, "-B", str(CORPUS / "compare.py"), "--only", "policy", "--"]
-    adapter = [sys.executable, str(ROOT / "tests" / "lifecycle_adapter.py")]
-    done = subprocess.run([*compare, *adapter], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("path", parameters([OWN_CASES], [RECORDED / "lifecycle" / "policy.jsonl"]))
+def test_the_policy_of_an_object_is_resolved_as_expected(path: Path) -> None:
+    cases = own_cases() if path == OWN_CASES else cases_in(path)
+    assert [
+        f"{case['about']}: {text}" for case in cases for text in differences(case["expect"], policy(case["input"]))
+    ] == []
+    assert len(cases) > 20
+
+
+def own_cases() -> list[dict[str, Any]]:
+    """Our own cases in the form of the recorded ones; the first one expects the defaults."""
+    rows = yaml.safe_load(OWN_CASES.read_text())
+    defaults = rows[0]["expect"]
+    return [
+        {
+            "about": row["about"],
+            "input": {"stack": {}, "lifecycle": {}} | row,
+            "expect": defaults | row.get("expect", {}),
+        }
+        for row in rows
+    ]
 
 
 @pytest.mark.parametrize(
-    ("policy", "field", "problem"),
+    ("invalid", "field", "problem"),
     [
         ({"protcet": True}, "protcet", "is no field of a policy; did you mean protect?"),
         ({"nothing": 1}, "nothing", "is no field of a policy; the fields are"),
@@ -73,15 +89,15 @@ def test_policies_are_resolved_as_recorded() -> None:
         ({"overrides": [{"match": {}, "ignore": [{"paths": []}]}]}, "overrides[0].ignore[0]", "is no pointer"),
     ],
 )
-def test_an_invalid_policy_is_refused_with_its_field(policy: dict[str, Any], field: str, problem: str) -> None:
+def test_an_invalid_policy_is_refused_with_its_field(invalid: dict[str, Any], field: str, problem: str) -> None:
     with pytest.raises(PolicyInvalidError) as caught:
-        checked(policy)
+        checked(invalid)
     assert caught.value.field == field
     assert problem in str(caught.value)
 
 
 def test_a_policy_is_kept_as_it_is_written() -> None:
-    policy = {
+    written = {
         "on_remove": "orphan",
         "share": "always",
         "allow_empty": True,
@@ -89,8 +105,8 @@ def test_a_policy_is_kept_as_it_is_written() -> None:
         "ignore": ["/a/*/b", {"kind": "Check", "names": ["a*"], "paths": ["/every"]}],
         "overrides": [{"match": {"kind": "*"}, "drift": "ignore"}, {"match": {"names": ["?"]}, "protect": False}],
     }
-    assert checked(policy) == policy
-    assert isinstance(checked(policy)["history"], int)
+    assert checked(written) == written
+    assert isinstance(checked(written)["history"], int)
 
 
 def test_only_values_that_differ_from_the_default_are_stored() -> None:

@@ -1,22 +1,22 @@
 """Normalised specs are written as a person would, and read again as the same spec."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import event, given
 
-from parser_svc.sources import Encoding
+from parser_svc.package import parse
+from parser_svc.sources import Encoding, Source
 from services.core.model import Key, Object
 from services.kinds.format.canonical import canonical_text
 from services.kinds.format.fields import Fields
 from services.kinds.format.kind import Reading, Scope
 from services.kinds.registry import EXPORT_ORDER, KINDS
-from tests.conftest import ROOT
+from tests.corpora import corpus_parameters, package_text, packages_in
 from tests.parser.parsing import parse_text
 from tests.parser.written import environments, packages
-
-FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
 
 
 def read_again(item: Object, objects: dict[str, dict[str, Key]]) -> Reading:
@@ -42,10 +42,10 @@ def test_a_written_spec_is_read_as_the_same_spec(documents: list[dict[str, Any]]
     hold_law(package.objects if package else ())
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
-def test_so_are_real_packages() -> None:
-    for path in sorted(FOLDER.glob("*.yml")):
-        package = parse_text(path.read_text()).package
+@pytest.mark.parametrize("folder", corpus_parameters())
+def test_so_are_the_specs_of_packages(folder: Path) -> None:
+    for path in packages_in(folder):
+        package = parse([Source(path.stem, package_text(path))], {}).package
         assert package is not None
         hold_law(package.objects)
 

@@ -20,11 +20,11 @@ from parser_svc.yaml_reader import Stream, read_stream
 from services.core.errors import PkgerError
 from services.core.model import LABEL, Key
 from services.settings import SettingInvalid, load
+from tests.corpora import corpus_parameters, packages_in
 from tests.parser.parsing import document
 from tests.parser.test_laws import NEARLY, as_yaml
 from tests.parser.written import environments, packages
 
-PUBLISHED = Path(__file__).parents[3] / "shared" / "golden" / "parse" / "packages"
 MEBIBYTE = 1024 * 1024
 
 ODD_LINES = (
@@ -65,10 +65,10 @@ def answer(
     return repr((parsed, [item.spec.display_name for item in parsed.package.objects]))
 
 
-def real_packages() -> list[str]:
-    """Published packages, where they are available, and generated ones."""
-    published = [path.read_bytes().decode() for path in sorted(PUBLISHED.glob("*.yml"))] if PUBLISHED.is_dir() else []
-    short = [text for text in published if len(text) < 20_000]
+def packages_to_edit(folder: Path) -> list[str]:
+    """The shorter packages in YAML of a corpus, and generated ones."""
+    texts = [path.read_bytes().decode() for path in packages_in(folder) if path.suffix == ".yml"]
+    short = [text for text in texts if len(text) < 20_000]
     return [*short, *(package_text(12, mix, seed) for mix in Mix for seed in range(3))]
 
 
@@ -103,10 +103,10 @@ def edited(text: str, chance: random.Random) -> str:
     return "".join(lines)
 
 
-def check_edits(count: int, seed: int) -> None:
+def check_edits(folder: Path, count: int, seed: int) -> None:
     """Compare the results with a cache to those without one, for packages that are edited repeatedly."""
     chance = random.Random(seed)
-    packages = real_packages()
+    packages = packages_to_edit(folder)
     # Small enough to be full at times, and to drop documents.
     cache = DocumentCache(256 * 1024)
     original = text = packages[0]
@@ -122,14 +122,16 @@ def check_edits(count: int, seed: int) -> None:
         assert cache.size <= 256 * 1024
 
 
-def test_a_cached_document_gives_the_result_of_a_new_one() -> None:
-    check_edits(200, seed=1)
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
+def test_a_cached_document_gives_the_result_of_a_new_one(folder: Path) -> None:
+    check_edits(folder, 200, seed=1)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("seed", range(2, 12))
-def test_cached_documents_give_the_results_of_new_ones_after_10_000_edits(seed: int) -> None:
-    check_edits(1000, seed)
+@pytest.mark.parametrize("folder", corpus_parameters())
+def test_cached_documents_give_the_results_of_new_ones_after_10_000_edits(folder: Path, seed: int) -> None:
+    check_edits(folder, 1000, seed)
 
 
 @given(packages, environments, environments, st.randoms(use_true_random=False))

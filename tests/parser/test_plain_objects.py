@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -18,7 +19,8 @@ from services.kinds.format.fields import Fields
 from services.kinds.format.plain_reading import plain_reader
 from services.kinds.registry import KINDS
 from services.kinds.schema import plain_spec, spec_table
-from tests.parser.test_document_cache import answer, edited, real_packages
+from tests.corpora import corpus_parameters
+from tests.parser.test_document_cache import answer, edited, packages_to_edit
 from tests.parser.test_laws import as_yaml
 from tests.parser.written import environments, mappings, packages, scalars, trees
 
@@ -41,23 +43,25 @@ def test_objects_of_every_kind_come_to_the_same(documents: list[dict[str, Any]],
     check(as_yaml(documents), env)
 
 
-def check_edits(count: int, seed: int) -> None:
+def check_edits(folder: Path, count: int, seed: int) -> None:
     chance = random.Random(seed)
-    texts = real_packages()
+    texts = packages_to_edit(folder)
     text = ""
     for number in range(count):
         text = edited(text if number % 5 else chance.choice(texts), chance)
         check(text, {"stage": "live"} if number % 3 == 0 else {})
 
 
-def test_edited_packages_come_to_the_same() -> None:
-    check_edits(100, seed=1)
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
+def test_edited_packages_come_to_the_same(folder: Path) -> None:
+    check_edits(folder, 100, seed=1)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("seed", range(2, 12))
-def test_packages_come_to_the_same_after_10_000_edits(seed: int) -> None:
-    check_edits(1000, seed)
+@pytest.mark.parametrize("folder", corpus_parameters())
+def test_packages_come_to_the_same_after_10_000_edits(folder: Path, seed: int) -> None:
+    check_edits(folder, 1000, seed)
 
 
 def tables(table: Table) -> Iterator[Table]:

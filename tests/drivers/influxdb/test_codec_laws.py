@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from parser_svc.sources import Encoding
+from parser_svc.package import parse
+from parser_svc.sources import Encoding, Source
 from services.core.model import Reference
 from services.drivers.influxdb.codecs.codec import Refused
 from services.drivers.influxdb.codecs.endpoint import TYPES
@@ -19,11 +20,10 @@ from services.drivers.influxdb.codecs.task_script import query_in, written
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
 from tests.apply.packages import an_object
+from tests.corpora import REFUSED_BY_INFLUXDB, corpus_parameters, package_text, packages_in
 from tests.drivers.influxdb.server_model import held
 from tests.parser.parsing import parse_text
 from tests.parser.written import specs
-
-FOLDER = Path(__file__).resolve().parents[4] / "shared" / "golden" / "parse" / "packages"
 
 FEW = settings(max_examples=10)
 """The default run tries few examples, and a slow test many."""
@@ -172,12 +172,14 @@ def test_no_valid_flux_script_is_refused_or_changed(
     assert CODECS["Task"].read(answer) == prepared
 
 
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared packages are not beside this checkout")
-def test_no_object_of_the_shared_packages_is_refused_or_changed() -> None:
-    """All of them were written to a real server and read back unchanged."""
+@pytest.mark.parametrize("folder", corpus_parameters())
+def test_no_object_of_the_packages_is_refused_or_changed(folder: Path) -> None:
+    """The recorded ones were written to a real server and read back unchanged."""
     changed, count = [], 0
-    for path in sorted(FOLDER.glob("*.yml")):
-        package = parse_text(path.read_text()).package
+    for path in packages_in(folder):
+        if path == REFUSED_BY_INFLUXDB:
+            continue
+        package = parse([Source(path.stem, package_text(path))], {}).package
         objects = package.objects if package else ()
         for item in objects:
             count += 1
@@ -195,4 +197,4 @@ def test_no_object_of_the_shared_packages_is_refused_or_changed() -> None:
             if canonical_text(prepared) != item.spec.text and item.key.kind not in {"NotificationRule", "Bucket"}:
                 changed.append(f"{path.name} {item.key} is prepared otherwise")
     assert not changed
-    assert count > 100
+    assert count > 30

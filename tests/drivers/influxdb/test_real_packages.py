@@ -1,17 +1,16 @@
-"""Real packages on the stand-in: applied, applied again and exported without a write, uninstalled."""
+"""Packages on the stand-in: applied, applied again and exported without a write, uninstalled."""
 
 from pathlib import Path
 
 import pytest
 from pkger.model.v1 import operation_pb2
 
+from services.core.errors import ContentRefused
 from tests.cluster import Cluster
-from tests.conftest import ROOT
+from tests.corpora import REFUSED_BY_INFLUXDB, package_parameters, package_text
 from tests.drivers.influxdb.lives import contents
 from tests.drivers.influxdb.test_keeping import asked
 from tests.influx.server import Influx
-
-FOLDER = ROOT.parent / "shared" / "golden" / "parse" / "packages"
 
 NOTE = {"shape": "chronograf-v2", "type": "markdown", "note": "theirs"}
 
@@ -36,10 +35,9 @@ async def make_unowned(server: Influx) -> None:
     await asked(server, "POST", "tasks", {**in_org, "flux": task})
 
 
-@pytest.mark.skipif(not FOLDER.exists(), reason="the shared packages are not beside this checkout")
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yml")), ids=lambda path: path.stem)
-async def test_a_real_package_lives_its_whole_life(path: Path, server: Influx, on_influxdb: Cluster) -> None:
-    package = path.read_text()
+@pytest.mark.parametrize("path", package_parameters(pytest.mark.slow, without=REFUSED_BY_INFLUXDB))
+async def test_a_package_lives_its_whole_life(path: Path, server: Influx, on_influxdb: Cluster) -> None:
+    package = package_text(path)
     await make_unowned(server)
     before = contents(server.state, "default")
     applied = await on_influxdb.apply(package, stack="s")
@@ -53,4 +51,13 @@ async def test_a_real_package_lives_its_whole_life(path: Path, server: Influx, o
     assert server.records.count("write") == 0
 
     assert (await on_influxdb.uninstall("s")).state == SUCCEEDED
+    assert contents(server.state, "default") == before
+
+
+async def test_a_package_that_influxdb_lacks_words_for_is_refused_as_a_whole(
+    server: Influx, on_influxdb: Cluster
+) -> None:
+    before = contents(server.state, "default")
+    with pytest.raises(ContentRefused, match="rejects 5 objects; nothing was written"):
+        await on_influxdb.apply(package_text(REFUSED_BY_INFLUXDB), stack="s")
     assert contents(server.state, "default") == before

@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from parser_svc.yaml_reader import read_documents
 from services.kinds.format.canonical import plain
 from services.kinds.format.fields import Fields
 from services.kinds.format.kind import Reading, Scope
 from services.kinds.influxdb.dashboard import KIND
+from tests.corpora import corpus_parameters, package_objects, packages_in
 from tests.kinds.influxdb.charts.examples import chart
-
-PACKAGES = sorted((Path(__file__).parents[4] / "shared" / "golden" / "parse" / "packages").glob("*.yml"))
 
 
 def read(name: str = "Board", **spec: Any) -> Reading:
@@ -65,13 +63,18 @@ def test_the_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(KIND.fields.schema())
 
 
-@pytest.mark.skipif(not PACKAGES, reason="the shared packages are not beside this checkout")
-def test_the_schema_accepts_every_real_dashboard() -> None:
+@pytest.mark.parametrize("folder", corpus_parameters())
+def test_the_schema_accepts_every_dashboard_of_the_packages(folder: Path) -> None:
     validator = Draft202012Validator(KIND.fields.schema())
-    for package in PACKAGES:
-        for document in read_documents(package.name, package.read_text()):
-            if document["kind"] == "Dashboard":
-                errors = [
-                    f"{error.json_path}: {error.message}" for error in validator.iter_errors(plain(document["spec"]))
-                ]
-                assert errors == [], package.name
+    dashboards = [
+        (path.name, plain(each.spec))
+        for path in packages_in(folder)
+        for each in package_objects(path)
+        if each.kind == KIND.name
+    ]
+    assert [
+        f"{name}{error.json_path}: {error.message[:200]}"
+        for name, spec in dashboards
+        for error in validator.iter_errors(spec)
+    ] == []
+    assert dashboards
