@@ -176,9 +176,10 @@ async def test_a_resource_missing_in_a_list_is_read_before_it_is_gone(client: Dr
 
 
 async def test_lists_are_read_to_their_end(client: DriverClient, server: Influx) -> None:
+    """A page has a hundred resources."""
     for kind in ("CheckDeadman", "Bucket"):
-        for start in range(0, 240, 60):
+        for start in (0, 60):
             mutations = [create(kind, sample(kind, f"{n:03}", "")) for n in range(start, start + 60)]
             assert set(ends(await client.mutate(*mutations))) == {"done"}
-        assert len(await client.listing(kind)) == 240
+        assert len(await client.listing(kind)) == 120
     assert await client.orgs() == [(name, name) for name in sorted([ORG, server.org_name])]

@@ -12,7 +12,7 @@ from tests.influx.server import Influx
 _ID = re.compile("[0-9a-f]{16}")
 
 PAGED = ("buckets", "checks", "notificationEndpoints", "notificationRules", "tasks")
-MANY = 230
+MANY = 130
 
 
 def paths(server: Influx) -> Counter[str]:
