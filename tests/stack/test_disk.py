@@ -119,7 +119,7 @@ async def test_an_error_in_sql_is_not_reported_as_a_disk_failure(database: Datab
 async def test_appliers_get_an_error_while_the_store_cannot_write_and_continue_afterwards(tmp_path: Path) -> None:
     """A limit on the size of files simulates a full disk: nothing more is written, and stored data can be read."""
     async with process(tmp_path) as (server, client):
-        begun = await client.begin("prod", steps=3)
+        begun = await client.begin("prod", steps=3, seconds=600)
         await client.advance(begun, [StepRecord(step=0, state=StepState.STEP_STATE_DONE)], seqs=[2], done_count=1)
         before = await client.operation(begun.operation)
 

@@ -17,7 +17,7 @@ async def test_a_killed_service_loses_nothing_that_it_confirmed(tmp_path: Path) 
     async with process(tmp_path) as (server, client):
         made = await client.create("made", request_id="r-1")
         applied = await client.apply("applied", [entry("one", labels=["l"])], ["a.yml"])
-        begun = await client.begin("applied")
+        begun = await client.begin("applied", seconds=600)
         server.kill()
         await server.wait()
 
@@ -36,7 +36,7 @@ async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_c
     begun = None
     for number in range(3):
         async with process(tmp_path) as (server, client):
-            begun = begun or await client.begin("prod", operation="operations/1", steps=6)
+            begun = begun or await client.begin("prod", operation="operations/1", steps=6, seconds=600)
             confirmed = [
                 StepRecord(step=step, state=StepState.STEP_STATE_DONE) for step in (2 * number, 2 * number + 1)
             ]
