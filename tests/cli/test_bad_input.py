@@ -168,6 +168,7 @@ async def test_a_file_that_is_not_a_database_is_reported(tmp_path: Path) -> None
         ("stack", ["stacks", "list"]),
     ],
 )
+@pytest.mark.slow
 async def test_a_service_that_is_down_is_named(
     down: str, arguments: list[str], tmp_path: Path, short_path: Path
 ) -> None:

@@ -129,6 +129,7 @@ Platform embedded: embedded 1
     )
 
 
+@pytest.mark.slow
 async def test_a_driver_that_does_not_answer_is_wrong(short_path: Path) -> None:
     (short_path / "platforms.yml").write_text(f"far: {{address: 'unix:{short_path}/far.sock'}}\n")
     async with cluster(short_path) as services:
