@@ -75,6 +75,9 @@ async def test_the_sides_have_colours_at_a_terminal(services: Cluster, tmp_path:
     code, shown = await at_terminal("stacks", "drift", "prod", "Bucket", answers=[], env=env)
     assert code == 0
     assert b"\x1b[33mdrifted\x1b[0m Bucket b" in shown
+    for option, variable in (("--no-color", {}), ("--quiet", {"NO_COLOR": "1"})):
+        code, shown = await at_terminal("stacks", "drift", "prod", "Bucket", option, answers=[], env=env | variable)
+        assert (code, b"\x1b[33m" in shown, b"drifted Bucket b" in shown) == (0, False, True)
 
 
 async def test_without_drift_there_is_one_line(services: Cluster, tmp_path: Path) -> None:
