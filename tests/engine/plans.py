@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from services.core.model import InventoryEntry, Key, Plan, RecordChanges, Step, Target
+from services.core.model import InventoryEntry, Key, Plan, RecordChanges, Step, Target, by_key
 from services.engine.operation import Direction
 from services.engine.outcome import GivenUp, Outcome, Unknown
 from services.engine.progress import Progress
@@ -32,6 +32,15 @@ def changes_to(inventory: Collection[InventoryEntry], record: Collection[Invento
     wanted, known = {entry.key: entry for entry in inventory}, {entry.key: entry for entry in record}
     changed = [wanted[key] for key in sorted(wanted) if known.get(key) != wanted[key]]
     return RecordChanges(tuple(changed), tuple(sorted(known.keys() - wanted.keys())))
+
+
+def changed(entries: Sequence[InventoryEntry], changes: RecordChanges) -> tuple[InventoryEntry, ...]:
+    """An inventory after *changes*, sorted by key."""
+    after = by_key(entries)
+    for key in changes.removed:
+        after.pop(key, None)
+    after |= by_key(changes.entries)
+    return tuple(after[key] for key in sorted(after))
 
 
 def progress_of(

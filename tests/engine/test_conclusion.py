@@ -29,8 +29,7 @@ from services.engine.progress import Progress
 from services.engine.scheduler import Finish
 from services.engine.step_life import StepRecord, StepState
 from services.kinds.format.canonical import spec_of
-from tests.engine.model_store import changed
-from tests.engine.plans import a_plan, changes_to, progress_of
+from tests.engine.plans import a_plan, changed, changes_to, progress_of
 
 RAW, CPU, MEM = Key("Bucket", "raw"), Key("Dashboard", "cpu"), Key("Dashboard", "mem")
 RED = Key(LABEL, "red")

@@ -139,7 +139,7 @@ class StackClient:
             timeout = action.leave_after if action.leave_after and not number else LONGEST_CALL
             try:
                 async with asyncio.timeout(timeout):
-                    state = await self._follow(name, action, request)
+                    state, events = await self._follow(name, action, request)
             except _ERRORS as error:
                 self._say(f"{request_id}: {_shown(error)}")
                 if isinstance(error, TimeoutError):
@@ -148,13 +148,15 @@ class StackClient:
                     return
             else:
                 if state != operation_pb2.OPERATION_STATE_UNSPECIFIED:
-                    self._say(f"{request_id}: {operation_pb2.OperationState.Name(state)}")
+                    self._say(f"{request_id}: {operation_pb2.OperationState.Name(state)} after {events} events")
                     return
                 self._say(f"{request_id}: the stream ended early")
             await self._pause()
 
-    async def _follow(self, applier: str, action: Action, request: Any) -> "operation_pb2.OperationState.ValueType":
-        """The state in which the operation ended."""
+    async def _follow(
+        self, applier: str, action: Action, request: Any
+    ) -> "tuple[operation_pb2.OperationState.ValueType, int]":
+        """The state in which the operation ended, and the number of its events."""
         peer = self._world.peer(applier, self._name)
         cancelling: asyncio.Task[None] | None = None
         state: operation_pb2.OperationState.ValueType = operation_pb2.OPERATION_STATE_UNSPECIFIED
@@ -170,8 +172,8 @@ class StackClient:
                 self._world.trace.violate("DEFECT", f"a package of the pool breaks rules: {answer}")
         if action.do == "delete" and not events:
             # Without events, the stack does not exist.
-            return operation_pb2.OPERATION_STATE_SUCCEEDED
-        return state
+            return operation_pb2.OPERATION_STATE_SUCCEEDED, events
+        return state, events
 
     async def _cancel(self, operation: str, seconds: float) -> None:
         await asyncio.sleep(seconds)

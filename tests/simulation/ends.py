@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from pkger.model.v1 import operation_pb2
 
@@ -12,7 +13,7 @@ from tests.simulation.faults import VERY_LATE_SECONDS
 from tests.simulation.oracle import Oracle
 from tests.simulation.packages import description
 from tests.simulation.records import Entry, Operation
-from tests.simulation.scenario import Client, Item
+from tests.simulation.scenario import Action, Client, Item
 from tests.simulation.world import World
 
 LONGEST_CALM = 2400.0
@@ -31,6 +32,9 @@ _DECISIONS = (
     operation_pb2.DECISION_ADOPT,
 )
 """The decisions that the operator tries in turn; the first one is drawn."""
+
+_HARMLESS = ("create", "put_secret")
+"""Edits before an operation that leave the content of its stack alone, if the person does nothing else."""
 
 _MEDDLING = frozenset({"backup", "person", "same_names", "share", "bad_lists", "bad_answers", "bad_describe"})
 """With these, the content of a stack also depends on others, so only the rules at each effect are checked."""
@@ -57,11 +61,15 @@ class Ends:
         await self._end_blocked()
         if self._oracle.unfinished():
             return
-        is_meddled_with = _MEDDLING & set(self._world.scenario.features) or self._world.scenario.edits
-        for stack in () if is_meddled_with else self._stacks:
+        for stack in () if self._is_meddled_with() else self._stacks:
             self._check_existence(stack)
             self._check_content(stack)
+            self._check_repetitions(stack)
         await self._probe()
+
+    def _is_meddled_with(self) -> bool:
+        scenario = self._world.scenario
+        return bool(_MEDDLING & set(scenario.features)) or any(edit.do not in _HARMLESS for edit in scenario.edits)
 
     async def _wait_for_quiet(self) -> None:
         end = self._world.loop.now + LONGEST_CALM
@@ -141,16 +149,34 @@ class Ends:
             else:
                 self._trace.violate("CONTENT", f"{stack} does not own {name}")
 
-    def _wanted(self, stack: str) -> dict[str, Item] | None:
-        """The objects that a stack has to own; None: a decision of the operator, or a lost request, leaves it open."""
-        store = self._oracle.store
+    def _check_repetitions(self, stack: str) -> None:
+        """Check that the second of two equal applies has nothing to do but to write secrets."""
+        store, actions = self._oracle.store, self._actions(stack)
+        mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == stack]
+        for first, second in pairwise(mine):
+            packages = [
+                (each.do, each.items, each.skip) for name in (first.name, second.name) if (each := actions.get(name))
+            ]
+            is_repetition = len(packages) == len({*packages}) + 1
+            is_done = all(first.fact(number).state == "DONE" for number in first.steps)
+            steps = [step.number for step in second.steps.values() if not step.HasField("put_secret")]
+            if is_repetition and first.state == "SUCCEEDED" and is_done and steps:
+                self._trace.violate("AGAIN", f"{second.name} has steps {steps}, although {first.name} applied the same")
+
+    def _actions(self, stack: str) -> dict[str, Action]:
+        """The action of each operation of the clients of *stack*, by name of the operation."""
         actions = {
             request: action
             for client, asked in self._clients.items()
             if client.stack == stack
             for request, action in asked.wanted.items()
         }
-        requests = {operation: request for request, operation in store.requests.items()}
+        requests = {operation: request for request, operation in self._oracle.store.requests.items()}
+        return {operation: actions[request] for operation, request in requests.items() if request in actions}
+
+    def _wanted(self, stack: str) -> dict[str, Item] | None:
+        """The objects that a stack has to own; None: a decision of the operator, or a lost request, leaves it open."""
+        store, actions = self._oracle.store, self._actions(stack)
         wanted: dict[str, Item] = {}
         mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == stack]
         if self._decided & {operation.name for operation in mine}:
@@ -162,7 +188,7 @@ class Ends:
             if operation.kind == "UNINSTALL":
                 wanted = {}
                 continue
-            action = actions.get(requests.get(operation.name, ""))
+            action = actions.get(operation.name)
             if action is None:
                 return None
             kept = {name: item for name, item in wanted.items() if name in action.skip}

@@ -46,6 +46,11 @@ CODES = tuple(f"code_{code}" for code in ("UNKNOWN", "INTERNAL", "UNIMPLEMENTED"
 INTRUDER = "something between the services"
 """The message of such an answer."""
 
+REFUSED = "refused"
+THROTTLED = "throttled"
+OF_MUTATIONS = (LOST, ANSWER_LOST, REFUSED, THROTTLED)
+"""Faults of single mutations that a scenario names; none is drawn."""
+
 BY_FEATURE: Mapping[str, tuple[str, ...]] = {
     "net": (LOST, SILENT, ANSWER_LOST, ANSWER_SILENT),
     "slow": (SLOW, SLOW_ANSWER),

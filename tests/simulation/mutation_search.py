@@ -14,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.simulation import small_scenarios
 from tests.simulation.features import FEATURES
 from tests.simulation.mutations import MUTATIONS, PACKAGES, ROOT, Mutation, MutationMisfit, mutated
 from tests.simulation.reduce import cpu_seconds, reduced, report
@@ -44,7 +45,7 @@ class Finding:
     Attributes:
         kind: The violation that was found; empty: none of the expected kinds.
         problem: The text of the violation.
-        seeds: How many seeds were run; the last one shows the violation.
+        seeds: How many runs there were; the last one shows the violation.
         seconds: Duration of the search.
         others: Other kinds of violation that the seeds showed.
         report: The reduced scenario with its trace, for people; empty: it was not reduced.
@@ -93,7 +94,8 @@ def search(mutation: Mutation, *, scenario: Path | None = None, is_reduced: bool
     """
     began = time.monotonic()
     arguments = [f"--kinds={','.join(mutation.kinds)}", f"--features={','.join(mutation.features)}"]
-    arguments += [f"--scenario={scenario.resolve()}"] if scenario else [f"--seeds={mutation.seeds}"]
+    arguments += [f"--seeds={mutation.seeds}", f"--situation={mutation.situation}"]
+    arguments += [f"--scenario={scenario.resolve()}"] if scenario else []
     arguments += ["--reduce"] if is_reduced else []
     with copy_with(mutation) as copy:
         # Folders of PYTHONPATH precede the ones that the editable install adds.
@@ -145,6 +147,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--kinds", default="", help=argparse.SUPPRESS)
     parser.add_argument("--features", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--situation", default="", help=argparse.SUPPRESS)
     parser.add_argument("--seeds", type=int, default=1, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -174,10 +177,10 @@ def _is_found(mutation: Mutation, options: argparse.Namespace) -> bool:
     if found.report:
         print(found.report)
     if found.kind:
-        print(f"{mutation.name:40} {found.kind:10} {found.seeds:4} seeds {found.seconds:6.1f} s{others}", flush=True)
+        print(f"{mutation.name:40} {found.kind:10} {found.seeds:4} runs {found.seconds:6.1f} s{others}", flush=True)
     else:
         print(
-            f"{mutation.name:40} NOT FOUND  {found.seeds:4} seeds {found.seconds:6.1f} s,"
+            f"{mutation.name:40} NOT FOUND  {found.seeds:4} runs {found.seconds:6.1f} s,"
             f" expected {' or '.join(sorted(mutation.kinds))}{others}",
             flush=True,
         )
@@ -203,12 +206,13 @@ def _found_inside(options: argparse.Namespace) -> dict[str, Any]:
         def go(scenario: Scenario) -> Result:
             return run(scenario, folder)
 
-        runs = (
-            [go(read_file(options.scenario))]
-            if options.scenario
-            else itertools.islice(results(itertools.count(), features, folder), options.seeds)
-        )
-        for result in runs:
+        if options.scenario:
+            runs: Iterable[Result] = [go(read_file(options.scenario))]
+        elif options.situation:
+            runs = small_scenarios.results(options.situation, go)
+        else:
+            runs = results(itertools.count(), features, folder)
+        for result in itertools.islice(runs, options.seeds):
             findings.add(result)
             if kind := next((each for each in result.violations if each in kinds), ""):
                 break

@@ -27,6 +27,8 @@ class Mutation:
         kinds: Kinds of violation, one of which the search has to show.
         seeds: How many seeds the search may run.
         features: The features that the seeds may switch on; empty: all.
+        situation: A change and an identity of small_scenarios.py, such as "fresh on SEARCH": its cases run in place of
+            seeds.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Mutation:
     kinds: frozenset[str]
     seeds: int
     features: frozenset[str] = frozenset()
+    situation: str = ""
 
 
 _BATCH = "applier_svc/execution/batch.py"
@@ -48,6 +51,9 @@ _APPLIER_JOURNAL = "applier_svc/operation/journal.py"
 _LEASE = "applier_svc/operation/lease.py"
 _BACKGROUND = "services/rpc/background.py"
 _CONCLUSION = "services/engine/conclusion.py"
+_CREATE = "services/engine/effects/create.py"
+_DELETE = "services/engine/effects/delete.py"
+_UPDATE = "services/engine/effects/update.py"
 _IDS = "services/engine/ids.py"
 _PROGRESS = "services/engine/progress.py"
 _SCHEDULER = "services/engine/scheduler.py"
@@ -446,6 +452,114 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"LOOP_DEAD"}),
         300,
         frozenset({"codes", "kills", "stops"}),
+    ),
+    Mutation(
+        "undo_past_the_seal",
+        _SCHEDULER,
+        "    if not progress.sealed and (cause or is_stopped):\n",
+        "    if cause or is_stopped:\n        progress.sealed = False\n",
+        frozenset({"I6"}),
+        200,
+        situation="replaced on NATIVE",
+    ),
+    Mutation(
+        "recreated_resource_loses_its_references",
+        _DELETE,
+        "return self._turned(Verb.CREATE)",
+        "return self._turned(Verb.CREATE)._replace(references=())",
+        frozenset({"UNDONE", "CONTENT"}),
+        200,
+        situation="unruled on NATURAL_KEY",
+    ),
+    Mutation(
+        "undone_update_keeps_its_references",
+        _UPDATE,
+        "return self._turned(Verb.UPDATE)",
+        "return self._turned(Verb.UPDATE)._replace(references=self.step.references)",
+        frozenset({"UNDONE", "CONTENT"}),
+        200,
+        situation="turned on NATURAL_KEY",
+    ),
+    Mutation(
+        "creation_without_a_key_sent_again",
+        _CREATE,
+        "return self.is_resolved_by_retry(platform)",
+        "return True",
+        frozenset({"I3"}),
+        200,
+        situation="fresh on SEARCH",
+    ),
+    Mutation(
+        "ids_before_a_creation_not_journaled",
+        _PROGRESS,
+        "return sent(self._record(step), direction, before_ids)",
+        "return sent(self._record(step), direction, ())",
+        frozenset({"NEEDLESS", "I3", "CONTENT"}),
+        200,
+        situation="fresh on SEARCH",
+    ),
+    Mutation(
+        "open_steps_not_looked_up",
+        _SCHEDULER,
+        "return LookUp(undone, done) if undone or done else None",
+        "return None",
+        frozenset({"I3"}),
+        200,
+        situation="fresh on NATURAL_KEY",
+    ),
+    Mutation(
+        "creations_not_sent_again_before_a_rollback",
+        _SCHEDULER,
+        "return RetryCreations(cause, stages, lost) if stages or lost else None",
+        "return None",
+        frozenset({"I3"}),
+        400,
+        situation="fresh on NATIVE",
+    ),
+    Mutation(
+        "deletion_without_an_answer_counts_as_no_effect",
+        _DELETE,
+        "return NoEffect() if live else Done(sending.resource_id)",
+        "return NoEffect()",
+        frozenset({"GHOST", "NEEDLESS", "UNDONE"}),
+        200,
+        situation="emptied on NATIVE",
+    ),
+    Mutation(
+        "recreated_resource_keeps_its_old_id_in_the_record",
+        _CONCLUSION,
+        "entries[key] = known._replace(resource_id=ids.find(key, effect.step.resource_id))",
+        "entries[key] = known",
+        frozenset({"I3"}),
+        200,
+        situation="mixed on NATIVE",
+    ),
+    Mutation(
+        "leftovers_not_recorded",
+        _CONCLUSION,
+        "changes = after_success(self.progress, self.end.leftovers.keys(), self.recorded)",
+        "changes = after_success(self.progress, (), self.recorded)",
+        frozenset({"I3"}),
+        200,
+        situation="mixed on NATIVE",
+    ),
+    Mutation(
+        "failed_step_does_not_roll_back",
+        _SCHEDULER,
+        "cause = progress.cause or _failure(progress) or lost",
+        "cause = progress.cause or lost",
+        frozenset({"CONTENT"}),
+        200,
+        situation="fresh on NATIVE",
+    ),
+    Mutation(
+        "earlier_step_undone_after_the_undo_of_a_later_one_failed",
+        _SCHEDULER,
+        "ready = _free(waiting, [effect for effect in wanted if effect.number in failed])",
+        "ready = waiting",
+        frozenset({"ORDER"}),
+        200,
+        situation="turned on NATIVE",
     ),
 )
 """All defects. Defects that were fixed in the engine are put back here, with the bound that found them."""

@@ -5,13 +5,15 @@ transaction commits (docs/simulation.md).
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import plan_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 
 from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
@@ -49,6 +51,10 @@ _FENCED = (
 """Requests that the store accepts only with the token of the current lease."""
 
 
+Key = tuple[str, str, str]
+"""A resource of a step: kind, name and, without a name, the id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """The step of an operation that a mutation applies or undoes."""
@@ -81,6 +87,13 @@ class Oracle:
         # The number of takeovers of each unfinished operation at the time of the last write to a secret by others.
         self._takeovers_at_write: dict[str, dict[str, int]] = {}
         self._overwritten: set[tuple[str, str]] = set()
+        # Pairs of an operation and the key of a secret that it wrote.
+        self._written: set[tuple[str, str]] = set()
+        # The content of the platform, and the number of changes by others, when each operation began.
+        self._before: dict[str, tuple[object, set[str], int]] = {}
+        self._changes_by_others = 0
+        # Operations about whose steps the operator decided otherwise than to retry.
+        self._decided: set[str] = set()
         # Pairs of an operation and a token that it asked for by a raise.
         self._raised: set[tuple[str, int]] = set()
         self.last_look = 0.0
@@ -92,6 +105,7 @@ class Oracle:
         self._has_been_restored = False
         self._restored_at = 0.0
         self._last_jump = -math.inf
+        self._is_shared = len({client.stack for client in world.scenario.clients}) > 1
         world.loop.after_work = self._after_work
         world.on_kill = self._count_kill
         world.on_jump = self._jumped
@@ -114,6 +128,10 @@ class Oracle:
         if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
             self.last_look = self._world.loop.now
         self._situations.sent(attempt, request)
+        if isinstance(request, applier_pb2.RecoverOperationRequest) and any(
+            each.decision != operation_pb2.DECISION_RETRY for each in request.decisions
+        ):
+            self._decided.add(request.operation)
         if isinstance(request, _FENCED):
             attempt.note = request
         if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
@@ -246,10 +264,15 @@ class Oracle:
             late = [
                 each
                 for each in self._others(sent)
-                if each.stage > step.stage and self._state(sent, each) == "DONE" and not self._is_held_back(sent, each)
+                if each.stage > step.stage
+                and self._state(sent, each) == "DONE"
+                and not self._that_hold_back(sent, each, _keys(each))
             ]
             if late:
                 self._trace.violate("ORDER", f"{attempt.name}: step {sent.step} is undone before step {late[0].number}")
+            if failed := self._that_hold_back(sent, step, _keys(step) - _labels(step)):
+                problem = f"step {sent.step} is undone, although the undo of step {failed[0].number} failed"
+                self._trace.violate("ORDER", f"{attempt.name}: {problem}")
             return
         if step.undo == plan_pb2.UNDO_NONE and not operation.is_sealed and not step.HasField("put_secret"):
             self._trace.violate("I6", f"{attempt.name}: step {sent.step} cannot be undone, and there is no seal")
@@ -269,14 +292,15 @@ class Oracle:
                 "SECRET", f"{attempt.name}: secret {mutation.put_secret.key} is written with no value given"
             )
 
-    def _is_held_back(self, sent: Sent, step: plan_pb2.Step) -> bool:
-        """Whether *step* cannot be undone because the undo of a later step about the same resource failed."""
-        return any(
-            each.number > step.number
-            and self._state(sent, each) in ("UNDO_FAILED", "UNDO_UNKNOWN")
-            and _keys(each) & _keys(step)
+    def _that_hold_back(self, sent: Sent, step: plan_pb2.Step, keys: set[Key]) -> list[plan_pb2.Step]:
+        """The steps after *step* about one of *keys* whose undo failed: *step* cannot be undone before them."""
+        return [
+            each
             for each in self._others(sent)
-        )
+            if each.number > step.number
+            and self._state(sent, each) in ("UNDO_FAILED", "UNDO_UNKNOWN")
+            and _keys(each) & keys
+        ]
 
     def _others(self, sent: Sent) -> Iterator[plan_pb2.Step]:
         return (step for number, step in sent.operation.steps.items() if number != sent.step)
@@ -407,8 +431,17 @@ class Oracle:
             if len({each.stack for each in self.store.operations.values()}) > 1:
                 self._trace.count("operations on several stacks")
             self._trace.say("store", f"{operation.name} of {operation.stack} is {operation.state}")
-            if operation.state == "SUCCEEDED" and not self._has_been_restored:
+            if operation.state == "PREPARING":
+                self._before[operation.name] = (
+                    self.platform.content(),
+                    {*self.platform.secrets},
+                    self._changes_by_others,
+                )
+            elif operation.state == "SUCCEEDED" and not self._has_been_restored:
                 self._check_record(operation)
+                self._check_steps(operation)
+            elif operation.state == "ROLLED_BACK" and not self._has_been_restored:
+                self._check_undone(operation)
 
     def _check_record(self, operation: Operation) -> None:
         """What a stack records at the end of an operation is on the platform, unless a person changed it."""
@@ -416,14 +449,43 @@ class Oracle:
             return
         record = [entry for entry in self.store.entries if entry.stack == operation.stack]
         labels = {entry.name: entry.resource_id for entry in record if entry.kind == "Label"}
+        # Past the seal an attachment may fail: the record has the label that the next apply attaches.
+        left: defaultdict[str, set[str]] = defaultdict(set)
+        for number, step in operation.steps.items():
+            if step.HasField("attach") and operation.fact(number).state != "DONE":
+                left[step.attach.key.name].add(labels.get(step.attach.label.name, ""))
         for entry in record:
             if entry.is_pending_delete or entry.resource_id in self.by_others:
                 continue
             resource = self.platform.resources.get(entry.resource_id)
-            wanted = {labels[name] for name in entry.labels if name in labels} - self.by_others
+            wanted = {labels[name] for name in entry.labels if name in labels} - self.by_others - left[entry.name]
             if resource is None or wanted - resource.labels:
                 lost = sorted(wanted - resource.labels) if resource else "the resource"
                 self._trace.violate("LACKS", f"{operation.name} records {entry.kind} {entry.name}, which lacks {lost}")
+
+    def _check_steps(self, operation: Operation) -> None:
+        """An operation that succeeds has done all steps before the seal, and has written its secrets."""
+        for number, step in operation.steps.items():
+            key, fact = step.put_secret.key, operation.fact(number)
+            if not (operation.is_sealed or fact.is_decided or fact.state == "DONE"):
+                self._trace.violate("CONTENT", f"{operation.name} succeeds without step {number}, and there is no seal")
+            if key and fact.state == "DONE" and (operation.name, key) not in self._written:
+                self._trace.violate("SECRET", f"{operation.name} records secret {key}, which it did not write")
+
+    def _check_undone(self, operation: Operation) -> None:
+        """
+        After a rollback the platform is as before the operation, apart from ids.
+
+        A secret that another writer may have written since stays, too.
+        """
+        content, secrets, changes = self._before[operation.name]
+        if self._is_shared or changes != self._changes_by_others or operation.name in self._decided:
+            return
+        if content != self.platform.content():
+            self._trace.violate("UNDONE", f"{operation.name} is undone, and the platform is not as before")
+        written = {step.put_secret.key for step in operation.steps.values()}
+        if not secrets <= self.platform.secrets.keys() <= secrets | written:
+            self._trace.violate("UNDONE", f"{operation.name} is undone, and other secrets are there than before")
 
     def _check_effects(self, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         attempt = current.get(None)
@@ -458,6 +520,7 @@ class Oracle:
         if attempt and is_ours:
             self._judge_effects(attempt, before, secrets)
         else:
+            self._changes_by_others += 1
             self._situations.edited(_changed(before, after))
             self._situations.wrote_secrets(_changed(secrets, self.platform.secrets))
             self.by_others |= _changed(before, after)
@@ -507,6 +570,7 @@ class Oracle:
             if key in before and writer != name and is_old:
                 self._overwritten.add((name, key))
             self._secret_writers[key] = name
+            self._written.add((name, key))
         elif key in before and writer != name and self._is_certainly_anothers(key, sent):
             self._trace.violate("SECRET", f"{name} removes secret {key}, written by {writer}")
         elif key in before and (name, key) in self._overwritten:
@@ -627,15 +691,20 @@ class Oracle:
             self._trace.violate("I3", f"{resource.kind} {id_}, made by {name} ({state}), has no owner")
 
 
-def _keys(step: plan_pb2.Step) -> set[tuple[str, str, str]]:
-    """The resources of a step: kind, name and, without a name, the id."""
+def _keys(step: plan_pb2.Step) -> set[Key]:
+    """The resources of a step, with its label."""
     change = getattr(step, str(step.WhichOneof("change")))
-    found = {("", change.key, "")} if isinstance(change, plan_pb2.PutSecretStep) else set()
-    if not found:
-        found = {(change.key.kind, change.key.name, "" if change.key.name else change.resource_id)}
-    if isinstance(change, plan_pb2.LabelStep):
-        found.add((change.label.kind, change.label.name, "" if change.label.name else change.label_id))
-    return found
+    if isinstance(change, plan_pb2.PutSecretStep):
+        return {("", change.key, "")}
+    return {(change.key.kind, change.key.name, "" if change.key.name else change.resource_id), *_labels(step)}
+
+
+def _labels(step: plan_pb2.Step) -> set[Key]:
+    """The label that a step attaches or detaches."""
+    change = getattr(step, str(step.WhichOneof("change")))
+    if not isinstance(change, plan_pb2.LabelStep):
+        return set()
+    return {(change.label.kind, change.label.name, "" if change.label.name else change.label_id)}
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:

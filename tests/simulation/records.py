@@ -271,6 +271,25 @@ class PlatformReader:
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._version = -1
 
+    def content(self) -> list[tuple[str, str, str, list[str], list[str]]]:
+        """
+        All resources without ids, which an undo may change, sorted: kind, display name, spec, names of labels and of
+        the resources that it refers to.
+        """
+        return sorted(
+            (
+                each.kind,
+                each.display_name,
+                each.spec,
+                self._names(each.labels),
+                self._names(self.references.get(each.id)),
+            )
+            for each in self.resources.values()
+        )
+
+    def _names(self, ids: Collection[str] | None) -> list[str]:
+        return sorted(self.resources[each].display_name for each in ids or () if each in self.resources)
+
     def refresh(self) -> bool:
         """Read what has changed; False when nothing has."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()

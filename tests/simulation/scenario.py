@@ -220,6 +220,24 @@ class Platform:
 
 
 @dataclass(frozen=True, slots=True)
+class MutationFault:
+    """
+    A fault that one mutation of an operation meets on the platform.
+
+    Attributes:
+        operation: The number of the operation, counted from 1 in the order in which they first write to the platform.
+        nth: The number of the mutation in its operation, counted from 1 over all appliers.
+        fault: One of ``faults.OF_MUTATIONS``.
+        is_lasting: Whether the same mutation meets the fault at each retry, too.
+    """
+
+    operation: int
+    nth: int
+    fault: str
+    is_lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """
     All input of one run but its draws.
@@ -235,6 +253,9 @@ class Scenario:
         edits: Edits of the person.
         jumps: Jumps of wall clocks.
         faults: Faults by call, such as "Mutate applier0/1"; None: they are drawn.
+        mutation_faults: Faults of single mutations.
+        refused_record: The number of the operation, counted from 1 in the order in which they first end, whose success
+            the store refuses to record until all faults stop; 0: none.
     """
 
     seed: int
@@ -247,6 +268,8 @@ class Scenario:
     edits: tuple[Edit, ...] = ()
     jumps: tuple[Jump, ...] = ()
     faults: Mapping[str, str] | None = field(default=None)
+    mutation_faults: tuple[MutationFault, ...] = ()
+    refused_record: int = 0
 
 
 def to_json(scenario: Scenario) -> dict[str, Any]:
@@ -388,6 +411,11 @@ def check(scenario: Scenario) -> None:
             _check_package(action.items)
             _among("actions.skip", action.skip, OBJECTS)
             _among("actions.secrets", action.secrets, SECRETS)
+    _between("refused_record", scenario.refused_record, 0)
+    for fault in scenario.mutation_faults:
+        _between("mutation_faults.operation", fault.operation, 1)
+        _between("mutation_faults.nth", fault.nth, 1)
+        _among("mutation_faults.fault", [fault.fault], faults.OF_MUTATIONS)
     _among("faults", (scenario.faults or {}).values(), faults.WORDS)
     for call in scenario.faults or {}:
         if not re.fullmatch(r"\w+ .+/[0-9]+", call):

@@ -29,6 +29,7 @@ def test_each_mutation_has_a_name_of_its_own() -> None:
     assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_mutation_is_found(name: str) -> None:
     mutation = named(name)
@@ -45,6 +46,7 @@ def test_a_text_that_does_not_fit_once_is_refused(old: str, count: int) -> None:
         mutated(mutation)
 
 
+@pytest.mark.slow
 def test_a_mutation_without_effect_is_not_found() -> None:
     """A mutation that replaces a text by itself: the search ends at its bound, and finds nothing."""
     found = search(
@@ -58,6 +60,7 @@ def named(name: str) -> Mutation:
     return mutation
 
 
+@pytest.mark.slow
 def test_a_scenario_of_a_fixed_defect_shows_it_when_it_is_put_back() -> None:
     """Without the mutation it shows nothing: ``test_a_found_scenario_shows_the_defect_while_it_is_known``."""
     found = search(named("recovery_ends_on_foreign_code"), scenario=FOUND / "recovery_loop_ends_on_a_foreign_code.json")

@@ -220,6 +220,7 @@ def test_faults_that_do_not_make_the_same_run_are_a_defect_of_the_simulation() -
         reduced(result(FULL, "I3"), "I3", lambda scenario: replace(result(scenario, "I3"), digest="other"))
 
 
+@pytest.mark.slow
 def test_a_scenario_that_was_found_is_reduced_to_what_it_needs(tmp_path: Path) -> None:
     """With the defect put back, the scenario shows it, and a crash that does not matter is dropped."""
     found = from_json(json.loads(FOUND.read_text("utf-8")))

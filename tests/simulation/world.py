@@ -27,8 +27,9 @@ from tests.simulation.draws import DrawnIds, Draws
 from tests.simulation.faults import BY_FEATURE, Faults
 from tests.simulation.loop import NODE, Node, SimulatedLoop
 from tests.simulation.network import SimulatedNetwork, Watcher
-from tests.simulation.platforms import SimulatedPlatform
+from tests.simulation.platforms import NamedFaults, SimulatedPlatform
 from tests.simulation.scenario import IN_FLIGHT, SERVERS, Crash, Jump, Scenario
+from tests.simulation.stores import RefusingDispatcher
 from tests.simulation.trace import Trace
 
 EPOCH = 1_800_000_000_000_000
@@ -83,6 +84,8 @@ class World:
         self._ran: dict[str, int] = {}
         self._arrivals: dict[tuple[str, str], int] = {}
         self._refused: dict[str, bool] = {}
+        self._named = NamedFaults(scenario.mutation_faults)
+        self._finished: dict[str, None] = {}
         self._crashes = list(scenario.crashes)
         self._home = folder / "home"
         self._home.mkdir()
@@ -196,7 +199,12 @@ class World:
         ids = DrawnIds(self.draws, name)
         async with AsyncExitStack() as stack_:
             service = await stack_.enter_async_context(self._opened(name, ids))
-            self.network.serve(name, Dispatcher(service.register, partial(self.clock, name), ids))
+            clock = partial(self.clock, name)
+            if name == "stack" and self.scenario.refused_record:
+                dispatcher: Dispatcher = RefusingDispatcher(service.register, clock, ids, self._refuses_record)
+            else:
+                dispatcher = Dispatcher(service.register, clock, ids)
+            self.network.serve(name, dispatcher)
             await self.loop.create_future()
 
     def _opened(self, name: str, ids: DrawnIds) -> Any:
@@ -217,9 +225,19 @@ class World:
     async def _platform_opened(self, ids: DrawnIds, clock: Clock) -> AsyncIterator[Service]:
         embedded = EmbeddedDriver(self.data / PLATFORM_FILE, ids, clock)
         driver = SimulatedPlatform(
-            embedded, self.scenario.platform, self.draws, self._refused, lambda: self.is_calm, self.trace
+            embedded, self.scenario.platform, self.draws, self._refused, self._named, lambda: self.is_calm, self.trace
         )
         yield Service([register_driver(driver)], DRIVER_SERVICES)
+
+    def _refuses_record(self, operation: str) -> bool:
+        """Whether the store refuses to record the success of *operation*, which ends now."""
+        self._finished.setdefault(operation, None)
+        number = list(self._finished).index(operation) + 1
+        is_refused = number == self.scenario.refused_record and not self.is_calm
+        if is_refused:
+            self.trace.say("stack", f"refuses a success of {operation}")
+            self.trace.count("a success is refused")
+        return is_refused
 
     def _before_callback(self, node: Node) -> None:
         ran = self._ran[node.name] = self._ran.get(node.name, 0) + 1
@@ -234,6 +252,7 @@ class World:
         self.trace.count(f"failpoint {failpoint}")
         place = (node.name, failpoint)
         nth = self._arrivals[place] = self._arrivals.get(place, 0) + 1
+        self.trace.say(node.name, f"reaches {failpoint} {nth}")
         for crash in list(self._crashes):
             if (crash.node, crash.failpoint, crash.nth) == (*place, nth):
                 if not crash.is_stop:
