@@ -17,7 +17,7 @@ from services.rpc.background import BackgroundLoop
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
-from services.settings import GRACE_SECONDS, Settings
+from services.settings import Settings
 
 
 @asynccontextmanager
@@ -40,14 +40,14 @@ async def opened(
     """
 
     def peer(name: str) -> Peer:
-        return Peer(name, settings.addresses[name], connect=connect, ids=ids)
+        return Peer(name, settings.addresses[name], connect=connect, ids=ids, times=settings.times)
 
     async with AsyncExitStack() as stack:
         peers = Peers(
             planner=await stack.enter_async_context(peer("planner")),
             stack=await stack.enter_async_context(peer("stack")),
             platforms=await stack.enter_async_context(
-                Platforms(partial(address_of, read_platforms(settings)), connect, ids)
+                Platforms(partial(address_of, read_platforms(settings)), connect, ids, times=settings.times)
             ),
             timeouts=replace(timeouts or Timeouts.of(settings.lease), jitter=ids.fraction),
         )
@@ -55,7 +55,9 @@ async def opened(
         store = await stack.enter_async_context(peer("stack"))
         recovery = BackgroundLoop("recovery", peers.timeouts.recovery, partial(operations.recover, store))
         await stack.enter_async_context(recovery.running())
-        yield Service([register(operations, peers)], [SERVICE], partial(operations.drain, GRACE_SECONDS), [recovery])
+        yield Service(
+            [register(operations, peers)], [SERVICE], partial(operations.drain, settings.times.grace), [recovery]
+        )
 
 
 if __name__ == "__main__":

@@ -33,14 +33,14 @@ async def opened(
     """
 
     def peer(name: str) -> Peer:
-        return Peer(name, settings.addresses[name], connect=connect, ids=ids)
+        return Peer(name, settings.addresses[name], connect=connect, ids=ids, times=settings.times)
 
     configured = read_platforms(settings)
     async with AsyncExitStack() as stack:
         stacks = await stack.enter_async_context(peer("stack"))
         parser = await stack.enter_async_context(peer("parser"))
         platforms = await stack.enter_async_context(
-            Platforms(partial(address_of, configured), connect, ids, configured)
+            Platforms(partial(address_of, configured), connect, ids, configured, settings.times)
         )
         reader, exports = Reader(parser, stacks, platforms), ExportReader(stacks, platforms)
         drift = DriftReader(reader, stacks)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from services.core.limits import MAX_PACKAGE_BYTES
 from services.machine import process_name
+from services.times import Times
 
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
 """The five services and their default ports (docs/architecture.md)."""
@@ -18,12 +19,6 @@ HTTP_PORT = 8086
 LEASE_SECONDS = 30
 LONGEST_LEASE_SECONDS = 600
 """Default and maximum of ``PKGER_LEASE`` (journal.proto)."""
-
-GRACE_SECONDS = 30.0
-"""How long a stopping server waits for calls in flight."""
-
-READY_SECONDS = 5.0
-"""How long a call waits for a connection, for example to a service that restarts."""
 
 STACK_DATABASE = "stack.db"
 """The database of the stack service, in the folder of the databases; no platform may use it."""
@@ -128,6 +123,7 @@ class Settings:
         more_platforms: Rows that are added to those of the platforms file, as its text.
         platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses.
         document_cache: Bytes of memory for the document cache of the parser; 0: no cache.
+        times: How long services wait; no variable sets it.
     """
 
     addresses: Mapping[str, str]
@@ -144,6 +140,7 @@ class Settings:
     more_platforms: str = ""
     platform_sockets: Path | None = None
     document_cache: int = DOCUMENT_CACHE_BYTES
+    times: Times = Times()
 
 
 def is_configured(environ: Mapping[str, str]) -> bool:

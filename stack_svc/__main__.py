@@ -10,7 +10,7 @@ from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.process import Service, run_process
 from services.settings import STACK_DATABASE, Settings
 from stack_svc.announcing import Watchers
-from stack_svc.housekeeping import PERIOD_SECONDS, sweep
+from stack_svc.housekeeping import sweep
 from stack_svc.leases import SECOND
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
@@ -36,8 +36,8 @@ async def opened(
     store = SqliteStore(settings.data / STACK_DATABASE, clock)
     keep = settings.keep
     limits = Limits(operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes)
-    sweeping = BackgroundLoop("sweep", PERIOD_SECONDS, partial(sweep, store, limits))
-    watchers = Watchers()
+    sweeping = BackgroundLoop("sweep", settings.times.sweep, partial(sweep, store, limits))
+    watchers = Watchers(settings.times.watch)
     register = registrations(store, ids, limit, settings.allow_jsonnet, watchers)
     try:
         async with sweeping.running():

@@ -8,20 +8,20 @@ from typing import Any, TypeVar, cast
 
 from services.core.errors import ServiceUnavailable
 from services.engine.operation import FINISHED, OperationState
+from services.times import Times
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
 
 T = TypeVar("T")
 
-LONGEST_SECONDS = 1.0
-"""Longest time between two reads of a watcher: another process may have written, or a sweep, which wakes none."""
-
 
 class Watchers:
     """The watchers that wait, by stack."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: float = Times().watch) -> None:
+        """*longest* is the longest time between two reads of a watcher, in seconds."""
+        self._longest = longest
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._is_closed = False
 
@@ -39,14 +39,14 @@ class Watchers:
 
     async def next_change(self, event: asyncio.Event) -> None:
         """
-        Wait until *event* is set, but no longer than ``LONGEST_SECONDS``, and clear it.
+        Wait until *event* is set, at most until its next read is due, and clear it.
 
         Raises:
             ServiceUnavailable: The service is shutting down.
         """
         if not self._is_closed:
             with suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), LONGEST_SECONDS)
+                await asyncio.wait_for(event.wait(), self._longest)
         if self._is_closed:
             raise ServiceUnavailable("stack", "this one", "it is shutting down")
         event.clear()

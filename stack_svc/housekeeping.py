@@ -6,9 +6,6 @@ from stack_svc.store.store import Limits, Store
 
 log = logging.getLogger("pkger.stack")
 
-PERIOD_SECONDS = 60.0
-"""Time between two sweeps; the first one runs at the start."""
-
 
 async def sweep(store: Store, limits: Limits) -> None:
     """

@@ -240,7 +240,7 @@ class Following:
                 self._report.note("the applier does not answer; waiting for an applier that resumes the operation")
             await asyncio.sleep(SECOND)
             request = applier_pb2.WatchOperationRequest(operation=self._operation, after_seq=self._seq)
-            watched = self._services.applier.stream(self._stub.WatchOperation, request, seconds=None)
+            watched = self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf)
             answers = watched
         hint = f"`pkger operations watch {self._operation}` shows its progress"
         raise Failed(f"{problem}; the operation has not ended: an applier will finish it or roll it back; {hint}")

@@ -1,5 +1,6 @@
 """``pkger operations``: list, show, watch, recover and cancel operations."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from pkger.applier.v1 import applier_pb2
@@ -120,7 +121,7 @@ async def watch(name: str, environ: Mapping[str, str], manner: Manner) -> None:
                 progress = Progress()
                 following = _following(services, interrupts, status, progress, manner)
                 work = following.watch(
-                    lambda: services.applier.stream(_stub(services).WatchOperation, request, seconds=None),
+                    lambda: services.applier.stream(_stub(services).WatchOperation, request, seconds=math.inf),
                     lambda plan: _steps(services, plan),
                 )
                 _print_end(progress, await interrupts.or_stop(work, _interrupted(name)), manner)
@@ -160,7 +161,7 @@ async def recover(
                     await interrupts.or_stop(_recall(services, progress, _full(name)))
                 following = _following(services, interrupts, status, progress, manner)
                 work = following.watch(
-                    lambda: services.applier.stream(_stub(services).RecoverOperation, request, seconds=None),
+                    lambda: services.applier.stream(_stub(services).RecoverOperation, request, seconds=math.inf),
                     lambda plan: _steps(services, plan),
                 )
                 _print_end(progress, await interrupts.or_stop(work, _interrupted(name)), manner)

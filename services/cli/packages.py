@@ -1,5 +1,6 @@
 """``pkger plan``, ``pkger apply``, ``pkger stacks uninstall`` and ``delete``: plan, show, approve, run, report."""
 
+import math
 import shlex
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
@@ -306,7 +307,7 @@ def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted) -> AsyncI
         allow_missing=how.allow_missing,
         author=how.author,
     )
-    return services.applier.stream(stub.ApplyPlan, request, seconds=None)
+    return services.applier.stream(stub.ApplyPlan, request, seconds=math.inf)
 
 
 def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted) -> AsyncIterator[Answer]:
@@ -317,7 +318,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
         uninstall = applier_pb2.UninstallStackRequest(
             target=request.target, stack=request.stack, then=then, author=wanted.author
         )
-        return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=None), wanted.stack)
+        return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=math.inf), wanted.stack)
     if request.HasField("revision"):
         rollback = applier_pb2.RollbackStackRequest(
             target=request.target,
@@ -329,7 +330,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
             allow_replace=wanted.allow_replace,
             author=wanted.author,
         )
-        return services.applier.stream(stub.RollbackStack, rollback, seconds=None)
+        return services.applier.stream(stub.RollbackStack, rollback, seconds=math.inf)
     apply_request = applier_pb2.ApplyRequest(
         target=request.target,
         package=request.package,
@@ -342,7 +343,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
     )
     if request.HasField("stack"):
         apply_request.stack.CopyFrom(request.stack)
-    return services.applier.stream(stub.Apply, apply_request, seconds=None)
+    return services.applier.stream(stub.Apply, apply_request, seconds=math.inf)
 
 
 async def _of_stack(

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -25,7 +26,7 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
-from services.gateway.progress import PAUSE_SECONDS, Run, run_to_end
+from services.gateway.progress import Run, run_to_end
 from services.gateway.requests.apply import Apply, read_apply
 from services.gateway.requests.literals import Replaced, objects_with_references, with_references
 from services.gateway.requests.templates import Encoding, Template
@@ -128,7 +129,7 @@ class ApplyRoutes:
                 raise
             if run.is_contended and not wanted.stack_id and attempt < ATTEMPTS:
                 # Two applies without a stack ran at once. When the other one has ended, a new plan finds its stack.
-                await asyncio.sleep(PAUSE_SECONDS * attempt)
+                await asyncio.sleep(self._services.applier.times.pause * attempt)
                 continue
             if not run.is_done:
                 raise await self._runner.failure(run)
@@ -221,7 +222,7 @@ class ApplyRoutes:
             allow_missing=True,
             author=author,
         )
-        return await run_to_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=None))
+        return await run_to_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=math.inf))
 
     async def _drop(self, plan: str) -> None:
         """Delete a plan that will not run; if the deletion fails, the plan expires."""

@@ -22,7 +22,8 @@ from services.rpc.channel import Connect, grpc_channel
 from services.rpc.log import log_to_stderr
 from services.rpc.parent import report_listening, report_problem
 from services.rpc.process import CannotServe, collect_seldom
-from services.settings import GRACE_SECONDS, load
+from services.settings import Settings, load
+from services.times import Times
 
 log = logging.getLogger("pkger.http")
 
@@ -33,7 +34,10 @@ SWITCH_SECONDS = 0.001
 
 @asynccontextmanager
 async def opened(
-    settings: GatewaySettings, addresses: Mapping[str, str], connect: Connect = grpc_channel
+    settings: GatewaySettings,
+    addresses: Mapping[str, str],
+    connect: Connect = grpc_channel,
+    times: Times = Times(),
 ) -> AsyncIterator[Site]:
     """
     The site of the gateway, with its connections.
@@ -42,12 +46,13 @@ async def opened(
         settings: The settings of the gateway.
         addresses: Addresses of the services, by name.
         connect: Makes the channels to them.
+        times: How long calls wait.
 
     Raises:
         CannotServe: Other machines could use the gateway without tokens, or the file of tokens cannot be used.
     """
     tokens, pkger = _tokens(settings), version("pkger")
-    async with connected(addresses, connect) as services:
+    async with connected(addresses, connect, times=times) as services:
         organisations = Organisations(services.planner, settings.orgs)
         yield Site(
             routes(services, organisations, pkger),
@@ -92,20 +97,23 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     settings = load_gateway(environ)
     try:
-        asyncio.run(_serve(settings, load(environ).addresses))
+        asyncio.run(_serve(settings, load(environ)))
     except (OSError, CannotServe) as error:
         report_problem(str(error))
         log.critical("cannot serve", extra={"service": "http", "problem": str(error)})
         sys.exit(1)
 
 
-async def _serve(settings: GatewaySettings, addresses: Mapping[str, str]) -> None:
+async def _serve(settings: GatewaySettings, common: Settings) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if parent := os.environ.get("PKGER_PARENT_PIPE"):
         loop.add_reader(int(parent), stop.set)
-    async with opened(settings, addresses) as site, serving_http(site, settings.listen, GRACE_SECONDS) as address:
+    async with (
+        opened(settings, common.addresses, times=common.times) as site,
+        serving_http(site, settings.listen, common.times.grace) as address,
+    ):
         report_listening()
         log.info("serving", extra={"service": "http", "address": address})
         if not site.tokens.are_needed:

@@ -16,12 +16,6 @@ from services.gateway.errors import Problem, retry_after
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 
-RESUME_SECONDS = 60.0
-"""How long to wait until an applier resumes an operation; after that, the client gets UNAVAILABLE."""
-
-PAUSE_SECONDS = 0.5
-"""The pause before the next attempt to watch or begin an operation."""
-
 
 class Answered(Protocol):
     """A message of a stream of events."""
@@ -87,7 +81,7 @@ async def run_to_end(applier: Peer, begin: Begin) -> Run:
 
     Raises:
         PkgerError: It did not begin.
-        Problem: It may have begun, and no applier sends its events for ``RESUME_SECONDS``.
+        Problem: It may have begun, and no applier sends its events for ``Times.unreachable``.
     """
     run, answers, seq, until = Run(), begin(), 0, math.inf
     while True:
@@ -107,16 +101,16 @@ async def run_to_end(applier: Peer, begin: Begin) -> Run:
             if not run.operation and not _may_have_begun(error):
                 raise
             problem = str(error)
-        until = min(until, loop_time() + RESUME_SECONDS)
+        until = min(until, loop_time() + applier.times.unreachable)
         if loop_time() >= until:
             raise _unfinished(run, problem)
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(applier.times.pause)
         answers = _watched(applier, run.operation, seq) if run.operation else begin()
 
 
 def _watched(applier: Peer, operation: str, seq: int) -> AsyncIterator[applier_pb2.WatchOperationResponse]:
     request = applier_pb2.WatchOperationRequest(operation=operation, after_seq=seq)
-    return applier.stream(ApplierServiceStub(applier.channel).WatchOperation, request, seconds=None)
+    return applier.stream(ApplierServiceStub(applier.channel).WatchOperation, request, seconds=math.inf)
 
 
 def _may_have_begun(error: ServiceUnavailable) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from services.machine import Ids, MachineIds
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer
+from services.times import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Services:
 
 @asynccontextmanager
 async def connected(
-    addresses: Mapping[str, str], connect: Connect = grpc_channel, ids: Ids = MachineIds()
+    addresses: Mapping[str, str], connect: Connect = grpc_channel, ids: Ids = MachineIds(), times: Times = Times()
 ) -> AsyncIterator[Services]:
     """
     Connect to the services, until the block is left.
@@ -43,9 +44,10 @@ async def connected(
         addresses: Their addresses, by name.
         connect: Makes the channels.
         ids: Draws request ids for calls that belong to no request.
+        times: How long calls wait.
     """
     peers = {
-        name: Peer(name, addresses[name], connect=connect, ids=ids)
+        name: Peer(name, addresses[name], connect=connect, ids=ids, times=times)
         for name in ("parser", "planner", "applier", "stack")
     }
     try:

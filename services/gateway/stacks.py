@@ -1,6 +1,7 @@
 """``/api/v2/stacks``: creates, reads, updates, uninstalls and deletes stacks."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -114,7 +115,7 @@ class StackRoutes:
         request = applier_pb2.UninstallStackRequest(
             stack=object_pb2.StackRef(id=stack_id), then=then, author=author, request_id=self._runner.new_request_id()
         )
-        run = await run_to_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=None))
+        run = await run_to_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=math.inf))
         if run.operation and not run.is_done:
             raise await self._runner.failure(run)
 

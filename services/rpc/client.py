@@ -13,12 +13,9 @@ from services.machine import Ids, MachineIds
 from services.rpc.call import REQUEST_ID_KEY, loop_time, new_request_id, request_id, time_left
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.errors import from_rpc
-from services.settings import READY_SECONDS
+from services.times import Times
 
 Response = TypeVar("Response")
-
-CALL_SECONDS = 60.0
-"""Timeout of a call to another service without a shorter deadline of its caller."""
 
 
 class Peer:
@@ -30,6 +27,7 @@ class Peer:
         address: Its address.
         platform: Configured name of the platform whose driver this is; empty for any other service.
         channel: For the generated stubs.
+        times: How long calls wait.
     """
 
     def __init__(
@@ -40,7 +38,7 @@ class Peer:
         platform: str = "",
         connect: Connect = grpc_channel,
         ids: Ids = MachineIds(),
-        ready_seconds: float = READY_SECONDS,
+        times: Times = Times(),
     ) -> None:
         """
         Connect at the first call.
@@ -51,13 +49,13 @@ class Peer:
             platform: Configured name of the platform whose driver this is; empty for any other service.
             connect: Makes the channel.
             ids: Draws request ids for calls outside of a served call.
-            ready_seconds: Timeout of waiting for a connection; the deadline of the call applies too.
+            times: How long calls wait for a connection, and for an answer.
         """
         self.name = name
         self.address = address
         self.platform = platform
         self._ids = ids
-        self._ready_seconds = ready_seconds
+        self.times = times
         # The generated stubs are annotated with this type, but use only the methods of Channel.
         self.channel = cast("grpc.aio.Channel", connect(address))
 
@@ -65,7 +63,7 @@ class Peer:
         self,
         method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response] | grpc.UnaryUnaryMultiCallable[Any, Response]",
         request: Any,
-        seconds: float | None = CALL_SECONDS,
+        seconds: float | None = None,
     ) -> Response:
         """
         Call a unary method; wait for a connection first.
@@ -73,7 +71,7 @@ class Peer:
         Args:
             method: From the generated stub.
             request: Its request.
-            seconds: Its timeout; the deadline of the served call applies too. None: only that.
+            seconds: Its timeout; the deadline of the served call applies too. Infinite: only that. None: the usual one.
 
         Raises:
             PkgerError: The error of the service, or ``ServiceUnavailable``.
@@ -88,7 +86,7 @@ class Peer:
         self,
         method: "grpc.aio.UnaryStreamMultiCallable[Any, Response] | grpc.UnaryStreamMultiCallable[Any, Response]",
         request: Any,
-        seconds: float | None = CALL_SECONDS,
+        seconds: float | None = None,
     ) -> AsyncGenerator[Response, None]:
         """
         Call a method with a streamed response; arguments and errors as for ``call``.
@@ -136,14 +134,14 @@ class Peer:
         Raises:
             ServiceUnavailable: There was no connection in time. The call was not sent.
         """
-        began = loop_time()
+        began, seconds = loop_time(), self.times.call if seconds is None else seconds
         left = time_left(seconds)
         try:
-            async with asyncio.timeout(min(self._ready_seconds, math.inf if left is None else left)):
+            async with asyncio.timeout(min(self.times.ready, math.inf if left is None else left)):
                 await self.channel.channel_ready()
         except TimeoutError as error:
             raise ServiceUnavailable(self.name, self.address, "no connection", self.platform) from error
-        left = time_left(None if seconds is None else seconds - (loop_time() - began))
+        left = time_left(seconds - (loop_time() - began))
         if left is not None and left <= 0.0:
             # This process stood still meanwhile: the lease of an applier may have ended.
             raise ServiceUnavailable(self.name, self.address, "no connection in time", self.platform)
@@ -169,6 +167,7 @@ class Platforms:
         connect: Connect = grpc_channel,
         ids: Ids = MachineIds(),
         names: Iterable[str] = (),
+        times: Times = Times(),
     ) -> None:
         """
         Args:
@@ -176,10 +175,12 @@ class Platforms:
             connect: As for ``Peer``.
             ids: As for ``Peer``.
             names: The configured platforms, for processes that list them.
+            times: As for ``Peer``.
         """
         self._address_of = address_of
         self._connect = connect
         self._ids = ids
+        self._times = times
         self._drivers: dict[str, Peer] = {}
         self.names = tuple(names)
 
@@ -192,7 +193,9 @@ class Platforms:
         """
         if platform not in self._drivers:
             address = self._address_of(platform)
-            self._drivers[platform] = Peer("platform", address, platform=platform, connect=self._connect, ids=self._ids)
+            self._drivers[platform] = Peer(
+                "platform", address, platform=platform, connect=self._connect, ids=self._ids, times=self._times
+            )
         return self._drivers[platform]
 
     async def __aenter__(self) -> Self:

@@ -15,7 +15,7 @@ from services.rpc.background import BackgroundLoop
 from services.rpc.log import log_to_stderr
 from services.rpc.parent import report_listening, report_problem
 from services.rpc.server import Register, serving
-from services.settings import GRACE_SECONDS, Settings, load
+from services.settings import Settings, load
 
 log = logging.getLogger("pkger.rpc")
 
@@ -140,7 +140,7 @@ async def _start(server: Server, settings: Settings, running: AsyncExitStack) ->
     try:
         service = await running.enter_async_context(server.opened(settings))
         address = await running.enter_async_context(
-            serving(service.register, service.names, server.listen, GRACE_SECONDS, service.drain, service.loops)
+            serving(service.register, service.names, server.listen, settings.times.grace, service.drain, service.loops)
         )
     except (OSError, CannotServe) as error:
         raise _CannotStart(server.name, error) from error

@@ -1,6 +1,7 @@
 """Watches a stack across restarts of the store."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator
 
 from pkger.stack.v1 import stack_pb2
@@ -10,18 +11,9 @@ from services.core.errors import ServiceUnavailable
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 
-UNREACHABLE_SECONDS = 60.0
-"""How long an unreachable store is retried."""
-
-CONNECTED_SECONDS = 10.0
-"""A stream that breaks after a longer time was connected, as an attempt to connect takes less."""
-
-PAUSE_SECONDS = 0.5
-"""Pause between two attempts."""
-
 
 async def watch_stack(
-    store: Peer, request: stack_pb2.WatchStackRequest, retry_seconds: float = UNREACHABLE_SECONDS
+    store: Peer, request: stack_pb2.WatchStackRequest
 ) -> AsyncGenerator[stack_pb2.WatchStackResponse, None]:
     """
     Watch the changes of a stack until it is gone; a broken stream is resumed from its last position.
@@ -29,29 +21,28 @@ async def watch_stack(
     Args:
         store: The stack service.
         request: The stack, and the position from which to watch.
-        retry_seconds: How long an unreachable store is retried.
 
     Raises:
         StackNotFound: There is no such stack.
-        ServiceUnavailable: The store was unreachable for that time.
+        ServiceUnavailable: The store was unreachable for ``Times.unreachable``.
         PkgerError: The store refuses the request.
     """
-    asked, stub = stack_pb2.WatchStackRequest(), StackServiceStub(store.channel)
+    asked, stub, times = stack_pb2.WatchStackRequest(), StackServiceStub(store.channel), store.times
     asked.CopyFrom(request)
-    give_up = loop_time() + retry_seconds
+    give_up = loop_time() + times.unreachable
     while True:
         began = loop_time()
         try:
             with store.answering():
-                async for message in store.stream(stub.WatchStack, asked, None):
-                    asked.position, give_up = message.position, loop_time() + retry_seconds
+                async for message in store.stream(stub.WatchStack, asked, math.inf):
+                    asked.position, give_up = message.position, loop_time() + times.unreachable
                     yield message
                     if message.HasField("gone"):
                         return
         except ServiceUnavailable:
-            if loop_time() - began > CONNECTED_SECONDS:
+            if loop_time() - began > times.connected:
                 # The stream was connected until now, without a change to report.
-                give_up = loop_time() + retry_seconds
+                give_up = loop_time() + times.unreachable
             elif loop_time() >= give_up:
                 raise
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(times.pause)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from services.cli.supervisor import STOP_SECONDS
-from services.settings import GRACE_SECONDS, HTTP_PORT, PORTS, address_variable, load
+from services.settings import HTTP_PORT, PORTS, address_variable, load
+from services.times import Times
 from tests.compose.compose_file import COMPOSE_FILE, compose_services, containers, instructions, interpolated, seconds
 
 SERVICES = compose_services({})
@@ -75,7 +76,7 @@ def test_every_container_is_checked_and_started_again(service: dict[str, Any]) -
 
 def test_a_container_may_stop_as_slowly_as_its_service(service: dict[str, Any]) -> None:
     """Docker's default of ten seconds would kill an applier whose operations are about to end or to roll back."""
-    assert seconds(service["stop_grace_period"]) >= max(STOP_SECONDS, 2 * GRACE_SECONDS)
+    assert seconds(service["stop_grace_period"]) >= max(STOP_SECONDS, 2 * Times().grace)
 
 
 def test_no_container_can_do_more_than_it_must(service: dict[str, Any]) -> None:

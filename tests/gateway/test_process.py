@@ -1,6 +1,7 @@
 """The gateway as a process: alone, with ``pkger up``, and killed in the middle of an apply."""
 
 import asyncio
+import math
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -50,7 +51,7 @@ async def stack_of(session: aiohttp.ClientSession) -> tuple[str, str]:
 async def changed(services: Cluster, stack: str, change: str) -> None:
     """Wait until a watch of a stack reports *change*."""
     peer, ref = services.peers["stack"], object_pb2.StackRef(id=stack)
-    watched = peer.stream(StackServiceStub(peer.channel).WatchStack, stack_pb2.WatchStackRequest(stack=ref), None)
+    watched = peer.stream(StackServiceStub(peer.channel).WatchStack, stack_pb2.WatchStackRequest(stack=ref), math.inf)
     async with aclosing(watched):
         async for answer in watched:
             if answer.WhichOneof("change") == change:

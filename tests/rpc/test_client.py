@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import math
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,14 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFound
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY
 from services.rpc.channel import SAFE_METHODS
-from services.rpc.client import CALL_SECONDS, Peer, Platforms
+from services.rpc.client import Peer, Platforms
+from services.times import Times
 from tests.rpc.in_memory import InMemoryChannel, Network
 from tests.rpc.plumbing import Context, answer, delete, get, list_resources, peer_of, served
 
 MIB = 1024 * 1024
+
+CALL = Times().call
 
 ROUNDED = 1.01
 """gRPC sends the remaining time of a deadline with few digits, rounded up."""
@@ -87,7 +91,7 @@ async def test_a_call_that_writes_is_sent_once() -> None:
 
 async def test_an_unreachable_server_is_named(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/nobody"
-    peer = Peer("planner", address, ready_seconds=0.1)
+    peer = Peer("planner", address, times=Times(ready=0.1))
 
     with pytest.raises(ServiceUnavailable) as raised:
         await get(peer)
@@ -125,7 +129,7 @@ async def test_a_call_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
         return stack_pb2.DeleteStackResponse()
 
     address = f"unix:{tmp_path}/socket"
-    async with Peer("other", address, ready_seconds=30) as peer:
+    async with Peer("other", address, times=Times(ready=30)) as peer:
         async with served(delete=count, listen=address):
             await delete(peer)
         waiting = asyncio.create_task(delete(peer))
@@ -139,10 +143,10 @@ async def test_a_call_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     assert calls == 2
 
 
-@pytest.mark.parametrize(("ready_seconds", "seconds"), [(0.01, 3600.0), (0.01, None), (3600.0, 0.01)])
-async def test_the_wait_for_a_server_ends(ready_seconds: float, seconds: float | None) -> None:
-    """It lasts at most *ready_seconds*, and at most as long as the call may take."""
-    peer = Peer("other", "nowhere", connect=Network().connect, ready_seconds=ready_seconds)
+@pytest.mark.parametrize(("ready", "seconds"), [(0.01, 3600.0), (0.01, math.inf), (3600.0, 0.01)])
+async def test_the_wait_for_a_server_ends(ready: float, seconds: float) -> None:
+    """It lasts at most *ready* seconds, and at most as long as the call may take."""
+    peer = Peer("other", "nowhere", connect=Network().connect, times=Times(ready=ready))
     with pytest.raises(ServiceUnavailable, match="no connection"):
         await get(peer, seconds=seconds)
 
@@ -174,7 +178,7 @@ async def test_many_calls_can_wait_for_a_server(tmp_path: Path) -> None:
     async def hello(request: object, context: Context) -> stack_pb2.GetStackResponse:
         return answer("hello")
 
-    async with Peer("other", address, ready_seconds=0.2) as peer:
+    async with Peer("other", address, times=Times(ready=0.2)) as peer:
         ended = await asyncio.gather(*(get(peer) for _ in range(50)), return_exceptions=True)
         assert all(isinstance(error, ServiceUnavailable) for error in ended)
         async with served(hello, listen=address), asyncio.timeout(30):
@@ -227,11 +231,11 @@ async def test_a_downstream_call_has_the_deadline_of_its_caller() -> None:
             await get(peer, seconds=7)
             assert 0 < left["second"] < left["first"] - 0.5
 
-            await get(peer, seconds=CALL_SECONDS * 10)
-            assert 0 < left["second"] <= CALL_SECONDS * ROUNDED < left["first"]
+            await get(peer, seconds=CALL * 10)
+            assert 0 < left["second"] <= CALL * ROUNDED < left["first"]
 
-            await get(peer, seconds=None)
-            assert 0 < left["second"] <= CALL_SECONDS * ROUNDED
+            await get(peer, seconds=math.inf)
+            assert 0 < left["second"] <= CALL * ROUNDED
 
 
 async def test_the_request_id_passes_from_service_to_service_and_back() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -161,7 +162,7 @@ class StackClient:
         cancelling: asyncio.Task[None] | None = None
         state: operation_pb2.OperationState.ValueType = operation_pb2.OPERATION_STATE_UNSPECIFIED
         events = 0
-        async for answer in peer.stream(_method(peer, request), request, None):
+        async for answer in peer.stream(_method(peer, request), request, math.inf):
             event = answer.event
             events += bool(event.operation)
             if cancelling is None and action.cancel_after >= 0 and events == action.cancel_at:
@@ -298,7 +299,7 @@ class Operator:
         ]
         request = applier_pb2.RecoverOperationRequest(operation=operation.name, decisions=decisions)
         peer = self._applier()
-        await self._followed(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, None))
+        await self._followed(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, math.inf))
 
     async def operation(self, name: str) -> operation_pb2.Operation:
         """The current state of an operation."""
@@ -314,7 +315,7 @@ class Operator:
         ref = object_pb2.StackRef(name=stack)
         request = applier_pb2.UninstallStackRequest(target=TARGET, stack=ref, then=plan_pb2.AFTER_UNINSTALL_DELETE)
         peer = self._applier()
-        return await self._followed(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, None))
+        return await self._followed(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, math.inf))
 
     def _applier(self) -> Any:
         return self._world.peer(self._world.appliers[0], "operator")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from services.times import Times
 from stack_svc.store.store import Store
 from tests.stack.service import Client, Clock, service_in_memory
 from tests.stack.store.strict import strict
@@ -20,8 +21,16 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture
+def watch_seconds() -> float:
+    """Longest time between two reads of a watcher."""
+    return Times().watch
+
+
 @pytest.fixture(params=[lambda store: store, strict], ids=["plain", "strict"])
-async def service(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Client]:
+async def service(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, watch_seconds: float
+) -> AsyncIterator[Client]:
     wrapped: Callable[[Store], Store] = request.param
-    async with service_in_memory(tmp_path / "stack.db", clock, wrapped) as client:
+    async with service_in_memory(tmp_path / "stack.db", clock, wrapped, watch_seconds) as client:
         yield client

@@ -3,7 +3,7 @@
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,13 +33,14 @@ from services.rpc.claim_parts import joined_claim
 from services.rpc.client import Peer
 from services.rpc.convert.objects import entries_from_pb, target_to_pb
 from services.rpc.convert.plans import record_changes_to_pb
-from services.rpc.dispatcher import Dispatcher
-from services.rpc.server import serving
+from services.rpc.process import Service
+from services.times import Times
+from stack_svc.announcing import Watchers
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Limits, Store, Swept
 from tests.databases import copy_database
-from tests.rpc.in_memory import Network
+from tests.transport import InMemory, Transport, transport_of_loop
 
 HERE = model.Target()
 ELSEWHERE = model.Target(org="another")
@@ -474,40 +475,44 @@ class Client:
 
 
 @asynccontextmanager
-async def service_in_memory(
-    path: Path, clock: Clock, wrapped: Callable[[Store], Store] = lambda store: store
+async def stack_service(
+    path: Path,
+    clock: Clock,
+    wrapped: Callable[[Store], Store] = lambda store: store,
+    watch_seconds: float = Times().watch,
+    transport: Transport | None = None,
 ) -> AsyncIterator[Client]:
     """
-    A stack service over the database at *path*, with its store *wrapped* by another one, and a client of it.
+    A stack service over the database at *path*, and a client of it.
 
-    Calls pass in memory.
+    Args:
+        path: The database; it is made if it is missing.
+        clock: The clock of the service.
+        wrapped: Wraps the store of the service in another one.
+        watch_seconds: Longest time between two reads of a watcher.
+        transport: Connects service and client; None: that of the running loop.
     """
-    async with _opened(path, clock) as store:
-        network = Network()
-        network.servers["stack"] = Dispatcher(registrations(wrapped(store), MachineIds()))
-        yield Client("stack", store, network.connect)
-
-
-@asynccontextmanager
-async def stack_service(path: Path, clock: Clock) -> AsyncIterator[Client]:
-    """A stack service over the database at *path* on a port of its own, and a client of it."""
-    async with (
-        _opened(path, clock) as store,
-        serving(registrations(store, MachineIds()), SERVICES, "127.0.0.1:0", grace=0) as address,
-    ):
-        client = Client(address, store)
-        yield client
-        await client.peer.close()
-
-
-@asynccontextmanager
-async def _opened(path: Path, clock: Clock) -> AsyncIterator[Store]:
+    transport = transport or transport_of_loop()
     copy_database("stack", path)
     store = SqliteStore(path, clock)
     try:
-        yield store
+        service = Service(registrations(wrapped(store), MachineIds(), watchers=Watchers(watch_seconds)), SERVICES)
+        async with transport.serving(service, grace=0) as address:
+            client = Client(address, store, transport.connect)
+            yield client
+            await client.peer.close()
     finally:
         await store.close()
+
+
+def service_in_memory(
+    path: Path,
+    clock: Clock,
+    wrapped: Callable[[Store], Store] = lambda store: store,
+    watch_seconds: float = Times().watch,
+) -> AbstractAsyncContextManager[Client]:
+    """A stack service with a client in memory; arguments as for ``stack_service``."""
+    return stack_service(path, clock, wrapped, watch_seconds, InMemory())
 
 
 def entry(

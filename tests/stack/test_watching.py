@@ -1,6 +1,7 @@
 """Watching a stack: the record as it is, each change of it, the operations on it, and its end."""
 
 import asyncio
+import math
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -20,7 +21,7 @@ from services.rpc.client import Peer
 from services.rpc.server import serving
 from services.rpc.watching import watch_stack
 from services.settings import Settings
-from stack_svc import announcing
+from services.times import Times
 from stack_svc.__main__ import opened
 from stack_svc.announcing import Watchers
 from stack_svc.store.operations import Operation
@@ -91,10 +92,10 @@ def test_the_removal_of_a_stack_is_reported_last() -> None:
     assert reported(Position(), None) == ["gone"]
 
 
-@pytest.fixture(autouse=True)
-def no_periodic_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def watch_seconds() -> float:
     """Switch periodic reads off: watchers receive a change only if it wakes them."""
-    monkeypatch.setattr(announcing, "LONGEST_SECONDS", 3600.0)
+    return 3600.0
 
 
 class Watch:
@@ -200,10 +201,8 @@ async def test_each_block_of_an_operation_is_reported(service: Client, clock: Cl
         assert await watching.next() == "operation_blocked operations/1"
 
 
-async def test_writes_of_another_process_are_found_by_the_periodic_read(
-    service: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(announcing, "LONGEST_SECONDS", 0.01)
+@pytest.mark.parametrize("watch_seconds", [0.01])
+async def test_writes_of_another_process_are_found_by_the_periodic_read(service: Client) -> None:
     made = await service.create("prod")
     watching = watch(service, made.id)
     await watching.next()
@@ -265,7 +264,7 @@ async def test_a_watch_survives_a_restart_of_the_store(tmp_path: Path, address: 
             made = await create(peer, "prod")
             request = stack_pb2.WatchStackRequest(stack=StackRef(id=made.id))
             watching = Watch(watch_stack(peer, request))
-            plain = Watch(peer.stream(StackServiceStub(peer.channel).WatchStack, request, None))
+            plain = Watch(peer.stream(StackServiceStub(peer.channel).WatchStack, request, math.inf))
             assert [await watching.next(), await plain.next()] == ["stack prod 0"] * 2
             following = asyncio.create_task(watching.next())
         with pytest.raises(ServiceUnavailable):
@@ -280,10 +279,10 @@ async def test_a_watch_survives_a_restart_of_the_store(tmp_path: Path, address: 
 
 
 async def test_a_watch_ends_when_the_store_stays_unreachable(address: str) -> None:
-    async with Peer("stack", address, ready_seconds=0.05) as peer:
+    async with Peer("stack", address, times=Times(ready=0.05, unreachable=0.1)) as peer:
         request = stack_pb2.WatchStackRequest(stack=StackRef(name="prod"))
         with pytest.raises(ServiceUnavailable):
-            await Watch(watch_stack(peer, request, retry_seconds=0.1)).next()
+            await Watch(watch_stack(peer, request)).next()
 
 
 async def test_a_change_wakes_only_the_watchers_of_its_stack() -> None:

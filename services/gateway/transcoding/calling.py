@@ -1,6 +1,7 @@
 """Answers one route: decodes the request, calls the RPC, and encodes its response."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import suppress
 from typing import Any, TypeVar, cast
@@ -103,7 +104,7 @@ class Caller:
         if tag and is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
             return Answer(304, headers=headers_of(tag))
         feed = Feed(self._limits)
-        messages = cast("AsyncGenerator[Message, None]", self._peer.stream(self._call, message, seconds=None))
+        messages = cast("AsyncGenerator[Message, None]", self._peer.stream(self._call, message, seconds=math.inf))
         filling = asyncio.create_task(feed.fill(messages))
         gone, stopping = asyncio.create_task(request.gone.wait()), asyncio.create_task(request.stopping.wait())
         async with running(filling, gone, stopping):
