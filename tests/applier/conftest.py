@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.applier.world import World, world
+from tests.virtual_time import pytest_asyncio_loop_factories
+
+__all__ = ["pytest_asyncio_loop_factories"]
 
 
 @pytest.fixture

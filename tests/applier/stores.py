@@ -12,11 +12,12 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 
 from services.core.errors import ServiceUnavailable
-from services.machine import MachineIds, machine_clock
-from services.rpc.server import serving
+from services.machine import MachineIds
+from services.rpc.process import Service
 from stack_svc.servicer import SERVICES, JournalServicer, StackServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Store
+from tests.transport import transport_of_loop
 
 
 class FaultyJournal(JournalServicer):
@@ -78,14 +79,21 @@ class FaultyStacks(StackServicer):
 @asynccontextmanager
 async def faulty_store(path: Path) -> AsyncIterator[tuple[FaultyJournal, str]]:
     """A stack service over the database at *path*, and its address."""
-    store = SqliteStore(path, machine_clock)
+    store = SqliteStore(path, transport_of_loop().clock)
+    journal = FaultyJournal(store)
+    async with serving_store(store, FaultyStacks(store, journal), journal) as address:
+        yield journal, address
+
+
+@asynccontextmanager
+async def serving_store(store: SqliteStore, stacks: StackServicer, journal: JournalServicer) -> AsyncIterator[str]:
+    """Serve *store* while the block is open, then close it; returns the address."""
+    register = [
+        partial(add_StackServiceServicer_to_server, stacks),
+        partial(add_JournalServiceServicer_to_server, journal),
+    ]
     try:
-        journal = FaultyJournal(store)
-        register = [
-            partial(add_StackServiceServicer_to_server, FaultyStacks(store, journal)),
-            partial(add_JournalServiceServicer_to_server, journal),
-        ]
-        async with serving(register, SERVICES, "127.0.0.1:0", grace=0) as address:
-            yield journal, address
+        async with transport_of_loop().serving(Service(register, SERVICES), grace=0) as address:
+            yield address
     finally:
         await store.close()

@@ -21,6 +21,7 @@ from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
 from tests.applier.test_events import MADE, SMALL
 from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, lines
+from tests.transport import transport_of_loop
 
 CANCELLED = "the operation was cancelled"
 
@@ -162,7 +163,8 @@ async def test_the_deadline_of_the_caller_does_not_limit_the_operation(
 async def operations(faulty: World, clock: Clock = machine_clock) -> AsyncIterator[Registry]:
     """The operations of an applier in this process."""
     peers = faulty.services.peers
-    async with Platforms(lambda platform: faulty.services.addresses["platform"]) as platforms:
+    connect = transport_of_loop().connect
+    async with Platforms(lambda platform: faulty.services.addresses["platform"], connect) as platforms:
         yield Registry(Peers(peers["planner"], peers["stack"], platforms, QUICK), "tests", clock)
 
 

@@ -16,6 +16,7 @@ from services.settings import Settings
 from tests.applier.test_events import SMALL
 from tests.applier.world import QUICK, SUCCEEDED, end, world
 from tests.stack.service import Clock, stack_service
+from tests.transport import through, transport_of_loop
 
 ALONE = replace(QUICK, recovery=3600.0)
 """Timeouts of an applier that does not look for abandoned operations."""
@@ -38,7 +39,7 @@ async def test_an_operation_claimed_after_the_clock_of_the_store_jumped_runs_onc
         await gate.reached.wait()
         clock.forward(jump)
         settings = Settings(faulty.services.addresses, "", tmp_path, tmp_path, holder="second")
-        async with applier.opened(settings, QUICK):
+        async with through(transport_of_loop(), applier.opened)(settings, QUICK):
             operation = await case.settled()
         assert (operation.state, operation.holder) == (SUCCEEDED, "second")
         before = await case.look()

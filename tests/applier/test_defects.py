@@ -97,6 +97,7 @@ async def test_the_text_of_a_defect_has_no_secret(faulty: World, defect: Defect)
     assert "hunter2" not in str([event async for event in case.watch(name)])
 
 
+@pytest.mark.real_time
 async def test_a_plan_that_cannot_be_read_blocks_its_operation(tmp_path: Path) -> None:
     """Then there are no blocked steps; the cause says what is wrong, and the remedy is shown."""
     async with answering(tmp_path) as (journal, faulty):

@@ -24,6 +24,7 @@ from tests.applier.stores import faulty_store
 from tests.applier.test_events import SMALL
 from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, World, check, end, world
 from tests.stack.service import Clock, stack_service
+from tests.transport import transport_of_loop
 
 HASTY = replace(QUICK, mutate=0.3, margin=0.0, lease=1.0)
 """Timeouts of an applier that retries calls to the store for a second."""
@@ -157,7 +158,10 @@ async def test_nothing_is_sent_while_the_token_is_unknown(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("first", ["renewal", "raise"])
 async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: str) -> None:
-    async with faulty_store(tmp_path / "stack.db") as (journal, address), Peer("stack", address) as store:
+    async with (
+        faulty_store(tmp_path / "stack.db") as (journal, address),
+        Peer("stack", address, connect=transport_of_loop().connect) as store,
+    ):
         begin = journal_pb2.BeginOperationRequest(
             stack=StackRef(name="prod"),
             create_missing=True,

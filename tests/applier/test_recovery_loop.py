@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,18 @@ import grpc
 import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
-from pkger.journal.v1.journal_pb2_grpc import add_JournalServiceServicer_to_server
 from pkger.model.v1 import operation_pb2
-from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 
 from services.core.errors import TokenStale
-from services.machine import MachineIds, machine_clock
-from services.rpc.server import serving
-from stack_svc.servicer import SERVICES, JournalServicer, StackServicer
+from services.machine import MachineIds
+from stack_svc.servicer import JournalServicer, StackServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Store
 from tests.applier.faulty import CallFault
+from tests.applier.stores import serving_store
 from tests.applier.test_events import SMALL
 from tests.applier.world import QUICK, SUCCEEDED, World, world
+from tests.transport import transport_of_loop
 
 APPLYING = operation_pb2.OPERATION_STATE_APPLYING
 
@@ -93,22 +91,14 @@ class Answering(JournalServicer):
 
 @asynccontextmanager
 async def answering(tmp_path: Path) -> AsyncIterator[tuple[Answering, World]]:
-    store = SqliteStore(tmp_path / "stack.db", machine_clock)
+    store = SqliteStore(tmp_path / "stack.db", transport_of_loop().clock)
     journal = Answering(store)
-    register = [
-        partial(add_StackServiceServicer_to_server, StackServicer(store, MachineIds())),
-        partial(add_JournalServiceServicer_to_server, journal),
-    ]
-    try:
-        async with (
-            serving(register, SERVICES, "127.0.0.1:0", grace=0) as address,
-            world(
-                tmp_path, replace(QUICK, recovery=0.01, lease=1.0, mutate=0.3, margin=0.0), given={"stack": address}
-            ) as faulty,
-        ):
-            yield journal, faulty
-    finally:
-        await store.close()
+    timeouts = replace(QUICK, recovery=0.01, lease=1.0, mutate=0.3, margin=0.0)
+    async with (
+        serving_store(store, StackServicer(store, MachineIds()), journal) as address,
+        world(tmp_path, timeouts, given={"stack": address}) as faulty,
+    ):
+        yield journal, faulty
 
 
 @pytest.mark.parametrize("method", ["ListAbandonedOperations", "ClaimOperation", "AdvanceOperation", "FinishOperation"])

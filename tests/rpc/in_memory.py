@@ -231,7 +231,7 @@ class InMemoryCall:
         self._status: tuple[grpc.StatusCode, str, Pairs] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._attempts = 1
-        self._has_answers = False
+        self._is_committed = False
         self._timer: asyncio.TimerHandle | None = None
         if timeout is not None:
             loop = asyncio.get_running_loop()
@@ -268,16 +268,21 @@ class InMemoryCall:
     def take(self, attempt: "Attempt", answer: bytes) -> None:
         """Receive an answer to an attempt."""
         if self._status is None and attempt is self._attempt:
-            self._has_answers = True
+            self._is_committed = True
             self._answers.append(answer)
             self._notify()
+
+    def commit(self, attempt: "Attempt") -> None:
+        """Receive the beginning of a response to an attempt: from now on, the call is not retried."""
+        if attempt is self._attempt:
+            self._is_committed = True
 
     def fail(self, attempt: "Attempt", code: grpc.StatusCode, details: str, trailing: Pairs = ()) -> None:
         """Receive the status of an attempt, which may be OK."""
         if self._status is not None or attempt is not self._attempt:
             return
         may_repeat = code is _UNAVAILABLE and self.method in _SAFE and NO_RETRY not in trailing
-        if may_repeat and not self._has_answers and self._attempts < ATTEMPTS:
+        if may_repeat and not self._is_committed and self._attempts < ATTEMPTS:
             backoff = min(FIRST_BACKOFF * 2 ** (self._attempts - 1), LONGEST_BACKOFF)
             self._attempts += 1
             backoff *= 0.8 + 0.4 * self._network.backoff_jitter(self)
@@ -410,6 +415,9 @@ class Attempt:
             answer = await behaviour.unary_unary(message, served)
             if served.code is _OK:
                 self.answer(answer, behaviour.response_serializer)
+            else:
+                # A gRPC server sends headers before a status that the servicer has set, but not before an abortion.
+                self.send_back(self.call.commit, self)
 
     def answer(self, answer: Any, serialize: Callable[[Any], bytes]) -> None:
         """Send one answer."""
