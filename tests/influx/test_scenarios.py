@@ -1,19 +1,48 @@
-"""Conversations for checkouts without recordings. They follow the specification of the API."""
+"""
+Conversations with the stand-in: our own, which follow the specification of the API, and recorded ones with a real
+InfluxDB 2.9.1, compared by the program beside them.
+"""
 
+import asyncio
 import copy
+import importlib.util
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import aiohttp
 import pytest
 
+from tests import needs
 from tests.influx.replay import Replay
 from tests.influx.server import influx
 
 SCENARIOS = [
     json.loads(line) for line in Path(__file__).with_name("scenarios.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+
+RECORDED = needs.SHARED / "golden" / "influxdb"
+
+GROUPS = (
+    *("authorizations", "buckets", "cascades", "charts", "charts-nested", "checks", "dashboards", "labels", "names"),
+    *("notificationEndpoints", "notificationRules", "orgs", "rights", "secrets", "setup", "tasks", "telegrafs"),
+    *("transport", "variables", "views"),
+)
+"""The recorded scenarios by the first part of their names."""
+
+LEFT_OUT = {
+    "checks/threshold-kinds",
+    "checks/deadman",
+    "checks/patch",
+    "checks/put-type",
+    "checks/hidden-script",
+    "notificationRules/slack",
+    "notificationRules/http",
+    "notificationRules/endpoint-changed",
+    "notificationRules/hidden-script",
+}
+"""Scenarios with scripts as the server formats them. Those of the stand-in have the same content in another form."""
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in SCENARIOS])
@@ -43,3 +72,44 @@ async def test_the_replay_finds_a_wrong_answer(path: str, wrong: object) -> None
         found = await Replay(session, server.url, server.token).run(scenario)
     assert len(found) == 1
     assert found[0].startswith(f"step 1 POST /api/v2/labels: /{path} is")
+
+
+@pytest.fixture(scope="module")
+def compare() -> ModuleType:
+    """The program beside the recordings."""
+    spec = importlib.util.spec_from_file_location("influxdb_compare", RECORDED / "compare.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@needs.shared(RECORDED)
+def test_every_recorded_scenario_without_scripts_is_replayed(compare: ModuleType) -> None:
+    recorded = {scenario["name"]: scenario.get("tags", ()) for scenario in compare.load(RECORDED / "transcripts.jsonl")}
+    assert {name.partition("/")[0] for name in recorded} == {*GROUPS}
+    assert [name for name in LEFT_OUT if "script" not in recorded[name]] == []
+
+
+@needs.shared(RECORDED)
+@pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("group", GROUPS)
+async def test_answers_as_the_real_server(compare: ModuleType, group: str, is_long: bool) -> None:
+    """Each scenario has an organisation of its own."""
+    found: list[str] = []
+    async with influx(is_set_up=group != "setup") as server:
+        replay = compare.Replay(server.url, server.token or "the-token-that-the-set-up-fixes", links=True)
+        try:
+            for scenario in compare.load(RECORDED / "transcripts.jsonl"):
+                name = scenario["name"]
+                if name.partition("/")[0] == group and name not in LEFT_OUT and takes_long(name) == is_long:
+                    found += [f"{name}: {text}" for text in await asyncio.to_thread(replay.run, scenario)]
+        finally:
+            replay.server.connection.close()
+    assert found == []
+
+
+def takes_long(name: str) -> bool:
+    """Whether a recorded scenario takes long, as do those in pages of a hundred."""
+    return name in {"labels/many", "transport/big-body"} or name.endswith("/paging")
