@@ -1,4 +1,7 @@
-"""Compares the gateway with recorded answers of a real InfluxDB, to 50 scenarios and 40 packages."""
+"""
+Compares the answers of the gateway: to our own scenarios with expected ones, and to 50 scenarios and 40 packages with
+those of a real InfluxDB.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from tests import needs
+from tests.gateway import service_scenarios
 from tests.gateway.service_recordings import (
     FOLDER,
     Scenario,
@@ -19,12 +23,11 @@ from tests.gateway.service_recordings import (
     played,
     read_scenarios,
 )
+from tests.gateway.service_scenarios import is_by_hand, player
 
-pytestmark = [
-    needs.shared(FOLDER),
-    pytest.mark.timeout(600),
-]
+pytestmark = pytest.mark.timeout(600)
 
+recorded = needs.shared(FOLDER)
 
 LABELS_INCLUDED = "the labels of a named resource are exported with it, and each resource once (docs/export.md)"
 
@@ -60,6 +63,22 @@ async def differing(compare: ModuleType, servers: Servers, scenarios: Sequence[S
     return found
 
 
+async def test_our_scenarios_are_answered_as_expected_in_front_of_influxdb(tmp_path: Path) -> None:
+    async with on_influxdb(tmp_path) as servers, player(servers) as playing:
+        found = [text for scenario in service_scenarios.read_scenarios() for text in await playing.play(scenario)]
+    assert found == []
+
+
+async def test_our_scenarios_are_answered_as_expected_in_front_of_the_embedded_platform(tmp_path: Path) -> None:
+    scenarios = [each for each in service_scenarios.read_scenarios() if not any(map(is_by_hand, each["steps"]))]
+    async with on_embedded(tmp_path) as servers, player(servers) as playing:
+        found = [text for scenario in scenarios for text in await playing.play(scenario)]
+    assert found == []
+    assert len(scenarios) > 8
+
+
+@recorded
+@pytest.mark.slow
 async def test_scenarios_are_answered_as_recorded_in_front_of_influxdb(compare: ModuleType, tmp_path: Path) -> None:
     scenarios = read_scenarios(compare, "scenarios.jsonl")
     # Runs first, as an export without an organisation calls the planner for each organisation that exists.
@@ -68,6 +87,8 @@ async def test_scenarios_are_answered_as_recorded_in_front_of_influxdb(compare: 
         assert await differing(compare, servers, scenarios) == []
 
 
+@recorded
+@pytest.mark.slow
 @pytest.mark.faults
 async def test_scenarios_are_answered_as_recorded_in_front_of_the_embedded_platform(
     compare: ModuleType, tmp_path: Path
@@ -77,6 +98,8 @@ async def test_scenarios_are_answered_as_recorded_in_front_of_the_embedded_platf
         assert await differing(compare, servers, found) == []
 
 
+@recorded
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [slice(3, None, 8), pytest.param(slice(None), marks=pytest.mark.faults)])
 async def test_real_packages_are_answered_as_recorded(compare: ModuleType, tmp_path: Path, part: slice) -> None:
     scenarios = read_scenarios(compare, "packages.jsonl.gz")[part]
@@ -84,7 +107,8 @@ async def test_real_packages_are_answered_as_recorded(compare: ModuleType, tmp_p
         assert await differing(compare, servers, scenarios) == []
 
 
-async def test_a_changed_answer_is_detected(compare: ModuleType) -> None:
+@recorded
+async def test_a_changed_recorded_answer_is_detected(compare: ModuleType) -> None:
     scenario = next(
         each for each in read_scenarios(compare, "scenarios.jsonl") if each["id"] == "dry/all-kinds-empty-org"
     )

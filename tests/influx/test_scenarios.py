@@ -7,6 +7,7 @@ import asyncio
 import copy
 import importlib.util
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -93,23 +94,37 @@ def test_every_recorded_scenario_without_scripts_is_replayed(compare: ModuleType
 
 
 @needs.shared(RECORDED)
-@pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("group", GROUPS)
-async def test_answers_as_the_real_server(compare: ModuleType, group: str, is_long: bool) -> None:
-    """Each scenario has an organisation of its own."""
-    found: list[str] = []
-    async with influx(is_set_up=group != "setup") as server:
-        replay = compare.Replay(server.url, server.token or "the-token-that-the-set-up-fixes", links=True)
-        try:
-            for scenario in compare.load(RECORDED / "transcripts.jsonl"):
-                name = scenario["name"]
-                if name.partition("/")[0] == group and name not in LEFT_OUT and takes_long(name) == is_long:
-                    found += [f"{name}: {text}" for text in await asyncio.to_thread(replay.run, scenario)]
-        finally:
-            replay.server.connection.close()
-    assert found == []
+async def test_answers_as_the_real_server(compare: ModuleType, group: str) -> None:
+    assert await replayed(compare, lambda name: name.partition("/")[0] == group and not takes_long(name)) == []
+
+
+@needs.shared(RECORDED)
+@pytest.mark.slow
+async def test_answers_long_conversations_as_the_real_server(compare: ModuleType) -> None:
+    assert await replayed(compare, takes_long) == []
 
 
 def takes_long(name: str) -> bool:
     """Whether a recorded scenario takes long, as do those in pages of a hundred."""
     return name in {"labels/many", "transport/big-body"} or name.endswith("/paging")
+
+
+async def replayed(compare: ModuleType, is_chosen: Callable[[str], bool]) -> list[str]:
+    """The differences in the scenarios with certain names; each has an organisation of its own."""
+    scenarios = [
+        scenario
+        for scenario in compare.load(RECORDED / "transcripts.jsonl")
+        if is_chosen(scenario["name"]) and scenario["name"] not in LEFT_OUT
+    ]
+    is_set_up = not any("setup" in scenario.get("tags", ()) for scenario in scenarios)
+    async with influx(is_set_up=is_set_up) as server:
+        replay = compare.Replay(server.url, server.token or "the-token-that-the-set-up-fixes", links=True)
+        try:
+            return [
+                f"{scenario['name']}: {text}"
+                for scenario in scenarios
+                for text in await asyncio.to_thread(replay.run, scenario)
+            ]
+        finally:
+            replay.server.connection.close()
