@@ -27,7 +27,8 @@ def read_scenarios() -> list[dict[str, Any]]:
 
 def is_by_hand(step: Mapping[str, Any]) -> bool:
     """Whether a user of the platform performs the step."""
-    return step["by"] == "user"
+    performer: str = step["by"]
+    return performer == "user"
 
 
 class Player:
