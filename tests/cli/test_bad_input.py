@@ -59,12 +59,11 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("verb", ["apply", "plan"])
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_bad_package_is_reported_and_nothing_is_written(
-    verb: str, case: str, empty_services: Cluster, calls: Calls, tmp_path: Path
+    verb: str, case: str, module_services: Cluster, calls: Calls, tmp_path: Path
 ) -> None:
     make, message = CASES[case]
-    env = environment(tmp_path, empty_services.addresses)
+    env = environment(tmp_path, module_services.addresses)
     ended = await pkger(verb, "-f", str(make(tmp_path)), "--stack", "s", env=env)
     assert ended.code == 1
     assert message in ended.err
@@ -72,19 +71,18 @@ async def test_a_bad_package_is_reported_and_nothing_is_written(
     assert len(ended.err.splitlines()) <= 2
     assert "Traceback" not in ended.err + ended.out
     assert calls.count("Mutate") == 0
-    assert await empty_services.stack_names() == []
+    assert await module_services.stack_names() == []
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_every_violation_of_a_package_is_reported_with_its_location(
-    empty_services: Cluster, tmp_path: Path
+    module_services: Cluster, tmp_path: Path
 ) -> None:
     one, other = tmp_path / "one.yml", tmp_path / "other.yml"
     one.write_text(
         LABEL_YAML.format("a") + "spec:\n  name: x\n---\n" + LABEL_YAML.format("b").replace("v2alpha1", "v1")
     )
     other.write_text("apiVersion: influxdata.com/v2alpha1\nkind: Task\nmetadata: {name: t}\nspec: {status: on}\n")
-    ended = await pkger("plan", "-f", str(one), str(other), env=environment(tmp_path, empty_services.addresses))
+    ended = await pkger("plan", "-f", str(one), str(other), env=environment(tmp_path, module_services.addresses))
     assert ended.code == 1
     first, *lines = ended.err.splitlines()
     assert first == f"Error: the package breaks {len(lines)} rules; nothing was written"
@@ -117,9 +115,8 @@ async def test_wrong_usage_exits_with_2(arguments: list[str], message: str, tmp_
     assert message in ended.err
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_stack_that_does_not_exist_is_reported(empty_services: Cluster, tmp_path: Path) -> None:
-    env = environment(tmp_path, empty_services.addresses)
+async def test_a_stack_that_does_not_exist_is_reported(module_services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, module_services.addresses)
     for arguments in (["stacks", "show", "nobody"], ["stacks", "uninstall", "nobody", "--yes"]):
         ended = await pkger(*arguments, env=env)
         message = "Error: there is no stack 'nobody'; ListStacks lists the stacks (`pkger stacks list`)\n"
@@ -127,13 +124,12 @@ async def test_a_stack_that_does_not_exist_is_reported(empty_services: Cluster, 
 
 
 @pytest.mark.parametrize("verb", ["plan", "apply"])
-@pytest.mark.asyncio(loop_scope="module")
 async def test_an_invalid_stack_name_is_reported_before_the_plan(
-    verb: str, empty_services: Cluster, tmp_path: Path
+    verb: str, module_services: Cluster, tmp_path: Path
 ) -> None:
     file = tmp_path / "package.json"
     file.write_text(STEPS[1])
-    env = environment(tmp_path, empty_services.addresses)
+    env = environment(tmp_path, module_services.addresses)
     ended = await pkger(verb, "-f", str(file), "--stack", " x\n", env=env)
     message = "Error: stack.name: a stack's name is 1 to 200 printable characters without blanks at the ends\n"
     assert (ended.code, ended.out, ended.err) == (1, "", message)
@@ -196,12 +192,13 @@ async def test_a_rejection_of_the_platform_is_reported_and_rolled_back(older_ser
     assert await older_services.stack_names() == []
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_content_that_the_platform_rejects_is_reported_by_object(empty_services: Cluster, tmp_path: Path) -> None:
+async def test_content_that_the_platform_rejects_is_reported_by_object(
+    module_services: Cluster, tmp_path: Path
+) -> None:
     file = tmp_path / "p.yml"
     buckets = [f"{LABEL_YAML.format(name).replace('Label', 'Bucket')}spec: {{name: _{name}}}\n" for name in "ab"]
     file.write_text("---\n".join([LABEL_YAML.format("red"), *buckets]))
-    env = environment(tmp_path, empty_services.addresses)
+    env = environment(tmp_path, module_services.addresses)
     reason = "bucket names that start with an underscore are reserved for the system; choose a name other than"
     for arguments in (["plan"], ["apply", "--yes", "--stack", "s"]):
         ended = await pkger(*arguments, "-f", str(file), env=env)
@@ -211,7 +208,7 @@ async def test_content_that_the_platform_rejects_is_reported_by_object(empty_ser
             f"{file}:6:1: Bucket 'a': {reason} '_a'",
             f"{file}:12:1: Bucket 'b': {reason} '_b'",
         ]
-    assert await empty_services.stack_names() == []
+    assert await module_services.stack_names() == []
 
 
 async def test_a_refusal_of_an_apply_names_the_option_that_allows_it(services: Cluster, tmp_path: Path) -> None:

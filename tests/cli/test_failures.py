@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from tests import older_platform
 from tests.applier.faulty import ItemFault, Memory
 from tests.applier.world import World, world
 from tests.apply.packages import LABEL, an_object, text
 from tests.cli.command import Ended, environment, pkger
-from tests.cluster import Cluster
+from tests.cluster import Cluster, cluster
 
 REASON = "bucket names that start with an underscore are reserved"
 NOTHING_DONE = "no change had to be undone"
@@ -21,6 +23,13 @@ REJECTED = an_object("Bucket", "m", "_mine")
 RED, BUCKET = an_object("Label", "red", "red"), an_object("Bucket", "b", "bucket")
 SCRIPTED = "scripted refusal"
 UNSEEN = "its outcome could not be looked up"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
+    """All services, whose platform refuses at the write."""
+    async with cluster(module_folder, {"platform": older_platform.opened}) as running:
+        yield running
 
 
 def check(result: Ended, reasons: Sequence[str], failure: str, end: str) -> None:
@@ -48,9 +57,8 @@ def check(result: Ended, reasons: Sequence[str], failure: str, end: str) -> None
     ],
 )
 @pytest.mark.parametrize("stack", [[], ["--stack", "s"]])
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_rejection_of_the_platform_is_reported_once(
-    rejecting_services: Cluster,
+    module_services: Cluster,
     tmp_path: Path,
     package: str,
     reasons: Sequence[str],
@@ -60,7 +68,7 @@ async def test_a_rejection_of_the_platform_is_reported_once(
 ) -> None:
     file = tmp_path / "package.json"
     file.write_text(package)
-    env = environment(tmp_path, rejecting_services.addresses)
+    env = environment(tmp_path, module_services.addresses)
     check(await pkger("apply", "-f", str(file), "--yes", *stack, env=env), reasons, failure, end)
     name = (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0]
     check(await pkger("operations", "watch", name, env=env), reasons, failure, f"rolled back: {end}")

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 from tests.parser.parameter_values import SCRIPT, TEXTS, expected, key, task, written
@@ -13,26 +11,24 @@ GIVEN = {f"{value_type}-{number}": (value_type, value) for value_type in SCRIPT 
 """Type and value of a parameter, by the name of its task."""
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_texts_that_read_as_the_type_are_converted(empty_services: Cluster, tmp_path: Path) -> None:
+async def test_texts_that_read_as_the_type_are_converted(module_services: Cluster, tmp_path: Path) -> None:
     usable = {name: expected(*given) for name, given in GIVEN.items() if expected(*given) is not None}
-    ended = await pkger(*_arguments("plan", list(usable), tmp_path), "-o", "json", env=_env(empty_services, tmp_path))
+    ended = await pkger(*_arguments("plan", list(usable), tmp_path), "-o", "json", env=_env(module_services, tmp_path))
     assert (ended.code, ended.err) == (0, "")
     creates = [step["create"] for step in json.loads(ended.out)["steps"]]
     assert {create["key"]["name"]: written(create["spec"]["query"]) for create in creates} == usable
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_all_other_texts_are_refused_with_their_keys(empty_services: Cluster, tmp_path: Path) -> None:
+async def test_all_other_texts_are_refused_with_their_keys(module_services: Cluster, tmp_path: Path) -> None:
     unusable = [name for name, given in GIVEN.items() if expected(*given) is None]
     for verb in ("validate", "plan", "apply"):
-        ended = await pkger(*_arguments(verb, unusable, tmp_path), env=_env(empty_services, tmp_path))
+        ended = await pkger(*_arguments(verb, unusable, tmp_path), env=_env(module_services, tmp_path))
         assert ended.code == 1
         output = ended.out if verb == "validate" else ended.err
         for number, name in enumerate(unusable):
             assert f"root[{number}].spec.params.x" in output
             assert repr(key(name)) in output
-    assert await empty_services.resources() == []
+    assert await module_services.resources() == []
 
 
 def _arguments(verb: str, names: list[str], folder: Path) -> list[str]:

@@ -41,9 +41,8 @@ async def test_a_stale_plan_reports_the_change(services: Cluster, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", [["plans", "show", "nobody"], ["apply", "--plan", "nobody"]])
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_missing_plan_is_named(empty_services: Cluster, tmp_path: Path, command: list[str]) -> None:
-    refused = await pkger(*command, env=environment(tmp_path, empty_services.addresses))
+async def test_a_missing_plan_is_named(module_services: Cluster, tmp_path: Path, command: list[str]) -> None:
+    refused = await pkger(*command, env=environment(tmp_path, module_services.addresses))
     assert refused.code == 1
     assert "there is no plan 'plans/nobody'" in refused.err
 
@@ -56,10 +55,9 @@ async def test_a_cut_list_of_plans_says_so(services: Cluster, tmp_path: Path) ->
     assert (len(listed.out.splitlines()), listed.err) == (51, "there are more; --limit N lists up to N\n")
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_stack_with_an_empty_name_is_refused(empty_services: Cluster, tmp_path: Path) -> None:
+async def test_a_stack_with_an_empty_name_is_refused(module_services: Cluster, tmp_path: Path) -> None:
     """It comes from an unset variable; an apply without a stack would record nothing."""
     for verb in ("plan", "apply"):
-        ended = await pkger(verb, "-f", "x.yml", "--stack", "", env=environment(tmp_path, empty_services.addresses))
+        ended = await pkger(verb, "-f", "x.yml", "--stack", "", env=environment(tmp_path, module_services.addresses))
         assert ended.code == 2
         assert "the name is empty" in ended.err

@@ -50,21 +50,19 @@ async def test_values_are_asked_for_at_a_terminal_and_not_shown(services: Cluste
     assert await services.secret_keys() == ["slack-token"]
 
 
-@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.slow
-async def test_ctrl_c_instead_of_a_value_writes_nothing(empty_services: Cluster, tmp_path: Path, file: str) -> None:
+async def test_ctrl_c_instead_of_a_value_writes_nothing(module_services: Cluster, tmp_path: Path, file: str) -> None:
     # The question ends with its blank, which is printed after earlier input is discarded.
     answers = [(b"Secret slack-token: ", b"\x03")]
-    env = environment(tmp_path, empty_services.addresses)
+    env = environment(tmp_path, module_services.addresses)
     code, shown = await process_at_terminal("apply", "-f", file, "--secret", "slack-token", answers=answers, env=env)
     assert code == 1
     assert b"Traceback" not in shown
-    assert await empty_services.resources() == []
+    assert await module_services.resources() == []
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_plan_takes_keys_and_does_not_ask(empty_services: Cluster, tmp_path: Path, file: str) -> None:
-    env = environment(tmp_path, empty_services.addresses)
+async def test_a_plan_takes_keys_and_does_not_ask(module_services: Cluster, tmp_path: Path, file: str) -> None:
+    env = environment(tmp_path, module_services.addresses)
     without = await pkger("plan", "-f", file, env=env)
     assert "secrets not given: slack-token" in without.out
     for secret in ("slack-token", f"slack-token={CANARY}"):
@@ -72,7 +70,7 @@ async def test_a_plan_takes_keys_and_does_not_ask(empty_services: Cluster, tmp_p
         assert (planned.code, planned.err) == (0, "")
         assert "  + Secret slack-token\n" in planned.out
         assert "secrets not given" not in planned.out
-    assert await empty_services.secret_keys() == []
+    assert await module_services.secret_keys() == []
 
 
 @pytest.mark.parametrize(
@@ -92,9 +90,8 @@ async def test_a_plan_takes_keys_and_does_not_ask(empty_services: Cluster, tmp_p
         ),
     ],
 )
-@pytest.mark.asyncio(loop_scope="module")
 async def test_an_invalid_secret_is_reported_without_its_value(
-    empty_services: Cluster,
+    module_services: Cluster,
     calls: Calls,
     tmp_path: Path,
     file: str,
@@ -104,7 +101,7 @@ async def test_an_invalid_secret_is_reported_without_its_value(
     message: str,
 ) -> None:
     options = [word for secret in secrets for word in ("--secret", secret)]
-    env = environment(tmp_path, empty_services.addresses)
+    env = environment(tmp_path, module_services.addresses)
     end = await pkger("apply", "-f", file, *options, env=env, typed=typed.encode(errors="surrogateescape"))
     assert end.code == code
     assert message in end.err

@@ -53,12 +53,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.asyncio(loop_scope="module")
 async def test_the_text_of_findings(
-    case: str, empty_services: Cluster, folder: Path, request: pytest.FixtureRequest
+    case: str, module_services: Cluster, folder: Path, request: pytest.FixtureRequest
 ) -> None:
     arguments = ["validate", *(str(folder / word) if (folder / word).exists() else word for word in CASES[case])]
-    ended = await pkger(*arguments, env=environment(folder, empty_services.addresses))
+    ended = await pkger(*arguments, env=environment(folder, module_services.addresses))
     transcript = f"$ pkger validate {' '.join(CASES[case])}\n{ended.out}{ended.err}exit status {ended.code}\n"
     transcript = transcript.replace(f"{folder}/", "")
     assert CANARY not in transcript
@@ -83,17 +82,15 @@ async def test_a_file_may_end_with_a_separator(tmp_path: Path) -> None:
     assert ended.code == 0
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_values_of_the_environment_are_checked_too(empty_services: Cluster, folder: Path) -> None:
-    env = environment(folder, empty_services.addresses)
+async def test_values_of_the_environment_are_checked_too(module_services: Cluster, folder: Path) -> None:
+    env = environment(folder, module_services.addresses)
     ended = await pkger("validate", str(folder / "good.yml"), "--env-ref", "team=x", env=env)
     assert "root[0].spec.name" in ended.out
     assert ended.code == 1
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_an_address_that_is_refused_is_a_finding(empty_services: Cluster, folder: Path) -> None:
-    env = environment(folder, empty_services.addresses)
+async def test_an_address_that_is_refused_is_a_finding(module_services: Cluster, folder: Path) -> None:
+    env = environment(folder, module_services.addresses)
     ended = await pkger("validate", "http://127.0.0.1:1/a.yml", "-o", "json", env=env)
     [violation] = orjson.loads(ended.out)["violations"]
     assert (violation["kind"], violation["location"]["source"]) == ("Source", "http://127.0.0.1:1/a.yml")
@@ -101,9 +98,8 @@ async def test_an_address_that_is_refused_is_a_finding(empty_services: Cluster, 
     assert ended.code == 1
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_schemas_are_printed(empty_services: Cluster, tmp_path: Path) -> None:
-    env = environment(tmp_path, empty_services.addresses)
+async def test_schemas_are_printed(module_services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, module_services.addresses)
     asked: list[list[str]] = [["Task"], [], ["Rocket"], ["Check"]]
     one, all_kinds, none, family = [await pkger("schema", *words, env=env) for words in asked]
     assert orjson.loads(one.out)["title"] == "Task"
@@ -113,10 +109,9 @@ async def test_schemas_are_printed(empty_services: Cluster, tmp_path: Path) -> N
     assert (one.code, all_kinds.code, none.code, family.code) == (0, 0, 1, 1)
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_the_examples_are_valid_without_warnings(empty_services: Cluster, tmp_path: Path) -> None:
+async def test_the_examples_are_valid_without_warnings(module_services: Cluster, tmp_path: Path) -> None:
     files = [str(ROOT / "examples" / name) for name in ("fleet.yml", "labels.json")]
-    ended = await pkger("validate", *files, env=environment(tmp_path, empty_services.addresses))
+    ended = await pkger("validate", *files, env=environment(tmp_path, module_services.addresses))
     assert ended.out == "The package is valid: 2 Bucket, 1 Dashboard, 1 Label, 1 Task, 1 Variable.\n"
 
 
@@ -136,16 +131,15 @@ MISWRITTEN = [
 
 
 @pytest.mark.parametrize("text", MISWRITTEN)
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_credential_is_not_shown_however_it_is_miswritten(
-    text: str, empty_services: Cluster, tmp_path: Path
+    text: str, module_services: Cluster, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.yml"
     head = (
         HEAD.format("NotificationEndpointHTTP", "hook") + "spec:\n  url: https://x.y\n  method: POST\n  type: bearer\n"
     )
     file.write_text(f"{head}{text}\n")
-    env = environment(tmp_path, empty_services.addresses)
+    env = environment(tmp_path, module_services.addresses)
     for arguments in (["validate", "-f", str(file)], ["plan", "-f", str(file)]):
         ended = await pkger(*arguments, env=env)
         assert ended.out + ended.err
