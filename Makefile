@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PROTOS := $(shell find protos/pkger -name '*.proto')
 
+# Tests and services start many processes, each of which would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
