@@ -28,6 +28,7 @@ import services.drivers.__main__ as platform
 import stack_svc.__main__ as stack
 from services.kinds.registry import KINDS
 from services.platforms import Platform
+from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer
 from services.rpc.convert.plans import step_from_pb
 from services.rpc.plan_parts import JoinedPlan, View, joined
@@ -162,11 +163,13 @@ class Cluster:
         addresses: Their addresses.
         peers: Connections to them.
         org: The organisation of calls that name none; empty: the default one.
+        connect: Makes channels to the services.
     """
 
     addresses: dict[str, str]
     peers: dict[str, Peer]
     org: str = ""
+    connect: Connect = grpc_channel
 
     def in_org(self, org: str) -> "Cluster":
         """The same services, with another organisation for calls that name none."""
@@ -370,7 +373,7 @@ async def cluster(
             name: await running.enter_async_context(Peer(name, address, connect=transport.connect))
             for name, address in addresses.items()
         }
-        yield Cluster(addresses, peers)
+        yield Cluster(addresses, peers, connect=transport.connect)
 
 
 def sources(texts: Sequence[str]) -> list[parser_pb2.Source]:

@@ -13,6 +13,7 @@ from pytest_asyncio.plugin import PytestAsyncioFunction
 
 from tests import older_platform
 from tests.cluster import Calls, Cluster, cluster
+from tests.transport import InMemory
 
 pytest_plugins = ["tests.skips"]
 
@@ -68,8 +69,8 @@ def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
-    """All services, for all tests of a module; a module that needs others has a fixture of this name."""
-    async with cluster(module_folder) as running:
+    """All services, in memory, for all tests of a module; a module that needs others has a fixture of this name."""
+    async with cluster(module_folder, transport=InMemory()) as running:
         yield running
 
 

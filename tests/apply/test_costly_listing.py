@@ -21,6 +21,7 @@ from services.rpc.process import Service
 from services.settings import Settings
 from tests.apply.packages import LABEL, an_object, text
 from tests.cluster import Calls, Cluster, cluster
+from tests.transport import InMemory
 
 BOARDS = [an_object("Dashboard", f"d{number}", f"board {number}", ["lucid_einstein"]) for number in range(3)]
 PACKAGE = text(LABEL, *BOARDS)
@@ -49,7 +50,7 @@ async def opened(settings: Settings) -> AsyncIterator[Service]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
-    async with cluster(module_folder, {"platform": opened}) as running:
+    async with cluster(module_folder, {"platform": opened}, transport=InMemory()) as running:
         yield running
 
 

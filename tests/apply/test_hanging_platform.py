@@ -1,7 +1,7 @@
 """The error names a platform that hangs, whichever services are in between."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from services.rpc.process import Service
 from services.settings import Settings
 from tests.apply.packages import LABEL, text
 from tests.cluster import Cluster, cluster, sources
+from tests.virtual_time import VirtualLoop
 
 SECONDS = 3.0
 
@@ -42,10 +43,15 @@ async def _hanging(settings: Settings) -> AsyncIterator[Service]:
     )
 
 
-@pytest.fixture
-async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with cluster(tmp_path, {"platform": _hanging}) as running:
-        yield running
+def with_services(folder: Path, test: Callable[[Cluster], Awaitable[None]]) -> None:
+    """Run *test* on virtual time."""
+
+    async def run() -> None:
+        async with cluster(folder, {"platform": _hanging}) as services:
+            await test(services)
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(run())
 
 
 def _check(error: ServiceUnavailable, services: Cluster) -> None:
@@ -57,24 +63,30 @@ def _check(error: ServiceUnavailable, services: Cluster) -> None:
     }
 
 
-async def test_a_plan_names_the_platform_that_hangs(services: Cluster) -> None:
-    planner = services.peers["planner"]
-    request = planner_pb2.CreatePlanRequest(validate_only=True)
-    request.package.sources.extend(sources([text(LABEL)]))
-    with pytest.raises(ServiceUnavailable) as raised:
-        async for _ in planner.stream(PlannerServiceStub(planner.channel).CreatePlan, request, SECONDS):
-            pass
-    _check(raised.value, services)
-
-
-async def test_an_apply_names_the_platform_that_hangs_and_leaves_the_stack_free(services: Cluster) -> None:
-    applier = services.peers["applier"]
-    request = applier_pb2.ApplyRequest()
-    request.stack.name = "s"
-    request.package.sources.extend(sources([text(LABEL)]))
-    for _ in range(2):
+def test_a_plan_names_the_platform_that_hangs(tmp_path: Path) -> None:
+    async def test(services: Cluster) -> None:
+        planner = services.peers["planner"]
+        request = planner_pb2.CreatePlanRequest(validate_only=True)
+        request.package.sources.extend(sources([text(LABEL)]))
         with pytest.raises(ServiceUnavailable) as raised:
-            async for _ in applier.stream(ApplierServiceStub(applier.channel).Apply, request, SECONDS):
+            async for _ in planner.stream(PlannerServiceStub(planner.channel).CreatePlan, request, SECONDS):
                 pass
         _check(raised.value, services)
-    assert await services.stack_names() == []
+
+    with_services(tmp_path, test)
+
+
+def test_an_apply_names_the_platform_that_hangs_and_leaves_the_stack_free(tmp_path: Path) -> None:
+    async def test(services: Cluster) -> None:
+        applier = services.peers["applier"]
+        request = applier_pb2.ApplyRequest()
+        request.stack.name = "s"
+        request.package.sources.extend(sources([text(LABEL)]))
+        for _ in range(2):
+            with pytest.raises(ServiceUnavailable) as raised:
+                async for _ in applier.stream(ApplierServiceStub(applier.channel).Apply, request, SECONDS):
+                    pass
+            _check(raised.value, services)
+        assert await services.stack_names() == []
+
+    with_services(tmp_path, test)

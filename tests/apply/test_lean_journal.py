@@ -3,7 +3,7 @@
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,23 @@ from services.drivers.embedded.kinds import EMBEDDED
 from services.rpc.call import request_id
 from services.sqlite.database import Database
 from tests.apply.packages import EVERY_KIND, text
-from tests.cluster import Calls, Cluster
+from tests.cluster import Calls, Cluster, cluster
+from tests.transport import InMemory
 
-OBJECTS = 1200
+OBJECTS = 300
+
+MANY = 1200
+"""Objects of a package whose events would be above ``LARGEST_EVENT`` if they had four bytes more for each step."""
 
 LARGEST_EVENT = 4096
 """Most bytes of an event without the steps and ids of its batch."""
 
 
 @pytest.fixture
-def services(own_services: Cluster) -> Cluster:
+async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
     """Services with an empty store and an empty cache of documents, as the tests count what they write and read."""
-    return own_services
+    async with cluster(tmp_path, transport=InMemory()) as running:
+        yield running
 
 
 def rows(folder: Path) -> list[tuple[journal_pb2.StoredRecords, journal_pb2.StoredEvents]]:
@@ -113,7 +118,7 @@ async def test_a_batch_is_one_call_and_one_write_on_each_side(
 
 
 async def test_events_are_small_but_for_steps_and_ids(services: Cluster, tmp_path: Path) -> None:
-    await services.apply(package_text(OBJECTS, Mix.MIXED), stack="s")
+    await services.apply(package_text(MANY, Mix.MIXED), stack="s")
     events = [event for _, events in rows(tmp_path) for event in events.events]
     for event in events:
         if event.HasField("steps_sent"):

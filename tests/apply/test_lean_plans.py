@@ -1,6 +1,8 @@
 """The costs of a plan through all services, in counts that no host changes."""
 
 from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from pkger.model.v1 import plan_pb2
@@ -8,15 +10,17 @@ from pkger.model.v1 import plan_pb2
 from bench.package import Mix, package_text
 from services.core import model
 from services.kinds.format import canonical
-from tests.cluster import Cluster
+from tests.cluster import Cluster, cluster
+from tests.transport import InMemory
 
 OBJECTS = 300
 
 
 @pytest.fixture
-def services(own_services: Cluster) -> Cluster:
+async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
     """Services with an empty store and an empty cache of documents, as the tests count what they write and read."""
-    return own_services
+    async with cluster(tmp_path, transport=InMemory()) as running:
+        yield running
 
 
 @pytest.fixture

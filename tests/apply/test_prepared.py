@@ -23,6 +23,7 @@ from tests.applier.drifting import changed, drift_of
 from tests.apply.packages import BUCKET, LABEL, STEPS, an_endpoint, an_object, text
 from tests.cluster import Calls, Cluster, cluster
 from tests.drivers.client import update
+from tests.transport import InMemory
 
 RULE = an_object(
     "NotificationRule", "rule", "rule", every="10m", endpointName="chat", statusRules=[{"currentLevel": "CRIT"}]
@@ -55,7 +56,7 @@ async def opened(settings: Settings) -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def particular(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with cluster(tmp_path, {"platform": opened}) as running:
+    async with cluster(tmp_path, {"platform": opened}, transport=InMemory()) as running:
         yield running
 
 

@@ -24,6 +24,7 @@ from services.rpc.process import Service
 from services.settings import Bounds, Settings
 from tests.cluster import Cluster, InvalidPackage, cluster
 from tests.parser.web import Handler, Web, drip, redirect, serving
+from tests.transport import InMemory
 
 BUCKET = "apiVersion: influxdata.com/v2alpha1\nkind: Bucket\nmetadata: {name: %s}\nspec: {name: %s}\n"
 ONE, TWO, OWN = (BUCKET % (name, name) for name in ("one", "two", "own"))
@@ -53,7 +54,7 @@ async def web() -> AsyncIterator[Web]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
     """All services, with such a parser."""
-    async with cluster(module_folder, {"parser": fetching_parser}) as running:
+    async with cluster(module_folder, {"parser": fetching_parser}, transport=InMemory()) as running:
         yield running
 
 
@@ -172,7 +173,7 @@ async def test_what_cannot_be_fetched_or_is_no_package_changes_nothing(
 
 
 async def test_private_addresses_are_not_fetched_unless_allowed(tmp_path: Path, web: Web) -> None:
-    async with cluster(tmp_path) as careful:
+    async with cluster(tmp_path, transport=InMemory()) as careful:
         ref = await a_stack(careful, f"{web.address}/one.yml")
         with pytest.raises(SourceUnreadable, match="no public address"):
             await careful.apply(stack_ref=ref)

@@ -22,6 +22,7 @@ from services.settings import Settings
 from tests.apply.packages import LABEL, a_rule, an_endpoint, an_object, text
 from tests.cluster import Calls, Cluster, cluster
 from tests.export.test_export import ALL, keys, shown, the
+from tests.transport import InMemory
 
 CANARY = "canary-8a1f"
 ROCKET = replace(EMBEDDED.kinds["Task"], kind="Rocket")
@@ -65,7 +66,7 @@ async def odd(tmp_path: Path, driver: Odd) -> AsyncIterator[Cluster]:
         yield Service([register(driver)], SERVICES)
         await driver.close()
 
-    async with cluster(tmp_path, {"platform": opened}) as running:
+    async with cluster(tmp_path, {"platform": opened}, transport=InMemory()) as running:
         yield running
 
 

@@ -32,7 +32,10 @@ def settings(folder: Path, **environ: str) -> GatewaySettings:
 @asynccontextmanager
 async def gateway(settings: GatewaySettings, cluster: Cluster) -> AsyncIterator[str]:
     """The address of a gateway, until the block is left."""
-    async with opened(settings, cluster.addresses) as site, serving_http(site, settings.listen, grace=1) as address:
+    async with (
+        opened(settings, cluster.addresses, cluster.connect) as site,
+        serving_http(site, settings.listen, grace=1) as address,
+    ):
         yield address
 
 
