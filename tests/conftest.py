@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Each example takes seconds: three services die and restart.
     settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
     settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 15)
+    settings.register_profile("laws", settings.get_profile("steady"), max_examples=100 if is_whole else 30)
     settings.register_profile("exports", settings.get_profile("steady"), max_examples=200 if is_whole else 6)
 
 

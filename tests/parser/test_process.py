@@ -6,6 +6,7 @@ import signal
 import sys
 
 import orjson
+import pytest
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
@@ -13,6 +14,7 @@ from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 
 
+@pytest.mark.slow
 async def test_the_process_serves_until_it_is_stopped() -> None:
     server = await asyncio.create_subprocess_exec(
         sys.executable,

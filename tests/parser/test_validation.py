@@ -314,10 +314,11 @@ def test_a_violation_in_a_merged_or_aliased_value_points_to_the_nearest_thing() 
     ]
 
 
-def test_an_answer_holds_all_violations() -> None:
-    parsed = parse_text(document("Bucket", f"retentionRules: [{'{},' * 50_000}]"), warn=False)
-    assert len(parsed.violations) == 100_000
-    assert parsed.violations[-1].location == Location("a.yml", 6, 20 + 3 * 49_999)
+@pytest.mark.parametrize("count", [2_000, pytest.param(50_000, marks=pytest.mark.slow)])
+def test_an_answer_holds_all_violations(count: int) -> None:
+    parsed = parse_text(document("Bucket", f"retentionRules: [{'{},' * count}]"), warn=False)
+    assert len(parsed.violations) == 2 * count
+    assert parsed.violations[-1].location == Location("a.yml", 6, 20 + 3 * (count - 1))
 
 
 def test_a_spec_has_every_default_filled_in() -> None:

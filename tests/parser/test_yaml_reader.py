@@ -114,7 +114,11 @@ ALIAS_BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60, "nesting depth"),
         (ALIAS_BOMB, "number of values, including repetitions by aliases,"),
         ("a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 200 + "]", "characters repeated by aliases"),
-        ("[" + "a," * 2_000_000 + "]", "number of values, including repetitions by aliases,"),
+        pytest.param(
+            "[" + "a," * 2_000_000 + "]",
+            "number of values, including repetitions by aliases,",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["lists", "mappings", "block lists", "depth by alias", "alias bomb", "long text by alias", "many values"],
 )
