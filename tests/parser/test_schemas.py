@@ -94,7 +94,7 @@ def test_ignored_fields_are_deprecated() -> None:
         assert mapping["additionalProperties"]["deprecated"] is True
 
 
-@pytest.mark.parametrize("folder", corpus_parameters())
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
 def test_all_good_packages_fit_the_schemas(folder: Path) -> None:
     texts = {path.name: package_text(path) for path in packages_in(folder)}
     for path in sorted(folder.parent.glob("*.jsonl")):

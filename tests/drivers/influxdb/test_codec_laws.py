@@ -172,7 +172,7 @@ def test_no_valid_flux_script_is_refused_or_changed(
     assert CODECS["Task"].read(answer) == prepared
 
 
-@pytest.mark.parametrize("folder", corpus_parameters())
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
 def test_no_object_of_the_packages_is_refused_or_changed(folder: Path) -> None:
     """The recorded ones were written to a real server and read back unchanged."""
     changed, count = [], 0
