@@ -240,6 +240,7 @@ async def test_a_service_that_has_to_end_rolls_its_operations_back(faulty: World
     assert (await case.look()).content == []
 
 
+@pytest.mark.real_time
 async def test_a_cancellation_outlasts_the_applier_that_received_it(faulty: World) -> None:
     """It is interrupted with a batch in flight, before the rollback; the applier that resumes reads the request."""
     case = await faulty.case_with(FRESH)

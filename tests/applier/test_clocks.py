@@ -39,7 +39,7 @@ async def test_an_operation_claimed_after_the_clock_of_the_store_jumped_runs_onc
         await gate.reached.wait()
         clock.forward(jump)
         settings = Settings(faulty.services.addresses, "", tmp_path, tmp_path, holder="second")
-        async with through(transport_of_loop(), applier.opened)(settings, QUICK):
+        async with through(transport_of_loop(), partial(applier.opened, timeouts=QUICK))(settings):
             operation = await case.settled()
         assert (operation.state, operation.holder) == (SUCCEEDED, "second")
         before = await case.look()

@@ -1,7 +1,9 @@
 """
-A fault at every single write: an apply succeeds, is undone, or reports its unknown outcomes (docs/reference/engine.md,
-"Tests").
+A fault at every single write, or at some of them: an apply succeeds, is undone, or reports its unknown outcomes
+(docs/reference/engine.md, "Tests").
 """
+
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -17,6 +19,9 @@ EVERYWHERE = [
     *((memory, "mixed") for memory in (Memory.NAMES, Memory.SEARCHED)),
 ]
 """Every change on a platform that keeps keys and tokens, and those that differ on one that does not."""
+
+Numbers = Callable[[int], Iterable[int]]
+"""Which of a number of writes or calls meet a fault."""
 
 SAMPLE = [(Memory.KEYS, "mixed"), (Memory.NOTHING, "rewired")]
 
@@ -58,10 +63,12 @@ def sealed_at(events: Events) -> int:
     return next((step.number for step in steps if step.undo is Undo.NONE), len(steps))
 
 
-async def test_a_refused_write_is_undone_or_left_for_the_next_apply(faulty: World, change: str) -> None:
+async def test_a_refused_write_is_undone_or_left_for_the_next_apply(
+    faulty: World, change: str, numbers: Numbers
+) -> None:
     before, after = CHANGES[change]
     wanted, mutations, _ = await wanted_after(faulty, before, after)
-    for number in range(mutations):
+    for number in numbers(mutations):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
         case.driver.fail({number: ItemFault.REJECT}, lasting=True)
@@ -79,12 +86,12 @@ async def test_a_refused_write_is_undone_or_left_for_the_next_apply(faulty: Worl
 
 @pytest.mark.parametrize("fault", [ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
 async def test_a_write_lost_once_has_its_effect_once(
-    faulty: World, memory: Memory, change: str, fault: ItemFault
+    faulty: World, memory: Memory, change: str, fault: ItemFault, numbers: Numbers
 ) -> None:
     before, after = CHANGES[change]
     faulty.driver.memory = memory
     wanted, mutations, _ = await wanted_after(faulty, before, after)
-    for number in range(mutations):
+    for number in numbers(mutations):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
         case.driver.fail({number: fault})
@@ -102,12 +109,12 @@ async def test_a_write_lost_once_has_its_effect_once(
 
 @pytest.mark.parametrize("fault", [ItemFault.LOSE_REQUEST, ItemFault.LOSE_RESPONSE])
 async def test_a_write_lost_for_good_is_undone_or_found_or_blocks(
-    faulty: World, memory: Memory, change: str, fault: ItemFault
+    faulty: World, memory: Memory, change: str, fault: ItemFault, numbers: Numbers
 ) -> None:
     before, after = CHANGES[change]
     faulty.driver.memory = memory
     wanted, mutations, _ = await wanted_after(faulty, before, after)
-    for number in range(mutations):
+    for number in numbers(mutations):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
         case.driver.fail({number: fault}, lasting=True)
@@ -140,10 +147,12 @@ async def test_a_write_lost_for_good_is_undone_or_found_or_blocks(
         CallFault.SHORT,
     ],
 )
-async def test_a_call_that_fails_once_changes_nothing(faulty: World, change: str, fault: CallFault) -> None:
+async def test_a_call_that_fails_once_changes_nothing(
+    faulty: World, change: str, fault: CallFault, numbers: Numbers
+) -> None:
     before, after = CHANGES[change]
     wanted, _, calls = await wanted_after(faulty, before, after)
-    for number in range(calls):
+    for number in numbers(calls):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
         case.driver.fail(calls={number: fault})
@@ -155,11 +164,11 @@ async def test_a_call_that_fails_once_changes_nothing(faulty: World, change: str
 
 @pytest.mark.parametrize("fault", [CallFault.AWAY, CallFault.AWAY_AFTERWARDS])
 async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
-    faulty: World, change: str, fault: CallFault
+    faulty: World, change: str, fault: CallFault, numbers: Numbers
 ) -> None:
     before, after = CHANGES[change]
     wanted, _, calls = await wanted_after(faulty, before, after)
-    for number in range(calls):
+    for number in numbers(calls):
         case = await faulty.case_with(*filter(None, [before]))
         at_first = await case.look()
         case.driver.fail(calls={number: fault}, later=fault)
@@ -171,11 +180,11 @@ async def test_a_driver_that_dies_leaves_a_record_of_all_that_is_known(
 
 
 async def test_nothing_is_sent_to_a_driver_that_knows_a_newer_token_until_the_operation_is_resumed(
-    faulty: World, change: str
+    faulty: World, change: str, numbers: Numbers
 ) -> None:
     before, after = CHANGES[change]
     wanted, _, calls = await wanted_after(faulty, before, after)
-    for number in range(calls):
+    for number in numbers(calls):
         case = await faulty.case_with(*filter(None, [before]))
         case.driver.fail(calls={number: CallFault.STALE})
         with pytest.raises(TokenStale):
@@ -186,12 +195,12 @@ async def test_nothing_is_sent_to_a_driver_that_knows_a_newer_token_until_the_op
 
 
 async def test_the_writes_of_an_interrupted_applier_are_found_by_the_one_that_resumes(
-    faulty: World, memory: Memory
+    faulty: World, memory: Memory, numbers: Numbers
 ) -> None:
     before, after = CHANGES["mixed"]
     faulty.driver.memory = memory
     wanted, _, calls = await wanted_after(faulty, before, after)
-    for number in range(calls):
+    for number in numbers(calls):
         case = await faulty.case_with(before)
         case.driver.fail(calls={number: CallFault.CUT_OFF})
         with pytest.raises(TokenStale):
@@ -202,10 +211,10 @@ async def test_the_writes_of_an_interrupted_applier_are_found_by_the_one_that_re
         assert set(now.recorded.values()) == now.ids
 
 
-async def test_a_rejected_uninstall_is_undone(faulty: World) -> None:
+async def test_a_rejected_uninstall_is_undone(faulty: World, numbers: Numbers) -> None:
     case = await faulty.case_with(FRESH)
     steps = len((await case.uninstall()).plan.steps)
-    for number in range(steps):
+    for number in numbers(steps):
         case = await faulty.case_with(FRESH)
         at_first = await case.look()
         case.driver.fail({number: ItemFault.REJECT}, lasting=True)

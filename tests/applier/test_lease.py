@@ -30,6 +30,7 @@ HASTY = replace(QUICK, mutate=0.3, margin=0.0, lease=1.0)
 """Timeouts of an applier that retries calls to the store for a second."""
 
 
+@pytest.mark.real_time
 async def test_the_second_of_two_applies_is_refused_with_the_holder_of_the_lease(faulty: World) -> None:
     case = faulty.case()
     gate = case.driver.gate(0)
@@ -45,6 +46,7 @@ async def test_the_second_of_two_applies_is_refused_with_the_holder_of_the_lease
     assert end(await case.apply(SMALL)).no_change
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize("call", [1, 2])
 async def test_an_applier_that_lost_its_lease_sends_nothing_more(tmp_path: Path, call: int) -> None:
     clock = Clock()
@@ -110,6 +112,7 @@ async def test_the_next_applier_looks_up_an_unknown_outcome(faulty: World) -> No
     assert len(now.ids) == 3
 
 
+@pytest.mark.real_time
 async def test_a_lease_is_renewed_for_as_long_as_its_operation_lasts(tmp_path: Path) -> None:
     timeouts = replace(QUICK, lease=1.5, mutate=1.0, margin=0.0)
     async with (
@@ -181,6 +184,7 @@ async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: s
         await lease.drop()
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize(("before", "change", "call"), [("", SMALL, 2), (FRESH, MIXED, 5)], ids=["open", "sealed"])
 async def test_an_outcome_that_cannot_be_recorded_is_recorded_when_the_store_is_back(
     tmp_path: Path, before: str, change: str, call: int

@@ -17,7 +17,7 @@ from tests.applier.faulty import CallFault
 from tests.applier.world import SUCCEEDED, world
 from tests.apply.packages import an_object, text
 
-COUNT = 1000
+COUNT = 250
 CHANCE = random.Random(14)
 PACKAGE = text(
     *(an_object("Label", f"label-{n}", f"label {n}", description=CHANCE.randbytes(500).hex()) for n in range(COUNT))
@@ -43,6 +43,7 @@ async def size(folder: Path) -> int:
         return int(raised.value.metadata["bytes"])
 
 
+@pytest.mark.real_time
 async def test_the_largest_plan_that_is_accepted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also by an applier that claims it, over connections with exactly that limit."""
     largest = await size(tmp_path / "measured")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from applier_svc.execution.throttle import Budget, Limit, Throttle
 from tests.applier.faulty import ItemFault, Memory
 from tests.applier.packages import CHANGES
-from tests.applier.test_faults import finishes_the_job, sealed_at, wanted_after
+from tests.applier.test_faults import Numbers, finishes_the_job, sealed_at, wanted_after
 from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, World, check, end, world
 from tests.apply.packages import an_object, text
 
@@ -102,11 +102,13 @@ async def test_as_many_pass_at_a_time_as_the_limit_says() -> None:
 
 @pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NOTHING])
 @pytest.mark.parametrize("fault", [ItemFault.BUSY, ItemFault.OVERLOADED])
-async def test_a_throttled_write_is_done_later(faulty: World, memory: Memory, fault: ItemFault) -> None:
+async def test_a_throttled_write_is_done_later(
+    faulty: World, memory: Memory, fault: ItemFault, numbers: Numbers
+) -> None:
     before, change = CHANGES["mixed"]
     faulty.driver.memory = memory
     wanted, mutations, _ = await wanted_after(faulty, before, change)
-    for number in range(mutations):
+    for number in numbers(mutations):
         case = await faulty.case_with(before)
         at_first = await case.look()
         case.driver.fail({number: fault})
@@ -116,10 +118,10 @@ async def test_a_throttled_write_is_done_later(faulty: World, memory: Memory, fa
         check(at_first, events, await case.look(), wanted)
 
 
-async def test_a_platform_that_always_throttles_is_a_failure_like_any_other(faulty: World) -> None:
+async def test_a_platform_that_always_throttles_is_a_failure_like_any_other(faulty: World, numbers: Numbers) -> None:
     before, change = CHANGES["mixed"]
     wanted, mutations, _ = await wanted_after(faulty, before, change)
-    for number in range(mutations):
+    for number in numbers(mutations):
         case = await faulty.case_with(before)
         at_first = await case.look()
         case.driver.fail({number: ItemFault.BUSY}, lasting=True)
