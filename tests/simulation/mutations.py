@@ -25,10 +25,9 @@ class Mutation:
         old: The text that it replaces; occurs exactly once in the file.
         new: The replacement.
         kinds: Kinds of violation, one of which the search has to show.
-        seeds: How many seeds the search may run.
+        seeds: How many seeds, or cases, the search may run.
         features: The features that the seeds may switch on; empty: all.
-        situation: A change and an identity of small_scenarios.py, such as "fresh on SEARCH": its cases run in place of
-            seeds.
+        situation: As of ``small_scenarios.results``, such as "fresh on SEARCH": its cases run in place of seeds.
     """
 
     name: str
@@ -512,9 +511,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         _SCHEDULER,
         "return RetryCreations(cause, stages, lost) if stages or lost else None",
         "return None",
-        frozenset({"I3"}),
-        400,
-        situation="fresh on NATIVE",
+        frozenset({"I3", "LEFT_OVER"}),
+        200,
+        frozenset({"kills", "cancel", "reject"}),
     ),
     Mutation(
         "deletion_without_an_answer_counts_as_no_effect",
@@ -523,7 +522,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "return NoEffect()",
         frozenset({"GHOST", "NEEDLESS", "UNDONE"}),
         200,
-        situation="emptied on NATIVE",
+        situation="emptied on NATIVE, faults",
     ),
     Mutation(
         "recreated_resource_keeps_its_old_id_in_the_record",
@@ -559,7 +558,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "ready = waiting",
         frozenset({"ORDER"}),
         200,
-        situation="turned on NATIVE",
+        situation="turned on NATIVE, refused_records",
     ),
 )
 """All defects. Defects that were fixed in the engine are put back here, with the bound that found them."""

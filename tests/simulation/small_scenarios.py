@@ -332,9 +332,23 @@ def drawn(situation: Situation, family: Family, count: int, *, lasting: bool = T
 
 
 def results(name: str, run: Callable[[Scenario], Result]) -> Iterator[Result]:
-    """The runs of the situation with this name, in turns a random case of each family, without faults that last."""
-    change, identity = name.split(" on ")
+    """
+    The runs of a situation, in a fixed random order.
+
+    Args:
+        name: The name of the situation; its families take turns, without faults that last. With the name of a family, as
+            in "fresh on SEARCH, two_crashes": all cases of that family.
+        run: Runs a scenario.
+    """
+    place, _, only = name.partition(", ")
+    change, identity = place.split(" on ")
     situation = Situation(change, identity, run)
+    if only:
+        [family] = [family for family in FAMILIES if family.__name__ == only]
+        cases = list(family(situation))
+        Random(name).shuffle(cases)
+        yield from map(situation.result, cases)
+        return
     samples = [drawn(situation, family, _TURNS, lasting=False) for family in FAMILIES]
     known: set[Case] = set()
     for case in chain.from_iterable(zip(*samples, strict=False)):
