@@ -457,9 +457,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         _SCHEDULER,
         "    if not progress.sealed and (cause or is_stopped):\n",
         "    if cause or is_stopped:\n        progress.sealed = False\n",
-        frozenset({"I6"}),
+        # The store refuses to record such a rollback, so the operation does not get that far.
+        frozenset({"I6", "DEFECT", "DEFECT_LOOP", "ENDLESS", "STUCK", "NEEDLESS"}),
         200,
-        situation="replaced on NATIVE",
+        situation="replaced on NATIVE, faults",
     ),
     Mutation(
         "recreated_resource_loses_its_references",

@@ -336,8 +336,8 @@ def results(name: str, run: Callable[[Scenario], Result]) -> Iterator[Result]:
     The runs of a situation, in a fixed random order.
 
     Args:
-        name: The name of the situation; its families take turns, without faults that last. With the name of a family, as
-            in "fresh on SEARCH, two_crashes": all cases of that family.
+        name: The name of the situation; its families take turns, without faults that last. With the name of a family,
+            as in "fresh on SEARCH, two_crashes": all cases of that family.
         run: Runs a scenario.
     """
     place, _, only = name.partition(", ")
