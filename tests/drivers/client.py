@@ -35,7 +35,7 @@ async def client_of(
 ) -> AsyncIterator["DriverClient"]:
     """A client of *driver*, whose servicer is called in memory; arguments as for ``DriverClient``."""
     network = Network()
-    network.servers["driver"] = Dispatcher([register(driver)])
+    network.serve("driver", Dispatcher([register(driver)]))
     client = DriverClient("driver", orgs, refers_to, network.connect)
     try:
         yield client
