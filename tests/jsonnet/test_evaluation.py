@@ -10,6 +10,7 @@ import pytest
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable
 from services.jsonnet.evaluation import Limits, evaluate
 from services.jsonnet.evaluators import Evaluator
+from tests import needs
 from tests.jsonnet.evaluating import LIMITS, each_choice, each_evaluator, result
 
 ENDLESS = "local f(x) = f(x + 1) tailstrict; [f(1)]"
@@ -149,7 +150,7 @@ async def test_an_evaluation_does_not_block_the_caller() -> None:
     assert [type(each) for each in ended] == [SourceTooLarge, list, SourceTooLarge, SourceUndecodable, list]
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
+@needs.path("/proc")
 async def test_a_cancelled_call_leaves_no_process() -> None:
     call = asyncio.create_task(evaluate(ENDLESS, "a.jsonnet", limits=Limits(), evaluator=Evaluator.JSONNET))
     while not _children():  # noqa: ASYNC110
