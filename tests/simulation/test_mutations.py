@@ -67,6 +67,7 @@ def test_a_scenario_of_a_fixed_defect_shows_it_when_it_is_put_back() -> None:
     assert (found.kind, found.seeds, list(found.others)) == ("LOOP_DEAD", 1, [])
 
 
+@pytest.mark.slow
 def test_the_scenario_of_a_mutation_is_reduced(tmp_path: Path) -> None:
     client = Client("s0", "", (Action("apply", (Item("red"), Item("blue", 2)), pause=1.0),))
     write_file(tmp_path / "scenario.json", to_json(Scenario(3, (), clients=(client,))))

@@ -105,10 +105,10 @@ NOT_IN_SAMPLE = frozenset(
 )
 """Names that the seeds of ``SAMPLE`` do not reach. Names are only ever removed from this list."""
 
-REPLAYED = (272, 3585)
-"""Seeds of short runs."""
+REPLAYED = (3585,)
+"""A seed whose run is short and meets faults of calls."""
 
-REPLAYED_AS_WELL = (7, 20, 24, 44, 105, 209)
+REPLAYED_AS_WELL = (7, 20, 24, 44, 105, 209, 272)
 
 HERE = Path(__file__).parent
 
@@ -212,7 +212,8 @@ def test_a_scenario_is_the_same_as_json(folder: Path) -> None:
 
 def test_noted_faults_make_the_same_run(folder: Path) -> None:
     """Reduction relies on this (docs/simulation.md)."""
-    result = next(found for seed in SAMPLE if (found := run(drawn(seed, FEATURES), folder)).faults)
+    result = run(drawn(REPLAYED[0], FEATURES), folder)
+    assert result.faults
     noted = from_json({**to_json(result.scenario), "faults": result.faults})
     assert run(noted, folder).digest == result.digest
 
@@ -333,7 +334,8 @@ def interruptible(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
         process.communicate()
 
 
-@pytest.mark.parametrize("reaches", [pytest.param(os.kill, marks=pytest.mark.slow), os.killpg])
+@pytest.mark.slow
+@pytest.mark.parametrize("reaches", [os.kill, os.killpg])
 def test_ctrl_c_ends_a_search_with_its_figures(reaches: Callable[[int, int], None]) -> None:
     with interruptible("tests.simulation", "--minutes", "2") as process:
         assert process.stdout
