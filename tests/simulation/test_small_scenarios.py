@@ -54,12 +54,12 @@ def test_an_operation_ends_in_some_cases_of_each_family(number: int, change: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
-@pytest.mark.parametrize("change", CHANGES)
-def test_an_operation_ends_in_more_cases_of_each_family(change: str, family: Family, runs: Runs) -> None:
-    for identity in IDENTITIES:
-        situation = Situation(change, identity, runs)
-        for case in drawn(situation, family, 2):
-            check(situation, case)
+@pytest.mark.parametrize(("number", "change"), list(enumerate(CHANGES)), ids=CHANGES)
+def test_an_operation_ends_in_more_cases_of_each_family(number: int, change: str, family: Family, runs: Runs) -> None:
+    """Some of these faults last. Platforms take turns, in another order than above."""
+    situation = Situation(change, IDENTITIES[(number + FAMILIES.index(family) + 1) % len(IDENTITIES)], runs)
+    for case in drawn(situation, family, 2):
+        check(situation, case)
 
 
 @pytest.mark.faults
