@@ -153,7 +153,9 @@ class Situation:
         self.change = CHANGES[change]
         self._identity = identity
         self._run = run
-        self._results: dict[Case, Result] = {}
+        # Extents are small. The traces of all results would fill the memory.
+        self._extents: dict[Case, Extent] = {}
+        self._last: tuple[Case, Result] | None = None
 
     def scenario(self, case: Case) -> Scenario:
         """The scenario in which the second operation meets *case*."""
@@ -179,20 +181,20 @@ class Situation:
 
     def result(self, case: Case) -> Result:
         """The run in *case*; its violations include a needless end, as of ``_needless``."""
-        if case not in self._results:
-            result = self._run(self.scenario(case))
-            needless = self._needless(case, result)
-            violations = result.violations | ({"NEEDLESS": needless} if needless else {})
-            self._results[case] = replace(result, violations=violations)
-        return self._results[case]
+        if self._last and self._last[0] == case:
+            return self._last[1]
+        result = self._run(self.scenario(case))
+        needless = self._needless(case, result)
+        result = replace(result, violations=result.violations | ({"NEEDLESS": needless} if needless else {}))
+        self._extents[case] = _extent(result)
+        self._last = (case, result)
+        return result
 
     def extent(self, case: Case) -> Extent:
         """The size of the operation in *case*."""
-        lines = _lines_of_affected(self.result(case).lines)
-        points = tuple((each[1], int(each[2])) for each in map(_REACHES.search, lines) if each)
-        sent = sum(1 for line in lines if _MUTATION.search(line))
-        events = [int(each[1]) for each in map(_EVENTS.search, lines) if each]
-        return Extent(points, sent, max(events, default=0))
+        if case not in self._extents:
+            self.result(case)
+        return self._extents[case]
 
     def _needless(self, case: Case, result: Result) -> str:
         """A rollback or a block to which *case* gives no reason; empty: there is none."""
@@ -355,6 +357,15 @@ def results(name: str, run: Callable[[Scenario], Result]) -> Iterator[Result]:
         if case not in known:
             known.add(case)
             yield situation.result(case)
+
+
+def _extent(result: Result) -> Extent:
+    """The size of the affected operation of a run."""
+    lines = _lines_of_affected(result.lines)
+    points = tuple((each[1], int(each[2])) for each in map(_REACHES.search, lines) if each)
+    sent = sum(1 for line in lines if _MUTATION.search(line))
+    events = [int(each[1]) for each in map(_EVENTS.search, lines) if each]
+    return Extent(points, sent, max(events, default=0))
 
 
 def _lines_of_affected(lines: Sequence[str]) -> list[str]:
