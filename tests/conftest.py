@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from pytest_asyncio.plugin import PytestAsyncioFunction
 
 from tests import older_platform
@@ -17,8 +17,14 @@ from tests.transport import InMemory
 
 pytest_plugins = ["tests.skips"]
 
-# No deadline, as no test depends on the speed of the machine. The gate tries the same examples each time.
-settings.register_profile("steady", deadline=None, derandomize=bool(os.environ.get("CI")))
+# No test depends on the speed of the machine. Examples of a test share its fixtures. The gate tries the same examples
+# each time.
+settings.register_profile(
+    "steady",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    derandomize=bool(os.environ.get("CI")),
+)
 settings.load_profile("steady")
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from services.core.errors import TokenStale
@@ -19,7 +19,7 @@ call_faults = st.dictionaries(st.integers(0, 10), st.sampled_from(CallFault), ma
 few_keys = st.sets(st.sampled_from(["a", "b", "c"]))
 
 
-@settings(settings.get_profile("faults"), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("faults"))
 @given(held=few_keys, given_keys=few_keys, items=item_faults, calls=call_faults, lasting=st.booleans())
 @example(held=set(), given_keys={"a"}, items={}, calls={0: CallFault.CUT_OFF}, lasting=False)
 async def test_an_apply_writes_all_its_secrets_or_none_and_removes_none(

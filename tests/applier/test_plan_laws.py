@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2, plan_pb2
@@ -49,7 +49,7 @@ async def change(case: Case, way: str, pick: int) -> None:
         await case.services.mutate(mutation, org=case.org)
 
 
-@settings(settings.get_profile("faults"), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("faults"))
 @given(
     before=packages(),
     wanted=packages(),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier_svc.failpoints import NAMES
@@ -30,7 +30,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
 
 
 @pytest.mark.timeout(1800)
-@settings(settings.get_profile("crashes"), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("crashes"))
 @given(before=packages(), wanted=packages(), is_refused=st.booleans(), first=failpoints, second=failpoints)
 async def test_a_change_that_crashes_twice_happens_or_does_not(
     world: Crashing, before: str, wanted: str, is_refused: bool, first: str, second: str

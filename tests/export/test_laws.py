@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 from pkger.planner.v1 import planner_pb2
@@ -39,7 +39,7 @@ async def content(services: Cluster, org: str) -> list[bytes]:
 
 
 @pytest.mark.timeout(3600)
-@settings(settings.get_profile("exports"), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("exports"))
 @given(drawn=platforms())
 async def test_an_export_equals_the_platform(services: Cluster, drawn: Drawn) -> None:
     number = next(_numbers)
@@ -80,7 +80,7 @@ async def test_an_export_equals_the_platform(services: Cluster, drawn: Drawn) ->
 
 
 @pytest.mark.timeout(3600)
-@settings(settings.get_profile("exports"), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(settings.get_profile("exports"))
 @given(drawn=platforms())
 async def test_a_resource_has_the_same_name_whatever_else_is_exported(services: Cluster, drawn: Drawn) -> None:
     org = f"names-{next(_numbers)}"

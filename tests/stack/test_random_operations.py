@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from pkger.journal.v1 import journal_pb2
@@ -431,9 +431,7 @@ def _read(reading: Reading, name: str) -> tuple[Operation, dict[int, str], Itera
 
 
 TestAppliers = Appliers.TestCase
-TestAppliers.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestAppliers.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
 
 
 class StrictAppliers(Appliers):
