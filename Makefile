@@ -37,17 +37,17 @@ PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 test: setup  ## Run the quick tests, in five minutes; ARGS go to pytest
 	$(PYTEST) -m 'not slow' $(ARGS)
 
-test-slow: setup  ## Run the tests marked slow: processes, clients in other languages, pages; ARGS go to pytest
-	$(PYTEST) -m slow $(ARGS)
+test-slow: setup  ## Run the tests marked slow, and laws with more examples; ARGS go to pytest
+	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough $(ARGS)
 
-test-all: setup  ## Run all tests; ARGS go to pytest
-	$(PYTEST) $(ARGS)
+test-all: setup  ## Run all tests, laws with more examples; ARGS go to pytest
+	$(PYTEST) --hypothesis-profile thorough $(ARGS)
 
 # The simulation starts at the first of the day's 100,000 seeds. MINUTES=n sets its length; FIRST=n starts at another seed.
 test-faults: MINUTES := $(or $(MINUTES),10)
 test-faults: FIRST := $(or $(FIRST),$(shell date +%Y%m%d00000))
 test-faults: setup  ## Tests with --faults: all crashes and faults of an apply, then 10 minutes of simulation
-	$(PYTEST) --faults \
+	$(PYTEST) --faults --hypothesis-profile thorough \
 		tests/applier tests/cli tests/clients tests/crash tests/drivers/influxdb/test_engine_faults.py tests/export tests/gateway \
 		tests/kinds tests/parser tests/rpc tests/simulation $(ARGS)
 	@echo 'To search these seeds again: make simulate MINUTES=$(MINUTES) FIRST=$(FIRST)'

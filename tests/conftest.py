@@ -18,13 +18,15 @@ from tests.transport import InMemory
 pytest_plugins = ["tests.skips"]
 
 # No test depends on the speed of the machine. Examples of a test share its fixtures. The gate tries the same examples
-# each time.
+# each time: few of them with the quick tests, and with the slow ones those of the profile "thorough".
 settings.register_profile(
     "steady",
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     derandomize=bool(os.environ.get("CI")),
 )
+settings.register_profile("thorough", settings.get_profile("steady"), max_examples=100)
 settings.load_profile("steady")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,8 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_whole = config.getoption("--faults")
     # Each example takes seconds: three services die and restart.
     settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
-    settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 15)
-    settings.register_profile("laws", settings.get_profile("steady"), max_examples=100 if is_whole else 30)
+    settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 8)
     settings.register_profile("exports", settings.get_profile("steady"), max_examples=200 if is_whole else 6)
 
 

@@ -12,6 +12,7 @@ from services.core.model import Undo, Verb
 from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.packages import CHANGES, FRESH
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, Case, Content, Events, World, check, end, leftovers
+from tests.samples import slow
 
 EVERYWHERE = [
     *((Memory.KEYS, change) for change in CHANGES),
@@ -23,16 +24,16 @@ EVERYWHERE = [
 Numbers = Callable[[int], Iterable[int]]
 """Which of a number of writes or calls meet a fault."""
 
-SAMPLE = [(Memory.KEYS, "mixed"), (Memory.NOTHING, "rewired")]
+SAMPLE = [(Memory.KEYS, "mixed"), slow(Memory.NOTHING, "rewired")]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every change on every platform with --faults; else a sample."""
+    """Every change on every platform with --faults; else a sample, of which a part is slow."""
     is_whole, names = metafunc.config.getoption("--faults"), set(metafunc.fixturenames)
     if {"memory", "change"} <= names:
         metafunc.parametrize(("memory", "change"), EVERYWHERE if is_whole else SAMPLE)
     elif "change" in names:
-        metafunc.parametrize("change", list(CHANGES) if is_whole else ["mixed", "turned"])
+        metafunc.parametrize("change", list(CHANGES) if is_whole else ["mixed", slow("turned")])
     elif "memory" in names:
         metafunc.parametrize("memory", list(Memory) if is_whole else [Memory.SEARCHED])
 

@@ -53,7 +53,8 @@ def test_names_that_may_repeat_are_compared_exactly_and_are_not_unique() -> None
 
 def test_exactly_the_white_space_of_unicode_is_stripped() -> None:
     """Go's unicode.IsSpace is the same set; Python's str.isspace has four more separators."""
-    stripped = {char for char in map(chr, range(0x110000)) if traits(TRIMMED).compared_name(f"{char}a") == "a"}
+    trimmed = traits(TRIMMED)
+    stripped = {char for char in map(chr, range(0x110000)) if trimmed.compared_name(f"{char}a") == "a"}
     python = {char for char in map(chr, range(0x110000)) if char.isspace()}
     assert stripped == python - set("\x1c\x1d\x1e\x1f")
     assert {char for char in stripped if ord(char) > 0xFF} == {

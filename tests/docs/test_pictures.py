@@ -3,6 +3,8 @@
 import html
 import re
 
+import pytest
+
 from docgen.pictures import PICTURE, apply_at_a_terminal, picture
 
 
@@ -14,6 +16,7 @@ def drawn(svg: str) -> list[str]:
     return [re.sub(r"\b[0-9a-f]{16}\b", "ID", lines[height]).strip() for height in sorted(lines)]
 
 
+@pytest.mark.slow
 def test_the_picture_is_of_an_apply_as_it_is_today() -> None:
     """Run `make pictures` when the output of an apply changes."""
     shown = drawn(picture(apply_at_a_terminal()))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2
@@ -226,16 +226,6 @@ async def check_against_model(driver: DriverClient, batches: list[list[Any]]) ->
     assert [resource is not None for resource in read] == [id_ in model.held for id_ in made]
 
 
-@settings(max_examples=20)
 @given(batches)
 async def test_the_platform_does_what_the_model_does(driver: DriverClient, batches: list[list[Any]]) -> None:
-    await check_against_model(driver, batches)
-
-
-@pytest.mark.slow
-@settings(max_examples=150)
-@given(batches)
-async def test_the_platform_does_what_the_model_does_in_many_examples(
-    driver: DriverClient, batches: list[list[Any]]
-) -> None:
     await check_against_model(driver, batches)

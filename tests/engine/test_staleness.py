@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from services.core.errors import DependencyCycle, KindUnsupported, NameTaken
@@ -17,9 +17,6 @@ from services.engine.staleness import SHOWN, adopted, kinds_to_read, owned_parts
 from services.kinds.format.canonical import spec_of
 from tests.planner.test_laws import PLATFORM, a_world, packages
 from tests.planner.world import World, an_object, step_lines
-
-SOME = 20
-"""Examples of a law whose worlds take long to draw; the tests marked slow try more."""
 
 
 def stale(plan: Plan, world: World) -> list[str]:
@@ -255,7 +252,6 @@ def test_resources_that_another_stack_owns_since_are_reported_sorted() -> None:
     ]
 
 
-@settings(max_examples=SOME)
 @given(packages(), packages())
 def test_a_plan_for_an_untouched_platform_is_not_stale(before: tuple[Object, ...], wanted: tuple[Object, ...]) -> None:
     world = a_world()
@@ -338,7 +334,6 @@ def change_something(draw: st.DrawFn, world: World, wanted: tuple[Object, ...]) 
         assume(False)
 
 
-@settings(max_examples=SOME)
 @given(worlds())
 def test_a_plan_that_is_not_stale_runs_and_the_next_one_has_only_the_remaining_steps(
     given_: tuple[World, tuple[Object, ...], Plan],
@@ -360,7 +355,6 @@ def test_a_plan_that_is_not_stale_runs_and_the_next_one_has_only_the_remaining_s
     )
 
 
-@settings(max_examples=SOME)
 @given(worlds(), st.integers(0, 40))
 def test_done_steps_of_a_plan_that_is_not_stale_can_be_undone(
     given_: tuple[World, tuple[Object, ...], Plan], count: int
@@ -376,16 +370,3 @@ def test_done_steps_of_a_plan_that_is_not_stale_can_be_undone(
     for step in reversed(done):
         world.run_step(effect_of(step).inverse(), ids)
     assert world.content() == content
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("law", "strategies"),
-    [
-        (test_a_plan_for_an_untouched_platform_is_not_stale, (packages(), packages())),
-        (test_a_plan_that_is_not_stale_runs_and_the_next_one_has_only_the_remaining_steps, (worlds(),)),
-        (test_done_steps_of_a_plan_that_is_not_stale_can_be_undone, (worlds(), st.integers(0, 40))),
-    ],
-)
-def test_a_law_holds_for_more_examples(law: Any, strategies: tuple[st.SearchStrategy[Any], ...]) -> None:
-    given(*strategies)(settings(max_examples=100)(law.hypothesis.inner_test))()

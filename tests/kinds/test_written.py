@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 from parser_svc.package import parse
 from parser_svc.sources import Encoding, Source
@@ -35,7 +35,6 @@ def hold_law(objects: tuple[Object, ...]) -> None:
         assert canonical_text(reading.spec) == item.spec.text
 
 
-@settings(settings.get_profile("laws"))
 @given(packages, environments)
 def test_a_written_spec_is_read_as_the_same_spec(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
     package = parse_text(json.dumps(documents), env, Encoding.JSON).package

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pkger.parser.v1 import parser_pb2
 
@@ -49,7 +49,6 @@ trees = st.recursive(
 )
 
 
-@settings(settings.get_profile("laws"))
 @given(st.lists(st.dictionaries(keys, trees), min_size=1, max_size=3))
 def test_yaml_and_json_count_values_alike(documents: list[dict[str, Any]]) -> None:
     yaml = "".join(f"--- {json.dumps(document)}\n" for document in documents)

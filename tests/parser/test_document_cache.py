@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.package import Mix, package_text
@@ -134,7 +134,6 @@ def test_cached_documents_give_the_results_of_new_ones_after_10_000_edits(folder
     check_edits(folder, 1000, seed)
 
 
-@settings(settings.get_profile("laws"))
 @given(packages, environments, environments, st.randoms(use_true_random=False))
 def test_documents_of_every_kind_come_to_the_same_again(
     documents: list[dict[str, Any]], env: dict[str, Any], other: dict[str, Any], chance: random.Random
@@ -147,7 +146,6 @@ def test_documents_of_every_kind_come_to_the_same_again(
         chance.shuffle(texts)
 
 
-@settings(settings.get_profile("laws"))
 @given(st.lists(NEARLY, min_size=2, max_size=4))
 def test_texts_that_are_nearly_packages_come_to_the_same_again(texts: list[str]) -> None:
     cache = DocumentCache(MEBIBYTE)
@@ -171,7 +169,6 @@ def test_a_document_that_depends_on_an_earlier_one_is_read_with_it(end: str) -> 
         assert answer([text], cache) == answer([text], None)
 
 
-@settings(settings.get_profile("laws"))
 @given(packages, st.sampled_from(["value-of-env", "another"]))
 def test_the_cache_holds_no_value_of_a_secret_or_of_the_environment(
     documents: list[dict[str, Any]], value: str

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from parser_svc.package import Options, parse
@@ -39,7 +39,6 @@ def without_locations(package: Package | None) -> list[Object] | None:
     return [item._replace(location=None) for item in package.objects] if package else None
 
 
-@settings(settings.get_profile("laws"))
 @given(packages, environments)
 def test_yaml_and_json_of_the_same_objects_say_the_same(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
     from_yaml = parse_text(as_yaml(documents), env)
@@ -51,7 +50,6 @@ def test_yaml_and_json_of_the_same_objects_say_the_same(documents: list[dict[str
 
 
 @pytest.mark.parametrize("encoding", [Encoding.YAML, Encoding.JSON])
-@settings(settings.get_profile("laws"))
 @given(documents=packages, env=environments)
 def test_a_package_written_back_parses_to_itself(
     encoding: Encoding, documents: list[dict[str, Any]], env: dict[str, Any]
@@ -66,7 +64,6 @@ def test_a_package_written_back_parses_to_itself(
     assert summary_document(again.package.objects, {}) == summary_document(package.objects, {})
 
 
-@settings(settings.get_profile("laws"))
 @given(
     packages, st.lists(st.sampled_from(["---\n", "--- ~\n", "---\n# a comment\n", "--- null\n...\n"])), st.integers(0)
 )
@@ -81,7 +78,6 @@ def test_documents_without_content_change_nothing(
     assert shown(parsed.violations) == shown(expected.violations)
 
 
-@settings(settings.get_profile("laws"))
 @given(packages, st.randoms(use_true_random=False))
 def test_the_order_of_documents_does_not_change_the_set_of_violations(
     documents: list[dict[str, Any]], chance: Any
@@ -107,7 +103,6 @@ def _named(document: dict[str, Any], number: int) -> dict[str, Any]:
     return {**document, "metadata": {"name": f"n{number}"}, "spec": spec}
 
 
-@settings(settings.get_profile("laws"))
 @given(packages)
 def test_every_violation_and_warning_has_a_location(documents: list[dict[str, Any]]) -> None:
     parsed = parse_text(as_yaml(documents))
@@ -119,7 +114,6 @@ def test_every_violation_and_warning_has_a_location(documents: list[dict[str, An
         assert violation.code in set(Code)
 
 
-@settings(settings.get_profile("laws"))
 @given(
     packages, st.sampled_from([("description", "descriptio"), ("active", "aktive"), ('"Label"', '"Labels"'), ("", "")])
 )
@@ -135,7 +129,6 @@ def test_a_fix_removes_its_violation(documents: list[dict[str, Any]], mistake: t
             assert (violation.path, violation.code) not in left
 
 
-@settings(settings.get_profile("laws"))
 @given(packages, environments)
 def test_valid_parts_can_be_summarised(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
     parsed = parse([Source("a.yml", as_yaml(documents), Encoding.YAML)], env, Options(keep_valid_parts=True))
@@ -167,7 +160,6 @@ NEARLY = st.lists(
 ).map("".join)
 
 
-@settings(settings.get_profile("laws"))
 @given(NEARLY, st.sampled_from([None, *Encoding]))
 def test_no_text_makes_the_parser_raise_anything_else_than_an_error_of_its_own(text: str, encoding: Any) -> None:
     try:

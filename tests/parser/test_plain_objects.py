@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from bench.package import Mix, package_text
@@ -73,7 +73,6 @@ def tables(table: Table) -> Iterator[Table]:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@settings(settings.get_profile("laws"))
 @given(data=st.data())
 def test_plainly_valid_objects_have_neither_faults_nor_remarks(kind: str, data: st.DataObject) -> None:
     table = data.draw(st.sampled_from(list(tables(spec_table(kind)))))

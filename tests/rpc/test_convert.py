@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 from google.protobuf.message import Message
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
@@ -82,7 +82,6 @@ ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callab
 @pytest.mark.parametrize(
     ("values", "to_pb", "from_pb"), ROUND_TRIPS, ids=[to_pb.__name__ for _, to_pb, _ in ROUND_TRIPS]
 )
-@settings(settings.get_profile("laws"))
 @given(data=st.data())
 def test_a_value_survives_the_wire(
     values: st.SearchStrategy[Any],
@@ -97,7 +96,6 @@ def test_a_value_survives_the_wire(
 
 
 @pytest.mark.parametrize("change", strategies.STEPS)
-@settings(settings.get_profile("laws"))
 @given(data=st.data())
 def test_a_step_survives_the_wire(change: str, data: st.DataObject) -> None:
     step = data.draw(strategies.STEPS[change])
@@ -125,7 +123,6 @@ def test_a_step_that_changes_nothing_is_refused() -> None:
     assert raised.value.metadata["field"] == "step"
 
 
-@settings(settings.get_profile("laws"))
 @given(strategies.plans)
 def test_the_applier_receives_a_plan_without_its_conflicts(plan: model.Plan) -> None:
     header, body = plans.header_to_pb(plan, "plans/1"), a_body(plan)
@@ -137,7 +134,6 @@ def test_the_applier_receives_a_plan_without_its_conflicts(plan: model.Plan) -> 
     ]
 
 
-@settings(settings.get_profile("laws"))
 @given(strategies.plans)
 def test_a_header_counts_the_steps(plan: model.Plan) -> None:
     header = plans.header_to_pb(plan, "plans/1")
@@ -148,7 +144,6 @@ def test_a_header_counts_the_steps(plan: model.Plan) -> None:
     assert counts.secrets == sum(step.key.kind == model.SECRET for step in plan.steps)
 
 
-@settings(settings.get_profile("laws"))
 @given(strategies.resource_diffs)
 def test_a_diff_is_translated_with_or_without_its_specs(diff: model.ResourceDiff) -> None:
     full, bare = (
@@ -166,7 +161,6 @@ def test_a_diff_is_translated_with_or_without_its_specs(diff: model.ResourceDiff
     assert [change.path for change in bare.changes] == [change.path for change in diff.changes]
 
 
-@settings(settings.get_profile("laws"))
 @given(strategies.label_mapping_diffs)
 def test_the_diff_of_an_association_is_translated(diff: model.LabelMappingDiff) -> None:
     [message] = plan_pb2.PlanDiffs(label_mappings=[plans.mapping_fields(diff)]).label_mappings
@@ -175,7 +169,6 @@ def test_the_diff_of_an_association_is_translated(diff: model.LabelMappingDiff) 
     assert (message.label.name, message.label_id) == (diff.label.name, diff.label_id)
 
 
-@settings(settings.get_profile("laws"))
 @given(strategies.resource_ids, strategies.targets, strategies.words, strategies.inventories)
 def test_a_stack_record_is_read_from_its_message(
     stack_id: str, target: model.Target, name: str, inventory: tuple[model.InventoryEntry, ...]

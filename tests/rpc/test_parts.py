@@ -3,7 +3,7 @@
 from typing import AnyStr
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pkger.model.v1 import plan_pb2
 
@@ -19,7 +19,6 @@ def remarks(texts: list[int], conflicts: list[int]) -> plan_pb2.PlanRemarks:
     )
 
 
-@settings(settings.get_profile("laws"))
 @given(LENGTHS, LENGTHS)
 def test_a_message_of_lists_is_cut_and_joins_again(texts: list[int], conflicts: list[int]) -> None:
     whole, joined = remarks(texts, conflicts), plan_pb2.PlanRemarks()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1.object_pb2 import StackRef
@@ -539,7 +539,6 @@ async def test_one_of_two_stacks_that_take_a_resource_at_once_gets_it(service: C
     assert sorted(type(answer).__name__ for answer in answers) == ["ResourceOwned", "Stack"]
 
 
-@settings(max_examples=25)
 @given(history=st.lists(inventories, min_size=1, max_size=3))
 async def test_a_record_reads_back_as_it_was_written(
     service: Client, history: list[tuple[model.InventoryEntry, ...]]

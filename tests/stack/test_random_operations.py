@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -430,8 +431,8 @@ def _read(reading: Reading, name: str) -> tuple[Operation, dict[int, str], Itera
     return operation, known, [event.seq for event in events]
 
 
-TestAppliers = Appliers.TestCase
-TestAppliers.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestAppliers = pytest.mark.slow(Appliers.TestCase)
+TestAppliers.settings = settings(stateful_step_count=30)
 
 
 class StrictAppliers(Appliers):

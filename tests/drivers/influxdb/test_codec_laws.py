@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from parser_svc.package import parse
@@ -24,9 +24,6 @@ from tests.corpora import REFUSED_BY_INFLUXDB, corpus_parameters, package_text, 
 from tests.drivers.influxdb.server_model import held
 from tests.parser.parsing import parse_text
 from tests.parser.written import specs
-
-FEW = settings(max_examples=10)
-"""The default run tries few examples, and a slow test many."""
 
 SECRET = {"secretRef": {"key": "a key"}}
 
@@ -107,16 +104,8 @@ def check_laws(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FEW
 @given(data=st.data())
 def test_a_written_spec_is_read_as_it_was_prepared(kind: str, data: st.DataObject) -> None:
-    check_laws(kind, data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@given(data=st.data())
-def test_each_of_many_written_specs_is_read_as_it_was_prepared(kind: str, data: st.DataObject) -> None:
     check_laws(kind, data)
 
 
