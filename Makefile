@@ -31,8 +31,10 @@ contracts: setup  ## Update protos/image.binpb; BREAKING=1 accepts breaking chan
 	$(if $(BREAKING),,cd protos && ../$(BIN)/buf breaking --path pkger --against image.binpb)
 	cd protos && ../$(BIN)/buf build --path pkger --exclude-source-info --output image.binpb
 
-# On up to four cores. A module stays on one of them where possible, as its tests share services.
-PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+# On up to four cores. A module stays on one of them where possible, as its tests share services. The memory of a large test goes
+# back to the system: by default, glibc keeps large blocks in its heap once it has seen some (mallopt(3), M_MMAP_THRESHOLD).
+PYTEST := MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_ARENA_MAX=2 \
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: setup  ## Run the quick tests, in five minutes; ARGS go to pytest
 	$(PYTEST) -m 'not slow' $(ARGS)
