@@ -2,6 +2,8 @@
 
 import logging
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
@@ -30,6 +32,13 @@ settings.register_profile("thorough", settings.get_profile("steady"), max_exampl
 settings.load_profile("steady")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+MEMORY = Path("/dev/shm")
+"""A file system in memory, on Linux (tmpfs(5)); containers often have a small one."""
+
+# No test cuts the power, so none needs to wait for a disk at each commit. Processes of a run get the folder as well.
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= 4 * 1024**3:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -82,8 +82,12 @@ CASES: dict[str, tuple[str, list[str]]] = {
 """Commands in the order in which they run, on one store; FILE is the package, PLAN the last plan that was printed."""
 
 
-async def test_the_text_of_commands(older_services: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    env, file, transcripts = environment(tmp_path, older_services.addresses), tmp_path / "package.json", {}
+async def test_the_text_of_commands(
+    older_services: Cluster, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package is named by a relative path, as the length of an error is limited."""
+    monkeypatch.chdir(tmp_path)
+    env, file, transcripts = environment(tmp_path, older_services.addresses), Path("package.json"), {}
     meant = {"FILE": str(file)}
     for name, (package, arguments) in CASES.items():
         file.write_text(package)
