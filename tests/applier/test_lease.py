@@ -185,7 +185,11 @@ async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: s
 
 
 @pytest.mark.real_time
-@pytest.mark.parametrize(("before", "change", "call"), [("", SMALL, 2), (FRESH, MIXED, 5)], ids=["open", "sealed"])
+@pytest.mark.parametrize(
+    ("before", "change", "call"),
+    [pytest.param("", SMALL, 2, marks=pytest.mark.slow), (FRESH, MIXED, 5)],
+    ids=["open", "sealed"],
+)
 async def test_an_outcome_that_cannot_be_recorded_is_recorded_when_the_store_is_back(
     tmp_path: Path, before: str, change: str, call: int
 ) -> None:

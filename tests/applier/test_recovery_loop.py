@@ -116,7 +116,6 @@ async def test_an_operation_is_resumed_after_any_status_code_of_the_store(tmp_pa
         assert set(now.recorded.values()) == now.ids
 
 
-@pytest.mark.real_time
 async def test_an_operation_is_resumed_once_the_driver_describes_itself_again(faulty: World) -> None:
     """Meanwhile the driver answers with a foreign status code, an error of pkger, and without a kind."""
     case = faulty.case()

@@ -314,7 +314,7 @@ FAULTS: list[tuple[dict[int, ItemFault], dict[int, CallFault]]] = [
 
 
 @pytest.mark.parametrize(("items", "calls"), FAULTS)
-@pytest.mark.parametrize("lasting", [False, True])
+@pytest.mark.parametrize("lasting", [pytest.param(False, marks=pytest.mark.slow), True])
 async def test_a_secret_in_messages_of_a_driver_is_masked_everywhere(
     faulty: World,
     items: dict[int, ItemFault],

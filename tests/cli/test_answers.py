@@ -191,6 +191,7 @@ async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[s
     assert (await applying).code == 0
 
 
+@pytest.mark.slow
 async def test_a_cycle_of_2000_names_is_a_cycle(services: Cluster, tmp_path: Path) -> None:
     """docs/reference/engine.md, "Cases", case 14."""
     count, env = 2000, environment(tmp_path, services.addresses)

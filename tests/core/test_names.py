@@ -51,6 +51,7 @@ def test_names_that_may_repeat_are_compared_exactly_and_are_not_unique() -> None
     assert free.compared_name(" Abc ") == " Abc "
 
 
+@pytest.mark.slow
 def test_exactly_the_white_space_of_unicode_is_stripped() -> None:
     """Go's unicode.IsSpace is the same set; Python's str.isspace has four more separators."""
     trimmed = traits(TRIMMED)

@@ -255,6 +255,7 @@ def test_a_spec_that_was_looked_into_takes_no_room_in_the_cache() -> None:
     assert all(isinstance(entry.spec, str) for entry in cache.entries())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mix", Mix)
 def test_the_cache_takes_no_more_memory_than_it_says(mix: Mix) -> None:
     most = 512 * 1024

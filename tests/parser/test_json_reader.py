@@ -82,7 +82,11 @@ def test_an_error_says_where_it_is(text: str, line: int, column: int) -> None:
     [
         ("[" * 100_000, "nesting depth"),
         ("[" * 101 + "]" * 101, "nesting depth"),
-        ("[" + "1," * 1_000_000 + "1]", "number of values, including repetitions by aliases,"),
+        pytest.param(
+            "[" + "1," * 1_000_000 + "1]",
+            "number of values, including repetitions by aliases,",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["endless", "just too deep", "many"],
 )

@@ -208,7 +208,7 @@ async def test_the_innermost_service_that_does_not_answer_is_named() -> None:
 
             async with served(outermost) as first, Peer("first", first) as to_first:
                 with pytest.raises(ServiceUnavailable) as raised:
-                    await get(to_first, seconds=3)
+                    await get(to_first, seconds=2)
 
     assert raised.value.metadata == {"service": "third", "address": third, "problem": "no answer in time"}
     assert calls == 1

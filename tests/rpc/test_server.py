@@ -70,7 +70,7 @@ async def test_a_stopping_server_refuses_new_calls_and_finishes_those_in_flight(
     await peer.close()
 
 
-@pytest.mark.parametrize(("shortest_ms", "stays"), [(50, True), (10_000, False)])
+@pytest.mark.parametrize(("shortest_ms", "stays"), [pytest.param(50, True, marks=pytest.mark.slow), (10_000, False)])
 async def test_a_client_may_ping_without_calls_but_not_too_often(
     shortest_ms: int, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
