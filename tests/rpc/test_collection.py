@@ -14,8 +14,7 @@ def as_before() -> Iterator[None]:
     was_enabled = gc.isenabled()
     gc.enable()
     yield
-    if not was_enabled:
-        gc.disable()
+    (gc.enable if was_enabled else gc.disable)()
 
 
 def test_the_collector_waits_until_the_last_call_has_ended() -> None:
