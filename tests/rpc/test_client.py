@@ -132,8 +132,10 @@ async def test_a_call_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     async with Peer("other", address, times=Times(ready=30)) as peer:
         async with served(delete=count, listen=address):
             await delete(peer)
-        waiting = asyncio.create_task(delete(peer))
         async with asyncio.timeout(10):
+            # A call on a connection of which the client does not yet know that it ended fails.
+            await peer.channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
+            waiting = asyncio.create_task(delete(peer))
             while (state := peer.channel.get_state()) is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
                 await peer.channel.wait_for_state_change(state)
         assert not waiting.done()
