@@ -1,6 +1,5 @@
 """Fixtures of all tests."""
 
-import gc
 import logging
 import os
 import shutil
@@ -53,17 +52,6 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
     settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 8)
     settings.register_profile("exports", settings.get_profile("steady"), max_examples=200 if is_whole else 6)
-
-
-def pytest_collection_finish() -> None:
-    """
-    Take the tests themselves out of the garbage collection.
-
-    A full collection waits until a quarter of the objects are new: a million tests and parts of them let garbage grow
-    to hundreds of megabytes, and cost half a second each time.
-    """
-    gc.freeze()
-    gc.collect()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

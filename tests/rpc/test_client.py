@@ -295,6 +295,7 @@ async def test_a_caller_that_leaves_a_stream_early_ends_it_at_the_server() -> No
         await asyncio.wait_for(ended.wait(), 10)
 
 
+@pytest.mark.slow
 async def test_a_message_of_30_mib_passes_both_ways() -> None:
     async def echo(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
         return answer(request.stack.id)
@@ -304,6 +305,7 @@ async def test_a_message_of_30_mib_passes_both_ways() -> None:
         assert (await get(peer, text)).name == text
 
 
+@pytest.mark.slow
 async def test_a_request_beyond_the_limit_is_refused() -> None:
     async def echo(request: stack_pb2.GetStackRequest, context: Context) -> stack_pb2.GetStackResponse:
         return answer("small")
@@ -316,6 +318,7 @@ async def test_a_request_beyond_the_limit_is_refused() -> None:
     assert raised.value.metadata["limit"] == str(MESSAGE_LIMIT)
 
 
+@pytest.mark.slow
 async def test_an_answer_beyond_the_limit_is_refused() -> None:
     async def huge(request: object, context: Context) -> stack_pb2.GetStackResponse:
         return answer("x" * (MESSAGE_LIMIT + 1))
