@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 from services.cli.supervisor import MODULES
 from services.rpc.health import problem_of
 from services.settings import address_variable
+from tests.crash.forks import Fork, fork
 
 READY_SECONDS = 60.0
 
@@ -35,7 +34,7 @@ class Processes:
         self.addresses = {name: f"unix:{folder / name}.sock" for name in MODULES}
         self._folder = folder
         self._lease = lease
-        self._running: dict[str, Process] = {}
+        self._running: dict[str, Fork] = {}
         self._serving: set[str] = set()
         self._changed = asyncio.Condition()
 
@@ -51,10 +50,7 @@ class Processes:
         environ |= {address_variable(service): address for service, address in self.addresses.items()}
         environ |= {"PKGER_HOME": str(self._folder), "PKGER_LEASE": str(self._lease), "PKGER_LISTEN": address}
         environ |= more or {}
-        with (self._folder / f"{called}.log").open("ab") as log:
-            self._running[called] = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", self._modules[name], env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=log
-            )
+        self._running[called] = await fork(self._modules[name], environ, self._folder / f"{called}.log")
         ready = asyncio.ensure_future(problem_of(address, READY_SECONDS, wait=True))
         gone = asyncio.ensure_future(self._running[called].wait())
         await asyncio.wait([ready, gone], return_when=asyncio.FIRST_COMPLETED)
@@ -91,8 +87,7 @@ class Processes:
 
     async def stands_still(self, name: str) -> None:
         """Wait until SIGSTOP has stopped a service."""
-        _, status = await asyncio.to_thread(os.waitpid, self.pid(name), os.WUNTRACED)
-        assert os.WIFSTOPPED(status)
+        await self._running[name].stopped()
 
     async def ended(self, name: str) -> None:
         """Wait until a service has exited by itself; ``died`` or ``kill`` has to follow."""
