@@ -28,7 +28,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     derandomize=bool(os.environ.get("CI")),
 )
-settings.register_profile("thorough", settings.get_profile("steady"), max_examples=100)
 settings.load_profile("steady")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     is_whole = config.getoption("--faults")
+    settings.register_profile("thorough", settings.get_profile("steady"), max_examples=100 if is_whole else 30)
     # Each example takes seconds: three services die and restart.
     settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
     settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 8)

@@ -22,7 +22,7 @@ def some(count: int) -> list[int]:
     return sorted({0, count // 2, count - 1})
 
 
-@pytest.fixture(params=[some, pytest.param(range, marks=pytest.mark.slow)], ids=["some", "each"])
+@pytest.fixture(params=[some, pytest.param(range, marks=pytest.mark.faults)], ids=["some", "each"])
 def numbers(request: pytest.FixtureRequest) -> Callable[[int], Iterable[int]]:
     """Which of a number of writes or calls meet a fault, one after another: some of them, or each."""
     chosen: Callable[[int], Iterable[int]] = request.param

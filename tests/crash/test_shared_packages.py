@@ -34,7 +34,7 @@ async def world(tmp_path: Path) -> AsyncIterator[Crashing]:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("count", "seed"), [(12, 0), rare(41, 0), rare(41, 1)])
-@pytest.mark.parametrize("folder", corpus_parameters())
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.faults))
 async def test_packages_live_side_by_side_and_appliers_die(
     world: Crashing, folder: Path, count: int, seed: int
 ) -> None:

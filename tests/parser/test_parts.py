@@ -56,7 +56,7 @@ def an_object(number: int, kind: str = "Label", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": name, "spec": spec}
 
 
-@pytest.mark.parametrize(("count", "length"), [(1_000, 1_000), pytest.param(20_000, 100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "length"), [(1_000, 1_000), pytest.param(20_000, 100, marks=pytest.mark.faults)])
 async def test_many_objects_and_their_text_come_in_parts(address: str, count: int, length: int) -> None:
     spec = {"description": "é" * length, "name": {"envRef": {"key": "k" * 40}}, "type": "constant", "values": ["a"]}
     objects = [an_object(n, "Variable", **spec | {"name": {"envRef": {"key": f"k{n}"}}}) for n in range(count)]
@@ -78,7 +78,7 @@ async def test_many_objects_and_their_text_come_in_parts(address: str, count: in
     assert len(orjson.loads(text)) == count
 
 
-@pytest.mark.parametrize("count", [5_000, pytest.param(50_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [5_000, pytest.param(50_000, marks=pytest.mark.faults)])
 async def test_many_violations_come_in_parts(address: str, count: int) -> None:
     faulty = [an_object(n, name="x", nothing="y") for n in range(count)]
     received = await messages(address, request(orjson.dumps(faulty).decode()), "ParsePackage")
@@ -92,7 +92,7 @@ async def test_many_violations_come_in_parts(address: str, count: int) -> None:
     assert violations[-1].end.column - violations[-1].location.column == len('"x"')
 
 
-@pytest.mark.parametrize("count", [5_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [5_000, pytest.param(20_000, marks=pytest.mark.faults)])
 async def test_credentials_come_in_parts(address: str, count: int) -> None:
     objects = [an_object(n, "NotificationEndpointSlack", url="x", token="canary-8a1f") for n in range(count)]
     received = await messages(address, request(orjson.dumps(objects).decode()), "ParsePackage")

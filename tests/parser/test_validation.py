@@ -314,7 +314,7 @@ def test_a_violation_in_a_merged_or_aliased_value_points_to_the_nearest_thing() 
     ]
 
 
-@pytest.mark.parametrize("count", [2_000, pytest.param(50_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2_000, pytest.param(50_000, marks=pytest.mark.faults)])
 def test_an_answer_holds_all_violations(count: int) -> None:
     parsed = parse_text(document("Bucket", f"retentionRules: [{'{},' * count}]"), warn=False)
     assert len(parsed.violations) == 2 * count

@@ -193,8 +193,6 @@ def digests(seeds: Sequence[int], hash_seed: str) -> dict[str, str]:
     ("seeds", "hash_seed"),
     [
         (REPLAYED, "1"),
-        pytest.param(REPLAYED, "2", marks=pytest.mark.slow),
-        pytest.param(REPLAYED_AS_WELL, "1", marks=pytest.mark.slow),
         pytest.param(REPLAYED_AS_WELL, "2", marks=pytest.mark.slow),
     ],
 )

@@ -53,13 +53,13 @@ def test_an_operation_ends_in_some_cases_of_each_family(number: int, change: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
 @pytest.mark.parametrize(("number", "change"), list(enumerate(CHANGES)), ids=CHANGES)
-def test_an_operation_ends_in_more_cases_of_each_family(number: int, change: str, family: Family, runs: Runs) -> None:
-    """Some of these faults last. Platforms take turns, in another order than above."""
-    situation = Situation(change, IDENTITIES[(number + FAMILIES.index(family) + 1) % len(IDENTITIES)], runs)
-    for case in drawn(situation, family, 2):
-        check(situation, case)
+def test_an_operation_ends_in_more_cases_of_each_family(number: int, change: str, runs: Runs) -> None:
+    """Some of these faults last. Platforms and families take turns, in another order than above."""
+    situation = Situation(change, IDENTITIES[(number + 1) % len(IDENTITIES)], runs)
+    for family in FAMILIES[(number + 2) % 4 :: 4]:
+        for case in drawn(situation, family, 2):
+            check(situation, case)
 
 
 @pytest.mark.faults
