@@ -50,8 +50,8 @@ test-faults: MINUTES := $(or $(MINUTES),10)
 test-faults: FIRST := $(or $(FIRST),$(shell date +%Y%m%d00000))
 test-faults: setup  ## Tests with --faults: all crashes and faults of an apply, then 10 minutes of simulation
 	$(PYTEST) --faults --hypothesis-profile thorough \
-		tests/applier tests/cli tests/clients tests/crash tests/drivers/influxdb/test_engine_faults.py tests/export tests/gateway \
-		tests/kinds tests/parser tests/rpc tests/simulation $(ARGS)
+		tests/applier tests/cli tests/clients tests/crash tests/apply tests/drivers/influxdb tests/export tests/gateway tests/kinds \
+		tests/parser tests/rpc tests/simulation tests/stack $(ARGS)
 	@echo 'To search these seeds again: make simulate MINUTES=$(MINUTES) FIRST=$(FIRST)'
 	@$(BIN)/python -m tests.simulation --minutes '$(MINUTES)' --first '$(FIRST)'
 

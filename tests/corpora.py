@@ -40,10 +40,14 @@ def recorded_packages() -> list[Path]:
     return packages_in(_RECORDED_PACKAGES)
 
 
-def package_parameters(*marks: pytest.MarkDecorator, without: Path | None = None) -> list[Any]:
-    """A parameter for each package but one; *marks* are those of recorded ones."""
+def package_parameters(without: Path | None = None) -> list[Any]:
+    """A parameter for each package but one: recorded ones are slow, and run with ``--faults`` but for every fourth."""
     own = [path for path in own_packages() if path != without]
-    return parameters(own, recorded_packages() or [_RECORDED_PACKAGES], *marks)
+    recorded = recorded_packages() or [_RECORDED_PACKAGES]
+    return [
+        *parameters(own, recorded[::4], pytest.mark.slow),
+        *parameters([], (path for number, path in enumerate(recorded) if number % 4), pytest.mark.faults),
+    ]
 
 
 def corpus_parameters(*marks: pytest.MarkDecorator) -> list[Any]:

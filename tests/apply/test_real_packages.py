@@ -9,7 +9,7 @@ from tests.cluster import Calls, Cluster
 from tests.corpora import package_parameters, package_text
 
 
-@pytest.mark.parametrize("path", package_parameters(pytest.mark.slow))
+@pytest.mark.parametrize("path", package_parameters())
 async def test_a_package_lives_its_whole_life(path: Path, services: Cluster, calls: Calls) -> None:
     package = package_text(path)
     applied = await services.apply(package, stack="s")

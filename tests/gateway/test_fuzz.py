@@ -65,7 +65,7 @@ def lines(_: DeserializationContext, response: Response) -> list[Any]:
     ("examples", "part", "is_whole"),
     [
         (1, slice(0, None, 24), False),
-        pytest.param(2, slice(None), False, marks=pytest.mark.slow),
+        pytest.param(1, slice(None), False, marks=pytest.mark.slow),
         pytest.param(50, slice(None), True, marks=pytest.mark.faults),
     ],
     ids=str,

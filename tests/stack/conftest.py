@@ -1,8 +1,8 @@
 """
 Fixtures of the stack service.
 
-Each test of the service runs over a store that also checks the store protocol (docs/reference/engine.md, "Store"). The
-tests marked slow repeat it over a plain store.
+Each test of the service runs over a store that also checks the store protocol (docs/reference/engine.md, "Store"). With
+``--faults`` it is repeated over a plain store, as it is in production and in the tests of other services.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +12,7 @@ import pytest
 
 from services.times import Times
 from stack_svc.store.store import Store
-from tests.samples import slow
+from tests.samples import rare
 from tests.stack.service import Client, Clock, service_in_memory
 from tests.stack.store.strict import strict
 
@@ -28,7 +28,7 @@ def watch_seconds() -> float:
     return Times().watch
 
 
-@pytest.fixture(params=[strict, slow(lambda store: store)], ids=["strict", "plain"])
+@pytest.fixture(params=[strict, rare(lambda store: store)], ids=["strict", "plain"])
 async def service(
     request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, watch_seconds: float
 ) -> AsyncIterator[Client]:

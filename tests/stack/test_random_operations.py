@@ -431,7 +431,7 @@ def _read(reading: Reading, name: str) -> tuple[Operation, dict[int, str], Itera
     return operation, known, [event.seq for event in events]
 
 
-TestAppliers = pytest.mark.slow(Appliers.TestCase)
+TestAppliers = pytest.mark.faults(Appliers.TestCase)
 TestAppliers.settings = settings(stateful_step_count=30)
 
 

@@ -35,7 +35,7 @@ async def make_unowned(server: Influx) -> None:
     await asked(server, "POST", "tasks", {**in_org, "flux": task})
 
 
-@pytest.mark.parametrize("path", package_parameters(pytest.mark.slow, without=REFUSED_BY_INFLUXDB))
+@pytest.mark.parametrize("path", package_parameters(without=REFUSED_BY_INFLUXDB))
 async def test_a_package_lives_its_whole_life(path: Path, server: Influx, on_influxdb: Cluster) -> None:
     package = package_text(path)
     await make_unowned(server)
