@@ -39,8 +39,9 @@ PYTEST := MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_ARE
 test: setup  ## Run the quick tests, in five minutes; ARGS go to pytest
 	$(PYTEST) -m 'not slow' $(ARGS)
 
+# One process more than there are cores: many of these tests wait, for leases and for processes that start.
 test-slow: setup  ## Run the tests marked slow, and laws with more examples; ARGS go to pytest
-	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough $(ARGS)
+	$(PYTEST) --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m 'slow or hypothesis' --hypothesis-profile thorough $(ARGS)
 
 test-all: setup  ## Run all tests, laws with more examples; ARGS go to pytest
 	$(PYTEST) --hypothesis-profile thorough $(ARGS)
