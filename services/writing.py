@@ -54,17 +54,17 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class YamlWriter:
-    """A stream of YAML documents; *comment* is the first line of each, without ``#``; empty: none."""
+    """A stream of YAML documents; *comment* is its first line, without ``#``; empty: none."""
 
     comment: str = ""
 
     def document(self, document: Document) -> str:
         """The text of one document."""
-        return (f"# {self.comment}\n" if self.comment else "") + _yaml(document)
+        return _yaml(document)
 
     def joined(self, documents: Sequence[str]) -> str:
         """The stream."""
-        return "---\n".join(documents)
+        return (f"# {self.comment}\n" if self.comment else "") + "---\n".join(documents)
 
 
 @dataclass(frozen=True, slots=True)

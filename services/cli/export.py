@@ -46,7 +46,7 @@ class Wanted:
         labels: Names of labels of which a resource must have one; empty: no such condition.
         named: Single resources.
         encoding: ``yml`` or ``json``; empty: as the ending of *file* says.
-        schema: JSON Schema that the first line of each document names for editors; empty: no such line.
+        schema: JSON Schema that the first line of YAML names for editors; empty: no such line.
         file: Where to write; empty for standard output.
         full: Whether all warnings are printed.
         quiet: Whether only data, warnings and errors are printed.

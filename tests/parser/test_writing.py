@@ -145,8 +145,8 @@ def test_a_text_with_private_characters_is_quoted_instead() -> None:
     assert YamlWriter().document({"a": "x\n\ty", "b": "\ue000"}) == 'a: "x\\n\\ty"\nb: \ue000\n'
 
 
-def test_every_document_begins_with_the_comment() -> None:
-    assert written([{"a": 1}, {"b": [], "c": {}}], YamlWriter("note")) == "# note\na: 1\n---\n# note\nb: []\nc: {}\n"
+def test_the_stream_begins_with_the_comment() -> None:
+    assert written([{"a": 1}, {"b": [], "c": {}}], YamlWriter("note")) == "# note\na: 1\n---\nb: []\nc: {}\n"
 
 
 def test_large_and_small_numbers_have_a_point() -> None:

@@ -34,10 +34,9 @@ Examples:
 @click.option("-e", "--encoding", type=click.Choice(["yml", "json"]), help="Encoding, whatever the name of FILE.")
 @click.option(
     "--schema",
-    default="package.schema.json",
-    show_default=True,
+    default="",
     metavar="FILE",
-    help="JSON Schema that each YAML document names, for editors; empty for none.",
+    help="JSON Schema that the first line of YAML names for editors.  [default: no such line]",
 )
 @click.option("--full", is_flag=True, help="Print all warnings.")
 @options.platform_option
