@@ -55,6 +55,7 @@ class Table:
         required: Sequence[str] = (),
         more: Schema | None = None,
         variants: "Variants | None" = None,
+        repeated: str = "",
     ) -> None:
         """
         Describe a mapping.
@@ -65,6 +66,8 @@ class Table:
             required: Keys that the schema requires.
             more: Further keywords of the schema, for rules that concern several fields.
             variants: The tables to read a mapping with, by the value of one of its fields; None: this one.
+            repeated: The key of a field that is a mapping, whose fields may be repeated beside it: with the same values
+                they get no remark. Empty: none.
         """
         self.variants = variants
         self._fields = {field.key: field for field in fields}
@@ -86,6 +89,9 @@ class Table:
         self._check = check
         self._required = tuple(required)
         self._more = more or {}
+        shape = self._shapes.get(repeated)
+        self._repeated = repeated
+        self._repeatable = shape.table.fields if isinstance(shape, Nested) else {}
 
     @property
     def fields(self) -> Mapping[str, Field]:
@@ -162,7 +168,8 @@ class Table:
                 continue
             shape = self._shapes.get(key)
             if shape is None:
-                yield self._unknown(fields, key)
+                if not self._repeats(fields.value, key):
+                    yield self._unknown(fields, key)
             elif value is not None:
                 yield from _field_remarks(shape, fields, key, value)
 
@@ -185,6 +192,8 @@ class Table:
         properties = {
             field.key: {"description": field.about, **field.shape.schema()} for field in self._fields.values()
         }
+        for key in self._repeatable:
+            properties.setdefault(key, {"description": f"Ignored here: it may repeat {self._repeated}.{key}."})
         return object_schema(properties, self._required, **{"additionalProperties": UNKNOWN_FIELD, **self._more})
 
     def with_fields(self, *fields: Field) -> "Table":
@@ -198,6 +207,11 @@ class Table:
             for key, shape in self._shapes.items()
             if shape.problem(values[key]) or (key in self._holding and values[key])
         ]
+
+    def _repeats(self, mapping: Mapping[str, Any], key: str) -> bool:
+        """Whether a field that is none of the table repeats one of the mapping in the field ``repeated``."""
+        inner = mapping.get(self._repeated) if key in self._repeatable else None
+        return isinstance(inner, dict) and key in inner and bool(inner[key] == mapping[key])
 
     def _unknown(self, fields: Fields, key: str) -> Remark:
         alike = nearest(key, self._fields)

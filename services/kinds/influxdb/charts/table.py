@@ -61,5 +61,7 @@ CHART = Table(
         _KIND.key,
         {name: Table(_KIND, *{**FIELDS, **kind.fields.fields}.values()) for name, kind in CHART_KINDS.items()},
     ),
+    # InfluxDB writes the fields of the legend twice into its exports, and ignores the second ones.
+    repeated="staticLegend",
 )
 """A chart, for remarks and the schema; each kind of chart reads and checks its own fields."""

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from jsonschema import Draft202012Validator
 
 from services.kinds.format.fields import Fields
+from services.kinds.influxdb.charts.fields import FIELDS
 from services.kinds.influxdb.charts.kinds import CHART_KINDS
 from services.kinds.influxdb.charts.table import CHART
 from tests.kinds.influxdb.charts.examples import Chart, chart, read, typed_charts
@@ -58,12 +59,20 @@ def test_every_field_has_a_description() -> None:
 
 
 def test_a_field_that_the_kind_does_not_use_gets_no_remark() -> None:
-    everything = dict.fromkeys(SCHEMA["properties"]) | {
+    everything = dict.fromkeys(FIELDS) | {
         "kind": "markdown",
         "geom": "line",
         "axes": [{"base": "2"}],
     }
     assert remarks(everything) == {}
+
+
+def test_a_field_of_the_legend_that_is_repeated_beside_it_gets_no_remark() -> None:
+    legend = {"opacity": 0.5, "show": False, "valueAxis": "x"}
+    chart = {"kind": "xy", "staticLegend": legend, **legend}
+    assert remarks(chart) == {}
+    assert list(remarks({**chart, "show": True, "widthRatio": 1})) == ["chart.show", "chart.widthRatio"]
+    assert list(remarks({**chart, "staticLegend": []})) == ["chart.staticLegend", *(f"chart.{key}" for key in legend)]
 
 
 def test_the_remark_on_a_mistyped_field_names_the_probable_field() -> None:
