@@ -16,7 +16,7 @@ from services.rpc.parts import cut, pieces
 from services.writing import JsonWriter, Writer, YamlWriter
 
 _MODELINE = "yaml-language-server: $schema="
-"""The comment by which editors with the YAML language server find the schema of a file."""
+"""The comment by which editors with the YAML language server find the schema of a document."""
 
 
 async def make_export(
