@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 SERVICES = ("stack", "platform", "parser", "planner", "applier")
@@ -33,6 +32,7 @@ def main() -> None:
         package.write_text(json.dumps(_package()))
         running = {name: _serve(name, environ, home) for name in SERVICES}
         try:
+            _wait(environ, *SERVICES)
             _demonstrate(running, environ, home, package)
         finally:
             for process in reversed(running.values()):
@@ -60,6 +60,7 @@ def _demonstrate(
     _say("the applier starts again")
     (home / "applier.sock").unlink(missing_ok=True)
     running["applier"] = _serve("applier", environ, home)
+    _wait(environ, "applier")
     name = _operation(environ)
     _say(f"{name} is resumed once its lease has expired, in at most {LEASE_SECONDS} seconds; the command waits")
     for line in apply.stdout:
@@ -92,12 +93,12 @@ def _package() -> list[dict[str, object]]:
 
 def _serve(name: str, environ: dict[str, str], home: Path) -> subprocess.Popen[bytes]:
     with (home / f"{name}.log").open("ab") as log:
-        process = subprocess.Popen([BIN / "pkger", "serve", name], env=environ, stderr=log)
-    check = [sys.executable, "-m", "services.healthcheck"]
-    listening = environ | {"PKGER_LISTEN": environ[f"PKGER_{name.upper()}_ADDRESS"]}
-    while subprocess.run(check, env=listening, capture_output=True, check=False).returncode:
-        time.sleep(0.1)
-    return process
+        return subprocess.Popen([BIN / "pkger", "serve", name], env=environ, stderr=log)
+
+
+def _wait(environ: dict[str, str], *names: str) -> None:
+    check = [sys.executable, "-m", "services.healthcheck", *names, "--wait", "--timeout", "30"]
+    subprocess.run(check, env=environ, check=True, stdout=subprocess.DEVNULL)
 
 
 def _operation(environ: dict[str, str]) -> str:

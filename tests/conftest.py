@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     is_whole = config.getoption("--faults")
-    settings.register_profile("thorough", settings.get_profile("steady"), max_examples=100 if is_whole else 30)
+    settings.register_profile("thorough", settings.get_profile("steady"), max_examples=100 if is_whole else 20)
     # Each example takes seconds: three services die and restart.
     settings.register_profile("crashes", settings.get_profile("steady"), max_examples=40 if is_whole else 2)
     settings.register_profile("faults", settings.get_profile("steady"), max_examples=100 if is_whole else 8)

@@ -161,10 +161,10 @@ async def test_the_readme_shows_the_output_of_validate(services: Cluster, tmp_pa
 async def test_editors_get_a_schema(services: Cluster, tmp_path: Path) -> None:
     (command,) = [block for block in blocks(ROOT / "docs" / "packages.md", "sh") if "pkger schema" in block]
     await run(f"cd {tmp_path}; {command}", environment(tmp_path, services.addresses))
-    schema = json.loads((tmp_path / "package.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(json.loads((tmp_path / "package.schema.json").read_text()))
     for example in package_examples():
         for document in yaml.safe_load_all(example):
-            jsonschema.validate(document, schema)
+            validator.validate(document)
 
 
 @pytest.mark.slow
@@ -219,8 +219,8 @@ def without_ids_and_times(text: str) -> str:
 
 
 @pytest.mark.slow
-async def test_the_commands_of_the_page_on_policies_roll_back(tmp_path: Path) -> None:
-    env = environment(tmp_path)
+async def test_the_commands_of_the_page_on_policies_roll_back(services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
     applied, back, policy = [await run(block, env) for block in blocks(ROOT / "docs" / "policies.md", "sh")]
     assert "- Bucket fleet-raw" in applied
     assert "rollback of 1" in back

@@ -45,7 +45,7 @@ def _scripts(item: object) -> list[str]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
+@pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.faults))
 async def test_all_of_them_together_come_back_from_one_target(services: Cluster, folder: Path) -> None:
     applied = []
     for path in packages_in(folder):

@@ -107,7 +107,7 @@ async def test_scenarios_are_answered_as_recorded_in_front_of_the_embedded_platf
 
 @recorded
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [slice(3, None, 8), pytest.param(slice(None), marks=pytest.mark.faults)])
+@pytest.mark.parametrize("part", [slice(3, None, 16), pytest.param(slice(None), marks=pytest.mark.faults)])
 async def test_real_packages_are_answered_as_recorded(compare: ModuleType, tmp_path: Path, part: slice) -> None:
     scenarios = read_scenarios(compare, "packages.jsonl.gz")[part]
     async with on_influxdb(tmp_path) as servers:

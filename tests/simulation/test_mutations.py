@@ -12,7 +12,7 @@ from tests.simulation.scenario import Action, Client, Item, Scenario, from_json,
 
 FOUND = Path(__file__).parent / "found"
 
-QUICK = ("intent_after_effect", "no_seal", "rollback_in_order_of_plan")
+QUICK = ("no_seal", "rollback_in_order_of_plan")
 """Found by the first seed."""
 
 
