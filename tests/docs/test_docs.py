@@ -262,7 +262,7 @@ async def test_the_commands_of_the_page_on_backups_restore_a_store(tmp_path: Pat
     }
     await run("pkger plan -f examples/labels.json --stack other --save", env)
     # Its lease has not expired, so no applier resumes the operation before the backup.
-    cut_off = f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 20 || true"
+    cut_off = f"PKGER_FAILPOINT=after_intent {apply.splitlines()[1]} --timeout 8 || true"
     assert "succeeded" not in await run(cut_off, env)
     await run(back_up, env)
     await run(put_back, env)
