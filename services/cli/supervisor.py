@@ -244,7 +244,8 @@ class Supervisor:
             code = await self._processes[name].wait()
             if loop.time() - started > LONGEST_BACKOFF_SECONDS:
                 backoff = FIRST_BACKOFF_SECONDS
-            log.warning("service died, restarting", extra={"service": name, "exit": code, "pause_s": backoff})
+            # Without a log of its own, as in a command that runs the services itself, a user reads the message only.
+            log.warning("the %s service died and is restarted", name, extra={"exit": code, "pause_s": backoff})
             await asyncio.sleep(backoff)
             backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
             try:
@@ -252,7 +253,7 @@ class Supervisor:
                 # Its first message is not read after a restart.
                 self._close_status_pipe(name)
             except (OSError, Failed) as error:
-                log.warning("cannot restart service", extra={"service": name, "problem": str(error)})
+                log.warning("the %s service cannot be restarted: %s", name, error)
 
 
 def _named(name: str) -> str:

@@ -94,7 +94,7 @@ async def test_a_service_that_dies_is_restarted(short_path: Path, module: str) -
 async def _restarted(process: asyncio.subprocess.Process, env: Mapping[str, str]) -> None:
     """Wait until the supervisor has logged the restart and all services answer."""
     assert process.stderr
-    while orjson.loads(await process.stderr.readline())["message"] != "service died, restarting":
+    while not orjson.loads(await process.stderr.readline())["message"].endswith(" service died and is restarted"):
         pass
     while orjson.loads(await process.stderr.readline())["message"] != "serving":
         pass
