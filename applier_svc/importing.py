@@ -1,4 +1,7 @@
-"""Imports an existing resource into a stack (docs/reference/engine.md, "Matching" and "Policies")."""
+"""Imports existing resources into a stack (docs/reference/engine.md, "Matching" and "Policies")."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
 
 from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import journal_pb2
@@ -6,61 +9,161 @@ from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import object_pb2
 
 from services.core.errors import RequestInvalid, ResourceNotFound
-from services.core.model import Baseline, InventoryEntry, Key, Origin, PlatformTraits, Resource, Target
+from services.core.listing import listed
+from services.core.model import (
+    Baseline,
+    InventoryEntry,
+    Key,
+    Origin,
+    PlatformTraits,
+    Resource,
+    StackRecord,
+    Target,
+)
 from services.kinds.format.names import check_meta_name
 from services.kinds.generated_names import generated_name
 from services.kinds.kind_words import unknown_kind
 from services.kinds.policy import resolved
 from services.kinds.registry import ACCEPTED, kinds_meant
+from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import baseline_to_pb, entry_fields, target_from_pb
+from services.rpc.parts import cut
 from services.rpc.requests import content_digest
-from services.rpc.resources import platform_traits, read_record, read_resources
+from services.rpc.resources import list_resources, platform_traits, read_record, read_resources
+
+_SHOWN = 10
+"""How many resources of one name an error lists at most."""
 
 
-async def import_resource(
-    request: applier_pb2.ImportResourceRequest, store: Peer, platforms: Platforms
-) -> applier_pb2.ImportResourceResponse:
+class _Wanted(NamedTuple):
     """
-    Read the resource and record it as an entry of the stack.
+    A resource to import.
+
+    Attributes:
+        field: Its field in the request.
+        word: Its kind, or a family, as in the request.
+        value: Its id, or its display name.
+        is_id: Whether *value* is an id only.
+        name: ``metadata.name`` of its object; empty: a generated one.
+    """
+
+    field: str
+    word: str
+    value: str
+    is_id: bool
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.value}" if self.is_id else f"{self.word} with id or name {self.value!r}"
+
+
+async def import_resources(
+    request: applier_pb2.ImportResourcesRequest, store: Peer, platforms: Platforms
+) -> AsyncIterator[applier_pb2.ImportResourcesResponse]:
+    """
+    Read the resources and record them as entries of the stack, all or none.
 
     Raises:
         PkgerError: As applier.proto lists them; nothing is recorded.
     """
-    if request.name:
-        check_meta_name(request.name, "name")
-    if not request.resource_id:
-        raise RequestInvalid("resource_id", "must not be empty")
+    wanted = _wanted_resources(request)
     record = await read_record(store, target_from_pb(request.target), request.stack)
     driver = platforms.driver(record.target.platform)
-    found = await _resource(driver, record.target, request, await platform_traits(driver))
-    key = Key(found.kind, request.name or generated_name(found))
-    entry = InventoryEntry(key, found.id, Origin.ADOPTED, policy=resolved(record.policy, key).text)
-    recorded = object_pb2.InventoryEntry(**entry_fields(entry))
-    answer = await store.call(
-        JournalServiceStub(store.channel).RecordImport,
-        journal_pb2.RecordImportRequest(
-            stack_id=record.id,
-            entry=recorded,
-            baseline=baseline_to_pb(Baseline(key, found.spec.text, found.references)),
-            request=journal_pb2.RequestKey(id=request.request_id, digest=content_digest(request)),
-        ),
+    resources = await _resources(driver, record.target, wanted, await platform_traits(driver))
+    imports = [_import(each, resource, record) for each, resource in zip(wanted, resources, strict=True)]
+    entries = [object_pb2.InventoryEntry(**entry_fields(entry)) for entry, _ in imports]
+    recording = journal_pb2.RecordImportRequest(
+        stack_id=record.id,
+        entries=entries,
+        baselines=[baseline_to_pb(baseline) for _, baseline in imports],
+        request=journal_pb2.RequestKey(id=request.request_id, digest=content_digest(request)),
     )
-    return applier_pb2.ImportResourceResponse(entry=recorded, generation=answer.generation)
+    if recording.ByteSize() > MESSAGE_LIMIT:
+        problem = f"{len(entries):,} resources do not fit into one message between the services; import fewer at a time"
+        raise RequestInvalid("resources", problem)
+    answer = await store.call(JournalServiceStub(store.channel).RecordImport, recording)
+    for part in cut(applier_pb2.ImportResourcesResponse(entries=entries)):
+        part.generation = answer.generation
+        yield part
 
 
-async def _resource(
-    driver: Peer, target: Target, request: applier_pb2.ImportResourceRequest, platform: PlatformTraits
-) -> Resource:
-    kinds = [kind for kind in _kinds(request.kind) if kind in platform.kinds]
-    for found in await read_resources(driver, target.org, [(kind, request.resource_id) for kind in kinds]):
-        if found:
-            return found
-    raise ResourceNotFound(target.platform, target.org, [f"{request.kind} {request.resource_id}"])
+def _wanted_resources(request: applier_pb2.ImportResourcesRequest) -> list[_Wanted]:
+    """
+    Read and check the resources of a request.
+
+    Raises:
+        RequestInvalid: It names none, or a kind or a name is invalid.
+    """
+    if not request.resources:
+        raise RequestInvalid("resources", "name at least one resource")
+    return [_wanted(f"resources[{position}]", each) for position, each in enumerate(request.resources)]
 
 
-def _kinds(word: str) -> tuple[str, ...]:
-    """The kinds that *word* names: one, or those of a family."""
-    if word not in ACCEPTED:
-        raise RequestInvalid("kind", unknown_kind(word))
-    return kinds_meant(word)
+def _wanted(field: str, message: applier_pb2.ResourceImport) -> _Wanted:
+    if message.name:
+        check_meta_name(message.name, f"{field}.name")
+    if message.kind not in ACCEPTED:
+        raise RequestInvalid(f"{field}.kind", unknown_kind(message.kind))
+    which = message.WhichOneof("resource") or "id"
+    if not (value := getattr(message, which)):
+        raise RequestInvalid(f"{field}.{which}", "must not be empty")
+    return _Wanted(field, message.kind, value, which == "id", message.name)
+
+
+async def _resources(
+    driver: Peer, target: Target, wanted: Sequence[_Wanted], platform: PlatformTraits
+) -> list[Resource]:
+    """The resource of each of *wanted*: by its id, else by its name; one call lists the kinds of all names."""
+    ids = dict.fromkeys((kind, each.value) for each in wanted for kind in _kinds(each, platform))
+    read = {(each.kind, each.id): each for each in await read_resources(driver, target.org, list(ids)) if each}
+    chosen = [
+        next((read[kind, each.value] for kind in _kinds(each, platform) if (kind, each.value) in read), None)
+        for each in wanted
+    ]
+    named = {
+        position: each
+        for position, (each, resource) in enumerate(zip(wanted, chosen, strict=True))
+        if resource is None and not each.is_id
+    }
+    kinds = sorted({kind for each in named.values() for kind in _kinds(each, platform)})
+    live = await list_resources(driver, target.org, kinds) if kinds else []
+    for position, each in named.items():
+        chosen[position] = _named_resource(each, live, platform)
+    if missing := [str(each) for each, resource in zip(wanted, chosen, strict=True) if resource is None]:
+        raise ResourceNotFound(target.platform, target.org, missing)
+    return [resource for resource in chosen if resource]
+
+
+def _named_resource(wanted: _Wanted, live: Sequence[Resource], platform: PlatformTraits) -> Resource | None:
+    """
+    The only resource with the name of *wanted*, as the platform compares names; None: there is none.
+
+    Raises:
+        RequestInvalid: Several resources have the name; it lists their ids.
+    """
+    kinds = _kinds(wanted, platform)
+    named = [
+        each
+        for each in live
+        if each.kind in kinds
+        and platform.kinds[each.kind].compared_name(each.spec.display_name)
+        == platform.kinds[each.kind].compared_name(wanted.value)
+    ]
+    if not named[1:]:
+        return named[0] if named else None
+    ids = listed([f"{each.kind} {each.id}" for each in named], _SHOWN)
+    raise RequestInvalid(
+        f"{wanted.field}.id_or_name", f"{len(named):,} resources have the name {wanted.value!r}: {ids}; give an id"
+    )
+
+
+def _import(wanted: _Wanted, resource: Resource, record: StackRecord) -> tuple[InventoryEntry, Baseline]:
+    key = Key(resource.kind, wanted.name or generated_name(resource))
+    entry = InventoryEntry(key, resource.id, Origin.ADOPTED, policy=resolved(record.policy, key).text)
+    return entry, Baseline(key, resource.spec.text, resource.references)
+
+
+def _kinds(wanted: _Wanted, platform: PlatformTraits) -> list[str]:
+    """The kinds of the platform that *wanted* names: one, or those of a family."""
+    return [kind for kind in kinds_meant(wanted.word) if kind in platform.kinds]

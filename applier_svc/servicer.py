@@ -13,7 +13,7 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from applier_svc.execution.secrets import Secrets
-from applier_svc.importing import import_resource
+from applier_svc.importing import import_resources
 from applier_svc.operation.events import Begun, Message
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
@@ -129,11 +129,12 @@ class ApplierServicer(ApplierServiceServicer):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.RollbackStackResponse(event=message)
 
-    async def ImportResource(
-        self, request: applier_pb2.ImportResourceRequest, context: object
-    ) -> applier_pb2.ImportResourceResponse:
+    async def ImportResources(
+        self, request: applier_pb2.ImportResourcesRequest, context: object
+    ) -> AsyncIterator[applier_pb2.ImportResourcesResponse]:
         _checked(request.stack)
-        return await import_resource(request, self._store, self._platforms)
+        async for part in import_resources(request, self._store, self._platforms):
+            yield part
 
     async def CancelOperation(
         self, request: applier_pb2.CancelOperationRequest, context: object

@@ -13,6 +13,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from planner_svc.checking import check
+from planner_svc.live import Owner
 from planner_svc.matching import Holder, Matching, kinds_of_record
 from planner_svc.nameless import Candidate, chosen, found_by_name
 from planner_svc.sharing import Holders
@@ -43,6 +44,7 @@ from services.rpc.convert.objects import (
 from services.rpc.parsing import Parsed, parse_package
 from services.rpc.resources import (
     find_holders,
+    find_owners,
     list_orgs,
     list_resources,
     list_secret_keys,
@@ -275,6 +277,22 @@ class Reader:
         return {
             key: Holders(_holder(owners[key]) if key in owners else None, tuple(map(_holder, users.get(key, ()))))
             for key in owners.keys() | users.keys()
+        }
+
+    async def existing(self, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
+        """As ``existing_record``."""
+        return await existing_record(self._stack, target, stack)
+
+    async def listed(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
+        """All resources of *kinds*, also those whose spec cannot be read; one call, and no call without kinds."""
+        driver = self.driver(target)
+        return await list_resources(driver, target.org, kinds, is_lenient=True) if kinds else []
+
+    async def owners(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Owner]:
+        """The owners of *resources*; one call, and no call without resources."""
+        return {
+            key: Owner(owner.stack_id, owner.stack_name, owner.key.name)
+            for key, owner in (await find_owners(self._stack, target, resources)).items()
         }
 
     def driver(self, target: Target) -> Peer:

@@ -12,6 +12,7 @@ from planner_svc.detecting import detect
 from planner_svc.drift_reading import DriftReader
 from planner_svc.export.answering import make_export
 from planner_svc.export.reading import ExportReader
+from planner_svc.live_answering import find_imports, list_live
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
 from services.core.model import DEFAULT_PLATFORM
@@ -65,6 +66,18 @@ class PlannerServicer(PlannerServiceServicer):
         found = await detect(request, self._drift, self._reader)
         is_stored = not request.keys and await self._drift.store(found.facts.stack, found.counts)
         for message in found.messages(is_stored=is_stored):
+            yield message
+
+    async def PlanImport(
+        self, request: planner_pb2.PlanImportRequest, context: object
+    ) -> AsyncIterator[planner_pb2.PlanImportResponse]:
+        for message in await find_imports(request, self._reader):
+            yield message
+
+    async def ListLiveResources(
+        self, request: planner_pb2.ListLiveResourcesRequest, context: object
+    ) -> AsyncIterator[planner_pb2.ListLiveResourcesResponse]:
+        for message in await list_live(request, self._reader):
             yield message
 
     async def ListPlatforms(

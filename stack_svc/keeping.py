@@ -1,9 +1,9 @@
 """
-Changes of a record by users: to import a resource, to forget one, to rename an object (docs/reference/engine.md,
+Changes of a record by users: to import resources, to forget one, to rename an object (docs/reference/engine.md,
 "Policies").
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from services.core.errors import RequestInvalid
@@ -17,33 +17,36 @@ from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import Reading, Transaction
 
 
-def import_resource(
-    tx: Transaction, stack_id: str, entry: InventoryEntry, baseline: Baseline, request: Request
+def import_resources(
+    tx: Transaction, stack_id: str, imports: Sequence[tuple[InventoryEntry, Baseline]], request: Request
 ) -> Stack:
     """
-    Record a resource that no stack owns, once for each request.
+    Record resources that no stack owns, all or none, once for each request.
+
+    Args:
+        tx: The transaction.
+        stack_id: The stack.
+        imports: The entries with their baselines, in the order of the request of the client.
+        request: The request.
 
     Raises:
         StackNotFound: There is no such stack.
         StackLeased: An operation runs on it.
         OperationUnfinished: An operation on it has to be recovered.
-        RequestInvalid: Another object of the stack has the name, or the stack has the resource already.
+        RequestInvalid: Another object of the stack, or of the request, has a name, or the stack has a resource already.
         RequestIdReused: The request id was used with other content.
-        ResourceOwned: Another stack has it, or an operation on its behalf claims it.
+        ResourceOwned: Another stack has a resource, or an operation on its behalf claims it.
     """
     stack = _locked(tx, stack_id)
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
     stacks.refuse_unfinished(tx, stack, now)
-    what = f"{entry.key.kind} {entry.resource_id}"
-    holders = [*tx.owners.of(stack.record.target, [_what(entry)]), *tx.uses.of(stack.record.target, [_what(entry)])]
-    if own := [holder for holder in holders if holder.stack == stack.record.id]:
-        raise RequestInvalid("resource_id", f"{what} is in stack {stack.called!r} already, as {own[0].name!r}")
-    _refuse_taken(tx, stack, entry.key, "name")
-    adopted = entry._replace(origin=Origin.ADOPTED, is_pending_delete=False)
-    changed = _changed(tx, stack, RecordChanges((adopted,)), now)
-    tx.baselines.put(stack.record.id, [baseline])
+    entries = [entry._replace(origin=Origin.ADOPTED, is_pending_delete=False) for entry, _ in imports]
+    _refuse_own(tx, stack, entries)
+    _refuse_taken(tx, stack, {f"resources[{position}].name": entry.key for position, entry in enumerate(entries)})
+    changed = _changed(tx, stack, RecordChanges(tuple(sorted(entries))), now)
+    tx.baselines.put(stack.record.id, [baseline for _, baseline in imports])
     requests.store_answer(tx, request, stack.record.id, now)
     return changed
 
@@ -99,7 +102,7 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
         raise RequestInvalid("new_name", f"{key} has that name already")
     if entry.is_pending_delete:
         raise RequestInvalid("key", f"{key} left the package, and the next apply deletes its resource")
-    _refuse_taken(tx, stack, new_key, "new_name")
+    _refuse_taken(tx, stack, {"new_name": new_key})
     entries = [
         each._replace(associations=tuple(sorted(new_key if label == key else label for label in each.associations)))
         for each in tx.inventory.page(stack.record.id, Key("", ""), inheriting.ALL)
@@ -121,21 +124,51 @@ def _there(locked: Mapping[str, Stack | None]) -> dict[str, Stack]:
     return {stack_id: stack for stack_id, stack in locked.items() if stack}
 
 
-def _what(entry: InventoryEntry) -> str:
-    return owners.what_of(*inventory.resource_of(entry))
-
-
 def _entry(reading: Reading, stack: Stack, key: Key) -> InventoryEntry:
     for entry in reading.inventory.entries(stack.record.id, [key]):
         return entry
     raise RequestInvalid("key", f"stack {stack.called!r} has no {key}{meant_kind(key.kind)}")
 
 
-def _refuse_taken(reading: Reading, stack: Stack, key: Key, field: str) -> None:
-    """Raise RequestInvalid if another object has the name of *key*, which is unique among the kinds of a family."""
-    keys = [Key(kind, key.name) for kind in kinds_of(family_of(key.kind))]
-    for entry in reading.inventory.entries(stack.record.id, keys):
-        raise RequestInvalid(field, f"stack {stack.called!r} has another object of that name, {entry.key}")
+def _refuse_own(reading: Reading, stack: Stack, entries: Sequence[InventoryEntry]) -> None:
+    """Raise RequestInvalid if the stack owns or uses the resource of an entry, or if two entries have the resource."""
+    target, whats = stack.record.target, [owners.what_of(*inventory.resource_of(entry)) for entry in entries]
+    holders = [*reading.owners.of(target, whats), *reading.uses.of(target, whats)]
+    own = {
+        holder.what: f"in stack {stack.called!r} already, as {holder.name!r}"
+        for holder in holders
+        if holder.stack == stack.record.id
+    }
+    for position, (entry, what) in enumerate(zip(entries, whats, strict=True)):
+        if what in own:
+            raise RequestInvalid(f"resources[{position}]", f"{entry.key.kind} {entry.resource_id} is {own[what]}")
+        own[what] = f"in the request twice, first as {entry.key.name!r}"
+
+
+def _refuse_taken(reading: Reading, stack: Stack, keys: Mapping[str, Key]) -> None:
+    """
+    Refuse names that other objects have; a name is unique among the kinds of a family.
+
+    Args:
+        reading: The store.
+        stack: The stack.
+        keys: The new keys, by the field of the request that names each.
+
+    Raises:
+        RequestInvalid: An object of the stack has one of the names, or two of the *keys* have one name.
+    """
+    alike = [Key(kind, key.name) for key in keys.values() for kind in kinds_of(family_of(key.kind))]
+    entries = reading.inventory.entries(stack.record.id, alike)
+    other = f"stack {stack.called!r} has another object of that name"
+    taken = {_family_and_name(entry.key): f"{other}, {entry.key}" for entry in entries}
+    for field, key in keys.items():
+        if problem := taken.get(_family_and_name(key)):
+            raise RequestInvalid(field, problem)
+        taken[_family_and_name(key)] = f"another resource of the request gets that name, {key}"
+
+
+def _family_and_name(key: Key) -> tuple[str, str]:
+    return family_of(key.kind), key.name
 
 
 def _changed(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> Stack:

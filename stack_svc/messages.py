@@ -659,16 +659,24 @@ def checked_key(message: object_pb2.ObjectKey) -> Key:
     return Key(texts.checked_name(message.kind, "key.kind"), texts.checked_name(message.name, "key.name"))
 
 
-def import_from_pb(request: journal_pb2.RecordImportRequest) -> tuple[InventoryEntry, Baseline]:
+def imports_from_pb(request: journal_pb2.RecordImportRequest) -> list[tuple[InventoryEntry, Baseline]]:
     """
-    Translate a resource that is imported into the record.
+    Translate the resources that are imported into the record.
 
     Raises:
-        RequestInvalid: Its key or its id is not valid.
+        RequestInvalid: A key or an id is not valid, or not every entry has a baseline.
     """
-    key, entry = checked_key(request.entry.key), entry_from_pb(request.entry)
-    texts.checked_name(entry.resource_id, "entry.resource_id")
-    return entry._replace(key=key), baseline_from_pb(request.baseline)._replace(key=key)
+    if len(request.entries) != len(request.baselines):
+        raise RequestInvalid("baselines", f"{len(request.baselines)} do not fit {len(request.entries)} entries")
+    return [_import(*each) for each in zip(request.entries, request.baselines, strict=True)]
+
+
+def _import(entry: object_pb2.InventoryEntry, baseline: journal_pb2.Baseline) -> tuple[InventoryEntry, Baseline]:
+    key, resource_id = checked_key(entry.key), texts.checked_name(entry.resource_id, "entry.resource_id")
+    return (
+        entry_from_pb(entry)._replace(key=key, resource_id=resource_id),
+        baseline_from_pb(baseline)._replace(key=key),
+    )
 
 
 def _cleaned(entry: InventoryEntry) -> InventoryEntry:

@@ -486,10 +486,9 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def RecordImport(
         self, request: journal_pb2.RecordImportRequest, context: object
     ) -> journal_pb2.RecordImportResponse:
-        """Import a resource into the record of a stack."""
-        entry, baseline = messages.import_from_pb(request)
-        key = messages.request_from_pb(request.request)
-        stack = await self._store.write(lambda tx: keeping.import_resource(tx, request.stack_id, entry, baseline, key))
+        """Import resources into the record of a stack."""
+        imports, key = messages.imports_from_pb(request), messages.request_from_pb(request.request)
+        stack = await self._store.write(lambda tx: keeping.import_resources(tx, request.stack_id, imports, key))
         return journal_pb2.RecordImportResponse(generation=stack.record.generation)
 
     async def RecordLook(

@@ -4,7 +4,7 @@ import copy
 
 import click
 
-from services.cli.commands import about, exports, operations, packages, plans, platforms, services, stacks
+from services.cli.commands import about, exports, operations, packages, plans, platforms, resources, services, stacks
 from services.cli.options import caller, common_options
 from services.cli.root import Root
 
@@ -51,6 +51,7 @@ for command in (
     plans.plans,
     operations.operations,
     platforms.platforms,
+    resources.resources,
     about.config,
     services.up,
     services.serve,

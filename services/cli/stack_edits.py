@@ -1,11 +1,9 @@
-"""Changes of the record of a stack without an apply: policy, import, forget, rename."""
+"""Changes of the record of a stack without an apply: policy, forget, rename."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
-from pkger.applier.v1 import applier_pb2
-from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
@@ -24,7 +22,6 @@ from services.rpc.convert.objects import target_from_pb
 from services.rpc.documents import data_of
 
 READING = ("stack",)
-IMPORTING = ("applier", "stack", "platform", "planner", "parser")
 
 
 async def policy(
@@ -55,49 +52,6 @@ async def policy(
     else:
         text = yaml.safe_dump(shown, sort_keys=True, allow_unicode=True) if shown else "# all defaults\n"
         console().print(Text(text.rstrip()))
-
-
-async def add_resource(
-    name: str,
-    target: object_pb2.Target,
-    resource: tuple[str, str],
-    object_name: str,
-    environ: Mapping[str, str],
-    output: str,
-) -> None:
-    """
-    Import a resource into a stack.
-
-    Args:
-        name: The stack, by name or id.
-        target: Where a name is looked up.
-        resource: Kind and id of the resource.
-        object_name: ``metadata.name`` of its object; empty: the service makes one.
-        environ: The environment.
-        output: How to print.
-
-    Raises:
-        Failed: There is no such resource, or a stack owns it.
-    """
-    kind, resource_id = resource
-    with Interrupts() as interrupts, plain_errors():
-        async with session(IMPORTING, environ, target.platform) as services:
-
-            async def run() -> applier_pb2.ImportResourceResponse:
-                ref = await ref_of(services.stack, target_from_pb(target), name)
-                stub = ApplierServiceStub(services.applier.channel)
-                request = applier_pb2.ImportResourceRequest(
-                    target=target, stack=ref, kind=kind, resource_id=resource_id, name=object_name
-                )
-                return await services.applier.call(stub.ImportResource, request)
-
-            answer = await interrupts.or_stop(run())
-    if output != "text":
-        print_document(message_document(answer), output)
-        return
-    key = answer.entry.key
-    imported = f"{key.kind} {key.name} is resource {answer.entry.resource_id}"
-    console().print(Text(one_line(f"{imported}; add it to the package, or the next apply removes it")))
 
 
 async def forget(

@@ -145,11 +145,11 @@ class StackRoutes:
         """
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
-        request = applier_pb2.ImportResourceRequest(
-            stack=ref, kind=addition.kind, resource_id=addition.resource_id, name=addition.name
-        )
+        wanted = applier_pb2.ResourceImport(kind=addition.kind, id=addition.resource_id, name=addition.name)
+        request = applier_pb2.ImportResourcesRequest(stack=ref, resources=[wanted])
         try:
-            return (await applier.call(stub.ImportResource, request)).entry.key
+            [answer] = [each async for each in applier.stream(stub.ImportResources, request)]
+            return answer.entries[0].key
         except (ResourceNotFound, RequestInvalid) as error:
             if isinstance(error, ResourceNotFound):
                 # The id of the platform is no key of the map, so that this recursion ends.

@@ -10,7 +10,15 @@ from services.rpc.call import MESSAGE_LIMIT
 
 SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
-    "pkger.planner.v1.PlannerService": ("CreatePlan", "ExportPackage", "DetectDrift", "ListPlatforms", "CheckPlatform"),
+    "pkger.planner.v1.PlannerService": (
+        "CreatePlan",
+        "ExportPackage",
+        "DetectDrift",
+        "PlanImport",
+        "ListLiveResources",
+        "ListPlatforms",
+        "CheckPlatform",
+    ),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
     "pkger.stack.v1.StackService": (
         "GetStack",

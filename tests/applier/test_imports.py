@@ -32,9 +32,17 @@ BUCKET = an_object("Bucket", "b", "raw", ["l"])
 
 async def import_into(case: Case, kind: str, resource_id: str, name: str = "", **more: Any) -> str:
     """Import a resource; returns the name of its object."""
+    [imported] = await import_all(case, {"kind": kind, "id": resource_id, "name": name}, **more)
+    return imported
+
+
+async def import_all(case: Case, *resources: dict[str, str], **more: Any) -> list[str]:
+    """Import resources; returns the names of their objects."""
     peer = case.services.peers["applier"]
-    request = applier_pb2.ImportResourceRequest(**_named(case), kind=kind, resource_id=resource_id, name=name, **more)
-    return (await peer.call(ApplierServiceStub(peer.channel).ImportResource, request)).entry.key.name
+    wanted = [applier_pb2.ResourceImport(**each) for each in resources]
+    request = applier_pb2.ImportResourcesRequest(**_named(case), resources=wanted, **more)
+    answers = peer.stream(ApplierServiceStub(peer.channel).ImportResources, request)
+    return [entry.key.name async for answer in answers for entry in answer.entries]
 
 
 async def forget(case: Case, kind: str, name: str, **more: Any) -> stack_pb2.Stack:
@@ -57,8 +65,10 @@ def _named(case: Case) -> dict[str, Any]:
 
 async def unowned(case: Case, kind: str = "Bucket", name: str = "theirs") -> str:
     """Create a resource outside any stack; returns its id."""
-    await case.driver.change(case.org, create(kind, {"name": name}))
-    return next(each.id for each in (await case.look()).resources if f'"name":"{name}"' in each.spec_json)
+    before = {each.id for each in (await case.look()).resources}
+    await case.driver.change(case.org, create(kind, {"name": name}, name + str(len(before))))
+    [new] = {each.id for each in (await case.look()).resources} - before
+    return new
 
 
 async def test_an_imported_resource_counts_as_adopted(faulty: World) -> None:
@@ -109,7 +119,7 @@ async def test_what_cannot_be_imported_changes_nothing(faulty: World) -> None:
         (("Bucket", "nowhere"), ResourceNotFound, "does not have Bucket nowhere"),
         (("Label", bucket), ResourceNotFound, "does not have Label"),
         (("Rocket", bucket), RequestInvalid, "'Rocket' is no kind"),
-        (("Bucket", ""), RequestInvalid, "resource_id: must not be empty"),
+        (("Bucket", ""), RequestInvalid, r"resources\[0\].id: must not be empty"),
         (("Bucket", bucket, "b"), RequestInvalid, "stack 's' has another object of that name, Bucket 'b'"),
         (("Bucket", bucket, "No Name"), RequestInvalid, "'No Name' is no metadata.name"),
         (("Bucket", mine), RequestInvalid, "is in stack 's' already, as 'b'"),
@@ -122,6 +132,59 @@ async def test_what_cannot_be_imported_changes_nothing(faulty: World) -> None:
     with pytest.raises(StackNotFound):
         await import_into(beside(case, "unknown"), "Bucket", bucket)
     assert (await case.look()).record == before
+
+
+async def test_a_resource_is_found_by_the_only_display_name(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    label = await unowned(case, "Label", "Cpu Usage")
+
+    # The platform compares names of labels without case.
+    await import_all(case, {"kind": "Label", "id_or_name": "cpu usage", "name": "cpu"})
+
+    record = (await case.look()).recorded
+    assert record["Label", "cpu"][1] == label
+
+
+async def test_an_id_precedes_a_display_name(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    first = await unowned(case, "Dashboard", "first")
+    await unowned(case, "Dashboard", first)
+    await import_all(case, {"kind": "Dashboard", "id_or_name": first, "name": "board"})
+    assert (await case.look()).recorded["Dashboard", "board"][1] == first
+
+
+async def test_a_display_name_of_several_resources_or_none_is_refused(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    boards = sorted([await unowned(case, "Dashboard", "CPU"), await unowned(case, "Dashboard", "CPU")])
+    ids = f"Dashboard {boards[0]}, Dashboard {boards[1]}"
+    with pytest.raises(RequestInvalid, match=f"2 resources have the name 'CPU': {ids}; give an id"):
+        await import_all(case, {"kind": "Dashboard", "id_or_name": "CPU"})
+    with pytest.raises(ResourceNotFound, match="does not have Dashboard with id or name 'cpu'"):
+        await import_all(case, {"kind": "Dashboard", "id_or_name": "cpu"})
+
+
+async def test_resources_are_imported_together_or_not_at_all(faulty: World) -> None:
+    case = await faulty.case_with(text(LABEL))
+    first, second = await unowned(case, name="first"), await unowned(case, name="second")
+    before = (await case.look()).record
+    one = {"kind": "Bucket", "id": first, "name": "one"}
+    refused: list[tuple[dict[str, str], str]] = [
+        ({"kind": "Bucket", "id": second, "name": "one"}, r"resources\[1\].name: another resource .* Bucket 'one'"),
+        ({"kind": "Bucket", "id": first, "name": "two"}, r"resources\[1\]: Bucket .* twice, first as 'one'"),
+        ({"kind": "Label", "id": (await case.look()).recorded["Label", "l"][1]}, r"resources\[1\]: .* as 'l'"),
+    ]
+    for other, problem in refused:
+        with pytest.raises(RequestInvalid, match=problem):
+            await import_all(case, one, other)
+    assert (await case.look()).record == before
+
+    assert await import_all(case, one, {"kind": "Bucket", "id": second, "name": "two"}) == ["one", "two"]
+
+    record = (await case.look()).record
+    assert record
+    assert record.stack.generation == 2
+    assert await origins(case) == {"l": OWNED, "one": ADOPTED, "two": ADOPTED}
+    assert {("Bucket", "one"), ("Bucket", "two")} <= {*await baselines(case)}
 
 
 async def test_the_record_cannot_be_changed_while_an_operation_runs(faulty: World) -> None:

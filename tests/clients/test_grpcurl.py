@@ -127,10 +127,11 @@ async def test_the_commands_about_a_stack_run_from_its_first_apply_to_its_deleti
     assert [each["name"] for each in platforms["platforms"]] == ["embedded"]
     assert check["check"]["platform"] == "embedded"
 
-    updated, forgotten, imported, renamed = await answers(changes_of_record, services)
+    updated, forgotten, listed, imported, renamed = await answers(changes_of_record, services)
     assert updated["stack"]["description"] == "All vehicles"
     assert "resource_count" not in forgotten["stack"]
-    assert imported["entry"]["key"] == {"kind": "Label", "name": "cars"}
+    assert "owner" not in listed["resources"][0]
+    assert imported["entries"][0]["key"] == {"kind": "Label", "name": "cars"}
     assert [entry.key.name for entry in (await services.record("fleet")).resources] == ["fleet"]
     assert int(renamed["stack"]["generation"]) > int(imported["generation"])
 

@@ -93,6 +93,14 @@ async def applied(services: Cluster, name: str, digest: str = "") -> None:
         pass
 
 
+async def imported(services: Cluster, bucket: str) -> None:
+    wanted = applier_pb2.ResourceImport(kind="Bucket", id=bucket, name="mine")
+    request = applier_pb2.ImportResourcesRequest(target=TARGET, stack=named("user"), resources=[wanted])
+    applier = services.peers["applier"]
+    async for _ in applier.stream(ApplierServiceStub(applier.channel).ImportResources, request):
+        pass
+
+
 async def saved(services: Cluster, stack: str, *objects: dict[str, Any]) -> str:
     plan = await services.plan(text(*objects), stack=stack, store=True)
     return plan.header.name
@@ -186,17 +194,11 @@ async def digest_mismatch(services: Cluster) -> None:
 
 async def resource_owned(services: Cluster) -> None:
     [bucket] = [each for each in await services.resources() if each.display_name == "Readings"]
-    request = applier_pb2.ImportResourceRequest(
-        target=TARGET, stack=named("user"), kind="Bucket", resource_id=bucket.id, name="mine"
-    )
-    await call(services, "applier", ApplierServiceStub, "ImportResource", request)
+    await imported(services, bucket.id)
 
 
 async def resource_not_found(services: Cluster) -> None:
-    request = applier_pb2.ImportResourceRequest(
-        target=TARGET, stack=named("user"), kind="Bucket", resource_id="0123456789abcdef", name="mine"
-    )
-    await call(services, "applier", ApplierServiceStub, "ImportResource", request)
+    await imported(services, "0123456789abcdef")
 
 
 async def dependency_cycle(services: Cluster) -> None:

@@ -270,26 +270,76 @@ def stack_policy(name: str, file: str, changes: tuple[str, ...], platform: str, 
     "import",
     epilog="""\b
 Examples:
-  pkger stacks import fleet Bucket 0123456789abcdef --as raw""",
+  pkger stacks import fleet Bucket 0123456789abcdef --as raw
+  pkger stacks import fleet Dashboard "Fleet overview"
+  pkger stacks import fleet -f fleet.yml --yes""",
 )
-@click.argument("name")
-@click.argument("kind")
-@click.argument("resource_id", metavar="ID")
+@click.argument("name", metavar="STACK")
+@click.argument("resource", nargs=-1, metavar="[KIND NAME]")
 @click.option(
-    "--as", "object_name", default="", metavar="NAME", help="metadata.name of its object.  [default: generated]"
+    "--as",
+    "object_name",
+    default="",
+    metavar="NAME",
+    help="metadata.name of the object of KIND NAME.  [default: generated]",
 )
+@options.file_option
+@options.recursive_option
+@options.encoding_option
+@options.env_option
+@options.env_file_option
 @options.platform_option
 @options.org_option
+@click.option("--yes", is_flag=True, help="Import the resources of the package without asking.")
 @common_options
-def import_resource(name: str, kind: str, resource_id: str, object_name: str, platform: str, org: str) -> None:
-    """Import the resource ID of KIND, which no stack owns, into stack NAME."""
+def import_resources(
+    name: str,
+    resource: tuple[str, ...],
+    object_name: str,
+    files: tuple[str, ...],
+    recursive: bool,
+    encoding: str | None,
+    env: tuple[str, ...],
+    env_files: tuple[str, ...],
+    platform: str,
+    org: str,
+    yes: bool,
+) -> None:
+    """
+    Import resources that no stack owns into STACK; nothing is written to the platform.
+
+    KIND NAME is one resource, by id or by display name. With -f, it is every object of the package whose display name
+    exactly one resource has: they are listed, and at a terminal, the import needs approval.
+    """
+    from services.cli import values
+    from services.cli.packages import Manner
     from services.cli.running import run
-    from services.cli.stack_edits import add_resource
+    from services.cli.stack_imports import import_package, import_resource
+    from services.cli.wanted import Wanted
 
-    platform, org = common().place(platform, org)
-
-    resource = (kind, resource_id)
-    run(add_resource(name, _target(platform, org), resource, object_name, common().environ(), common().format))
+    typed = common()
+    platform, org = typed.place(platform, org)
+    if files:
+        if resource or object_name:
+            raise click.UsageError("-f imports the objects of a package: KIND NAME and --as cannot be combined with it")
+        wanted = Wanted(
+            files=files,
+            stack=name,
+            org=org,
+            env={**values.env_files(env_files), **values.pairs(env)},
+            platform=platform,
+            recursive=recursive,
+            encoding=encoding or "",
+        )
+        run(import_package(wanted, typed.environ(), Manner(typed.format, typed.quiet, yes=yes)))
+        return
+    if recursive or encoding or env or env_files:
+        raise click.UsageError("-R, -e, --env-ref and --env-file are for a package: name its files with -f")
+    if len(resource) != 2:
+        raise click.UsageError("name one resource by KIND and NAME, or the files of a package with -f")
+    kind, id_or_name = resource
+    target = _target(platform, org)
+    run(import_resource(name, target, (kind, id_or_name), object_name, typed.environ(), typed.format))
 
 
 @stacks.command(

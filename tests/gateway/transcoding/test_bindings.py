@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).with_name("golden") / "routes.txt"
 
 BINDINGS = bindings()
 
-WHOLE_PACKAGES = {"ParsePackage", "RenderPackage"}
+WHOLE_PACKAGES = {"ParsePackage", "RenderPackage", "PlanImport"}
 """Free of side effects, with requests that do not fit into an address."""
 
 

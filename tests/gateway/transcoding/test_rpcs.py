@@ -162,11 +162,22 @@ async def change_the_record(client: Covered, stack: str) -> None:
     await client.one("StackService_RenameResource", stack, "Bucket", "readings", body={"new_name": "b"})
     await client.one("StackService_RenameResource_2", *AT_HOME, "Bucket", "b", body={"newName": "c"})
     await client.one("StackService_ForgetResource", stack, "Bucket", "c", body={})
-    body = {"kind": "Bucket", "resource_id": ids["Bucket"], "name": "readings"}
-    imported = await client.one("ApplierService_ImportResource", stack, body=body)
-    assert imported["entry"]["key"] == {"kind": "Bucket", "name": "readings"}
+    query = [("kinds", "Bucket")]
+    [listed] = (await client.done("PlannerService_ListLiveResources", "embedded", "default", query=query)).documents
+    assert [each["resource"]["id"] for each in listed["resources"]] == [ids["Bucket"]]
+    body: dict[str, Any] = {"package": a_source(LABEL + BUCKET)}
+    [planned] = (await client.done("PlannerService_PlanImport", stack, body=body)).documents
+    assert [planned] == (await client.done("PlannerService_PlanImport_2", *AT_HOME, body=body)).documents
+    assert [each["status"] for each in planned["imports"]["objects"]] == [
+        "IMPORT_STATUS_UNOWNED",
+        "IMPORT_STATUS_RECORDED",
+    ]
+    body = {"resources": [{"kind": "Bucket", "id": ids["Bucket"], "name": "readings"}]}
+    [imported] = (await client.done("ApplierService_ImportResources", stack, body=body)).documents
+    assert imported["entries"][0]["key"] == {"kind": "Bucket", "name": "readings"}
     await client.one("StackService_ForgetResource_2", *AT_HOME, "Bucket", "readings", body={})
-    await client.one("ApplierService_ImportResource_2", *AT_HOME, body=body)
+    body = {"resources": [{"kind": "Bucket", "id_or_name": ids["Bucket"], "name": "readings"}]}
+    await client.done("ApplierService_ImportResources_2", *AT_HOME, body=body)
 
 
 async def compare_and_export(client: Covered, stack: str) -> None:

@@ -1,0 +1,146 @@
+"""Which resources an import of a package adds to the record of a stack (docs/reference/engine.md, "Matching")."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from planner_svc.live import LiveResource
+from planner_svc.matching import entries_of
+from services.core.errors import KindUnsupported, RequestInvalid
+from services.core.listing import listed
+from services.core.model import Key, Object, PlatformTraits, ResourceKey, StackRecord
+from services.kinds.registry import family_of, kinds_of
+
+_NAME_FIELDS = frozenset({"metadata.name", "spec.name"})
+"""The fields that name an object and its resource."""
+
+_SHOWN = 10
+"""How many keys an error lists at most."""
+
+
+class ImportStatus(Enum):
+    """Whether an import adds the resource of an object, or why not; planner.proto defines each value."""
+
+    UNOWNED = "unowned"
+    MISSING = "missing"
+    AMBIGUOUS = "ambiguous"
+    OWNED = "owned"
+    RECORDED = "recorded"
+
+
+class ObjectImport(NamedTuple):
+    """
+    The result for one object.
+
+    Attributes:
+        key: Its key.
+        display_name: Its display name.
+        status: Whether its resource is added.
+        resources: The resources with the display name, sorted by kind and id; of a recorded object, the recorded one if
+            it exists.
+    """
+
+    key: Key
+    display_name: str
+    status: ImportStatus
+    resources: Sequence[LiveResource] = ()
+
+
+_Name = tuple[str, str]
+"""A family, and a display name as the platform compares it."""
+
+
+def kinds_to_list(objects: Iterable[Object], platform: PlatformTraits) -> list[str]:
+    """
+    The kinds among which the resources of *objects* are, sorted: those of their families, which share their names.
+
+    Raises:
+        KindUnsupported: The platform does not have the kind of an object.
+    """
+    wanted = sorted({item.key.kind for item in objects})
+    for kind in wanted:
+        if kind not in platform.kinds:
+            raise KindUnsupported(platform.platform, kind)
+    families = {family_of(kind) for kind in wanted}
+    return sorted({kind for family in families for kind in kinds_of(family) if kind in platform.kinds})
+
+
+def refuse_missing_names(objects: Iterable[Object], missing: Iterable[str]) -> None:
+    """
+    Refuse objects without a name, as no value is supplied for it.
+
+    Args:
+        objects: The objects.
+        missing: Environment keys that are not supplied.
+
+    Raises:
+        RequestInvalid: Names the keys.
+    """
+    needed = {
+        reference.env_key
+        for item in objects
+        for reference in item.env_references
+        if reference.resource_field in _NAME_FIELDS and reference.default is None
+    }
+    if keys := sorted(needed.intersection(missing)):
+        raise RequestInvalid("package.env", f"the names of objects need values for {listed(keys, _SHOWN)}; supply them")
+
+
+def plan_import(
+    objects: Iterable[Object],
+    stack: StackRecord,
+    live: Iterable[LiveResource],
+    platform: PlatformTraits,
+) -> list[ObjectImport]:
+    """
+    Find the resource that an import adds for each object: the only one with its display name, if no stack owns it.
+
+    Args:
+        objects: The objects of the package.
+        stack: The record.
+        live: All resources of the kinds of ``kinds_to_list``.
+        platform: Its rules for names.
+
+    Returns:
+        One result for each object, sorted by key.
+    """
+    wanted = {item.key: item.spec.display_name for item in objects}
+    recorded = {
+        key: (entry.key.kind, entry.resource_id) for key, entry in entries_of(wanted.keys(), stack.resources).items()
+    }
+    by_key: dict[ResourceKey, LiveResource] = {}
+    by_name: defaultdict[_Name, list[LiveResource]] = defaultdict(list)
+    for each in sorted(live, key=lambda each: (each.kind, each.id)):
+        by_key[each.kind, each.id] = each
+        by_name[_name(each.kind, each.display_name, platform)].append(each)
+    names = {key: _name(key.kind, name, platform) for key, name in wanted.items() if key not in recorded}
+    counts = Counter(names.values())
+    return [
+        _recorded(key, wanted[key], recorded[key], by_key)
+        if key in recorded
+        else _by_name(key, wanted[key], by_name.get(names[key], []), counts[names[key]])
+        for key in sorted(wanted)
+    ]
+
+
+def _name(kind: str, display_name: str, platform: PlatformTraits) -> _Name:
+    return family_of(kind), platform.kinds[kind].compared_name(display_name)
+
+
+def _recorded(
+    key: Key, display_name: str, resource: ResourceKey, live: Mapping[ResourceKey, LiveResource]
+) -> ObjectImport:
+    there = [live[resource]] if resource in live else []
+    return ObjectImport(key, display_name, ImportStatus.RECORDED, there)
+
+
+def _by_name(key: Key, display_name: str, named: Sequence[LiveResource], object_count: int) -> ObjectImport:
+    """The result for an object that is not recorded, and shares its name with *object_count* - 1 others."""
+    if not named:
+        status = ImportStatus.MISSING
+    elif named[1:] or object_count > 1 or named[0].kind != key.kind:
+        status = ImportStatus.AMBIGUOUS
+    else:
+        status = ImportStatus.OWNED if named[0].owner else ImportStatus.UNOWNED
+    return ObjectImport(key, display_name, status, named)

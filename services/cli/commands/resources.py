@@ -1,0 +1,32 @@
+"""``pkger resources``."""
+
+import click
+
+from services.cli import options
+from services.cli.options import common, common_options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  pkger resources
+  pkger resources Bucket Check --target eu/telemetry
+  pkger resources -o json"""
+)
+@click.argument("kinds", nargs=-1, metavar="[KIND]...")
+@options.platform_option
+@options.org_option
+@common_options
+def resources(kinds: tuple[str, ...], platform: str, org: str) -> None:
+    """
+    List the resources on the platform, or those of KIND..., with the stacks and objects that own them.
+
+    "Check" and "NotificationEndpoint" stand for all kinds of their family.
+    """
+    from pkger.model.v1 import object_pb2
+
+    from services.cli.resources import list_all
+    from services.cli.running import run
+
+    platform, org = common().place(platform, org)
+    run(list_all(object_pb2.Target(platform=platform, org=org), kinds, common().environ(), common().format))
