@@ -26,7 +26,8 @@ def _change(match: Match, found: Differences, platform: PlatformTraits) -> str:
         is_lost = platform.kinds[match.live.kind].delete_undo is Undo.NONE
         and_data = " and lose its data" if is_lost else ""
         return f"it will be replaced{and_data}, as {found.replaced[match.key]} cannot change"
-    return f"its {', '.join(change.path.lstrip('/') for change in found.changed[match.key])} will be overwritten"
+    lost = f", so it loses {loss.data}" if (loss := found.losses.get(match.key)) else ""
+    return f"its {', '.join(change.path.lstrip('/') for change in found.changed[match.key])} will be overwritten{lost}"
 
 
 def refuse_replacements(desired: Desired, conflicts: Sequence[Conflict], found: Differences) -> None:

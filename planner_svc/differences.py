@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner_svc.matching import Matching
+from planner_svc.matching import Match, Matching
 from planner_svc.references import (
     References,
     live_references,
@@ -12,8 +12,9 @@ from planner_svc.references import (
     wanted_references,
 )
 from services.core.diff import touches
-from services.core.model import Desired, FieldChange, Key, PlatformTraits, Resource, ResourceKey
+from services.core.model import DataLoss, Desired, FieldChange, Key, PlatformTraits, Resource, ResourceKey
 from services.kinds.comparing import differences as spec_differences
+from services.kinds.comparing import loss_of
 from services.kinds.policy import ignores
 
 
@@ -27,6 +28,7 @@ class Differences:
         replaced: The keys whose resource is replaced, each with the reason: a field that cannot change, or its kind.
         references: The references that wanted objects are to have.
         names: The key of each live resource that has one.
+        losses: The data that updates delete, for each key whose update deletes any.
         missing_references: References to objects that are skipped and do not exist, each as text.
     """
 
@@ -34,6 +36,7 @@ class Differences:
     replaced: Mapping[Key, str]
     references: Mapping[Key, References]
     names: Mapping[ResourceKey, Key]
+    losses: Mapping[Key, DataLoss]
     missing_references: Sequence[str] = ()
 
     def live_references(self, resource: Resource) -> References:
@@ -61,7 +64,12 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
             before, after = live_references(match.live, names), references.get(key, ())
             changed[key] = _with_references(changed[key], before, after)
     found = replacements(matching, changed, platform)
-    return Differences(changed, found, references, names_of_resources(matching, found.keys()), missing)
+    losses = {
+        key: loss
+        for key, differing in changed.items()
+        if differing and key not in found and (loss := loss_in(matching.matches[key]))
+    }
+    return Differences(changed, found, references, names_of_resources(matching, found.keys()), losses, missing)
 
 
 def _with_references(changed: Sequence[FieldChange], before: References, after: References) -> tuple[FieldChange, ...]:
@@ -99,6 +107,18 @@ def spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tupl
             sets = platform.kinds[key.kind].set_paths
             found[key] = spec_differences(match.live.kind, match.live.spec, key.kind, match.wanted.spec, sets)
     return found
+
+
+def loss_in(match: Match) -> DataLoss | None:
+    """
+    The data that the update of a resource to its object deletes; None: it deletes none, or there is no update.
+
+    Raises:
+        UnreadableSpecError: The spec of the resource cannot be read.
+    """
+    if match.live is None or match.wanted is None or match.live.kind != match.key.kind:
+        return None
+    return loss_of(match.key.kind, match.live.spec, match.wanted.spec)
 
 
 def replacements(

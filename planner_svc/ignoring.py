@@ -68,10 +68,10 @@ def _with_live_fields(match: Match, ignored: tuple[str, ...], matching: Matching
     assert match.wanted  # noqa: S101 - only objects ignore anything
     assert match.live  # noqa: S101 - a resource that is created has all fields of the package
     of_labels = tuple(path for path in ignored if path == _ASSOCIATIONS or path.startswith(f"{_ASSOCIATIONS}/"))
-    paths = [path.split("/")[1:] for path in ignored if path not in of_labels]
+    paths = [path for path in ignored if path not in of_labels]
     wanted = match.wanted
     if paths:
-        wanted = wanted._replace(spec=_merged(wanted.spec, match.live.spec, paths))
+        wanted = wanted._replace(spec=with_values_of(match.live.spec, wanted.spec, paths))
     if not of_labels:
         return match._replace(wanted=wanted, ignored=ignored)
 
@@ -100,8 +100,9 @@ def _is_ignored(label: Key, of_labels: Sequence[str]) -> bool:
     return any(ignores(path, f"{_ASSOCIATIONS}/{label.name}") for path in of_labels)
 
 
-def _merged(wanted: Spec, live: Spec, paths: Sequence[Segments]) -> Spec:
-    value = _merge(dict(wanted.value), dict(live.value), paths)
+def with_values_of(live: Spec, wanted: Spec, paths: Sequence[str]) -> Spec:
+    """*wanted* with the values of *live* at *paths*, which are pointers of a policy."""
+    value = _merge(dict(wanted.value), dict(live.value), [path.split("/")[1:] for path in paths])
     return wanted if value == wanted.value else spec_of(value)
 
 

@@ -9,6 +9,7 @@ from planner_svc.conflicts import conflicts_of
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
 from planner_svc.history import history_of
+from planner_svc.losing import with_protected_data
 from planner_svc.matching import Match, Matching
 from planner_svc.preparing import with_prepared
 from planner_svc.refusals import Compared, Prepared, Staged, run_checks
@@ -83,7 +84,7 @@ def make_plan(
         UnreadableSpecError: The spec of a live resource cannot be read.
     """
     run_checks(Prepared(stack.target.platform, matching, prepared))
-    matching = with_prepared(matching, prepared)
+    matching, protected_data = with_protected_data(with_prepared(matching, prepared), stack)
     found = differences(desired, matching, platform)
     conflicts = conflicts_of(matching, found, platform)
     run_checks(Compared(desired, platform, matching, found, conflicts))
@@ -114,7 +115,7 @@ def make_plan(
             missing_secrets=missing_secrets(remarks.secret_refs, desired.secret_keys, held_secrets),
             warnings=(
                 *remarks.warnings,
-                *warnings_of(desired, matching, steps, stack, platform),
+                *warnings_of(desired, matching, steps, stack, platform, protected_data),
                 *remarks_of(matching, found),
             ),
             conflicts=conflicts,
@@ -129,7 +130,7 @@ def make_plan(
         rollback_of=desired.rollback_of,
         then=desired.then,
         key_changes=tuple(sorted(matching.renamed.items())),
-        untouched_count=len(matching.untouched),
+        untouched_count=len(matching.untouched) + len(protected_data),
         creates_nameless_stack=stack.is_new_nameless,
     )
     return Planned(plan, desired, matching, found, links, history.texts)

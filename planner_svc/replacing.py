@@ -5,9 +5,21 @@ from collections.abc import Iterable, Mapping
 from planner_svc.differences import differences
 from planner_svc.matching import Matching, Spared
 from planner_svc.preparing import with_prepared
-from services.core.model import Desired, FieldChange, Key, PlatformTraits, Spec, StackRecord, by_key
+from services.core.model import Desired, FieldChange, Key, PlatformTraits, Spec, StackRecord
 from services.engine.outcome import Failed
 from services.kinds.policy import read, resolved
+
+
+def protected_keys(matching: Matching, stack: StackRecord) -> set[Key]:
+    """The keys of the matches whose resource is protected, by the policy of now or of the last apply."""
+    kept = {entry.key for entry in stack.resources if read(entry.policy).protect}
+    if not (kept or stack.policy):
+        return set()
+    return {
+        key
+        for key, match in matching.matches.items()
+        if key in kept or match.live_key in kept or resolved(stack.policy, key).protect
+    }
 
 
 def protected_replacements(
@@ -23,16 +35,14 @@ def protected_replacements(
     Raises:
         UnreadableSpecError: The spec of a live resource cannot be read.
     """
-    recorded = by_key(stack.resources)
-    kept = {key for key, entry in recorded.items() if read(entry.policy).protect}
-    kept |= {key for key in matching.matches if stack.policy and resolved(stack.policy, key).protect}
+    kept = protected_keys(matching, stack)
     if not kept:
         return []
     found = differences(desired, with_prepared(matching, prepared), platform)
     return [
         Spared(key, matching.matches[key].live_key, reason, _others(reason, found.changed[key]))
         for key, reason in sorted(found.replaced.items())
-        if key in kept or matching.matches[key].live_key in kept
+        if key in kept
     ]
 
 

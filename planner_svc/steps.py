@@ -5,11 +5,23 @@ from dataclasses import dataclass
 
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
+from planner_svc.ignoring import with_values_of
 from planner_svc.matching import Matching
 from planner_svc.names import NameOrder, creatable_first, name_order
 from planner_svc.references import References
+from services.core.diff import covers
 from services.core.graph import waves
-from services.core.model import Key, PlatformTraits, Resource, Step, StepReference, Undo, Verb
+from services.core.model import (
+    DataLoss,
+    FieldChange,
+    Key,
+    PlatformTraits,
+    Resource,
+    Step,
+    StepReference,
+    Undo,
+    Verb,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,8 @@ class Schedule:
     The phase of each write and each deletion: 0 before all deletions, 1 and 2 after the deletions of that phase.
 
     Attributes:
-        writes: The creates and updates.
+        writes: The creates and updates, but for updates that lose data.
+        losses: The updates that lose data; one may follow another update of its object.
         phases: The phase of each object that is written only after a deletion; missing: 0.
         deletions: The phase of the deletion of each object that is removed or replaced.
         names: The order of writes that unique names demand.
@@ -40,6 +53,7 @@ class Schedule:
     """
 
     writes: Mapping[Key, Step]
+    losses: Mapping[Key, Step]
     phases: Mapping[Key, int]
     deletions: Mapping[Key, int]
     names: NameOrder
@@ -59,11 +73,11 @@ class Schedule:
 
 def schedule(matching: Matching, found: Differences, platform: PlatformTraits) -> Schedule:
     """Find the writes and deletions of a plan, and their phases."""
-    writes, deletions = _writes(matching, found), _deletion_phases(matching, found, platform)
+    (writes, losses), deletions = _writes(matching, found), _deletion_phases(matching, found, platform)
     phases = _write_phases(found, deletions, creatable_first(found.replaced.keys(), matching, platform))
     # Without writes no name changes.
     names = name_order(matching, phases, deletions, platform) if writes else NameOrder({})
-    return Schedule(writes, phases, deletions, names, platform)
+    return Schedule(writes, losses, phases, deletions, names, platform)
 
 
 def refuse_cycles(found: Schedule) -> None:
@@ -96,6 +110,7 @@ def stages(
     4. Deletions that can be undone, in reverse order of kinds. After them the replacements of what they deleted, the
        references to these replacements, and their associations.
     5. The same for deletions that cannot be undone.
+    6. Updates that lose data.
     """
     writes, phases, early, platform = scheduled.writes, scheduled.phases, scheduled.early, scheduled.platform
     removals = _reference_removals(matching, found, early)
@@ -113,6 +128,7 @@ def stages(
         ordered.append(
             Stage("associations of replacements", _links(link for link in links if _phase_of(link, phases) == phase))
         )
+    ordered.append(Stage("updates that lose data", tuple(scheduled.losses.values())))
     return _numbered([stage for stage in ordered if stage.steps])
 
 
@@ -136,9 +152,10 @@ def _write_phases(found: Differences, deletions: Mapping[Key, int], early: Colle
     return late | referring
 
 
-def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
-    """The creates and updates."""
+def _writes(matching: Matching, found: Differences) -> tuple[dict[Key, Step], dict[Key, Step]]:
+    """The creates and updates, and apart from them the updates that lose data; both sorted by key."""
     steps: dict[Key, Step] = {}
+    losses: dict[Key, Step] = {}
     for key, match in matching.matches.items():
         if match.wanted is None:
             continue
@@ -149,8 +166,7 @@ def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
                 reason = "replaces the old resource"
             steps[key] = Step(0, 0, Verb.CREATE, key, new_spec=match.wanted.spec, reason=reason, references=references)
         elif found.changed[key]:
-            reason = f"differs in {', '.join(change.path.lstrip('/') for change in found.changed[key])}"
-            steps[key] = Step(
+            step = Step(
                 0,
                 0,
                 Verb.UPDATE,
@@ -158,11 +174,39 @@ def _writes(matching: Matching, found: Differences) -> dict[Key, Step]:
                 match.live.id,
                 old_spec=match.live.spec,
                 new_spec=match.wanted.spec,
-                reason=_shortened(reason),
+                reason=_differs(found.changed[key]),
                 old_references=found.live_references(match.live),
                 references=references,
             )
-    return steps
+            if loss := found.losses.get(key):
+                others, losses[key] = _divided(step, found.changed[key], loss)
+                steps |= {key: others} if others else {}
+            else:
+                steps[key] = step
+    return steps, losses
+
+
+def _differs(changed: Iterable[FieldChange]) -> str:
+    return _shortened(f"differs in {', '.join(change.path.lstrip('/') for change in changed)}")
+
+
+def _divided(step: Step, changed: Iterable[FieldChange], loss: DataLoss) -> tuple[Step | None, Step]:
+    """
+    Divide an update, which makes the changes *changed* and loses data.
+
+    The part that loses no data can be undone, and other steps may need it: it may release a name.
+
+    Returns:
+        The update of all other fields, None if there are none; and the update that loses data.
+    """
+    assert step.old_spec and step.new_spec  # noqa: S101, PT018 - an update has both
+    others = [change for change in changed if not covers(loss.path, change.path)]
+    last = step._replace(undo=Undo.NONE, loss=loss)
+    if not others:
+        return None, last
+    between = with_values_of(step.old_spec, step.new_spec, [loss.path])
+    last = last._replace(old_spec=between, old_references=step.references, reason=f"differs in {loss.path.lstrip('/')}")
+    return step._replace(new_spec=between, reason=_differs(others)), last
 
 
 def _reference_removals(matching: Matching, found: Differences, written: Mapping[Key, Step]) -> list[Step]:

@@ -1,23 +1,31 @@
 """Warnings of a plan: effects that a user may not expect."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planner_svc.matching import Matching, Spared
 from services.core.listing import listed
-from services.core.model import Desired, Key, Origin, PlatformTraits, StackRecord, Step
+from services.core.model import DataLoss, Desired, Key, Origin, PlatformTraits, StackRecord, Step, Undo, Verb
+from services.kinds.comparing import loss_of
 
 _SHOWN_FIELDS = 5
 
 
 def warnings_of(
-    desired: Desired, matching: Matching, steps: Sequence[Step], stack: StackRecord, platform: PlatformTraits
+    desired: Desired,
+    matching: Matching,
+    steps: Sequence[Step],
+    stack: StackRecord,
+    platform: PlatformTraits,
+    protected_data: Mapping[Key, DataLoss],
 ) -> list[str]:
-    """All warnings of the plan with *steps*."""
+    """All warnings of the plan with *steps*; *protected_data*: the data that protected objects would lose."""
     return [
         *_emptiness(desired),
         *_repetitions(matching, stack, platform),
         *_releases(matching, desired),
         *_protections(matching, desired),
+        *(_keeping(key, loss) for key, loss in protected_data.items()),
+        *_lost_before(desired, steps, platform),
         *_side_effects(steps, matching),
     ]
 
@@ -72,6 +80,25 @@ def _protections(matching: Matching, desired: Desired) -> list[str]:
         *(f"protected: {key} stays{rest}" for key in matching.protected),
         *(_sparing(each) for each in matching.spared),
     ]
+
+
+def _keeping(key: Key, loss: DataLoss) -> str:
+    return f"protected: {key} keeps its {loss.path.lstrip('/')}, as the change would lose {loss.data}"
+
+
+def _lost_before(desired: Desired, steps: Sequence[Step], platform: PlatformTraits) -> list[str]:
+    """Warnings of a rollback to a revision about data that was lost since, and that it does not bring back."""
+    if not desired.rollback_of:
+        return []
+    found = []
+    for step in steps:
+        if step.verb is Verb.CREATE and step.new_spec and platform.kinds[step.key.kind].delete_undo is Undo.NONE:
+            found.append(f"{step.key} is created without data: a rollback does not bring back the data of a resource")
+        elif step.old_spec and step.new_spec and (loss := loss_of(step.key.kind, step.new_spec, step.old_spec)):
+            found.append(
+                f"{step.key} gets its earlier {loss.path.lstrip('/')}: a rollback does not bring back {loss.data}"
+            )
+    return found
 
 
 def _sparing(spared: Spared) -> str:

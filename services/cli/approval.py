@@ -19,6 +19,7 @@ from services.cli.session import Session
 from services.cli.status_line import StatusLine
 from services.cli.terminal import Terminal
 from services.core.errors import PkgerError
+from services.core.listing import deletes_text
 from services.core.model import Target
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
@@ -51,10 +52,12 @@ class Approval:
 
     async def approve(self, made: JoinedPlan) -> None:
         """
-        Show a plan and, if it has steps, ask whether to apply it; without a terminal, only deletions are refused.
+        Show a plan and, if it has steps, ask whether to apply it.
+
+        Without a terminal, only a plan that deletes resources or loses data is refused.
 
         Raises:
-            Failed: The user refuses, or the plan deletes resources and there is no terminal.
+            Failed: The user refuses, or the plan deletes resources or loses data and there is no terminal.
             ValuesMissing: Values are missing, so the plan cannot be applied.
         """
         if not self.allow_missing:
@@ -66,10 +69,9 @@ class Approval:
         if self.terminal:
             if not await self.terminal.confirm("Apply this plan?", self.interrupts):
                 raise Failed("not applied; nothing was written")
-        elif count := made.header.counts.deletes:
-            resources = "1 resource" if count == 1 else f"{count:,} resources"
+        elif text := deletes_text(made.header.counts.deletes, made.header.counts.losses):
             raise Failed(
-                f"the plan deletes {resources}, and there is no terminal to ask at; nothing was written."
+                f"the plan {text}, and there is no terminal to ask at; nothing was written."
                 " --yes applies it without asking"
             )
 

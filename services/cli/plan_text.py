@@ -11,7 +11,6 @@ from services.cli.consoles import print_lines
 from services.cli.effects import SUMMED, WORDS, Wording
 from services.cli.escapes import escaped, one_line
 from services.core.listing import and_more
-from services.core.model import Key
 from services.rpc.plan_parts import JoinedPlan
 from services.views.entries import Act, Entry, Mark, counts_by_kind, entries
 from services.views.fields import fields_of
@@ -64,9 +63,9 @@ def entries_lines(found: Sequence[Entry], full: bool) -> list[Text]:
 
 def plan_sum(plan: plan_pb2.Plan) -> str:
     """The step counts of a plan, as text."""
-    parts = _counted(plan.counts, lambda words: words.planned)
+    parts = _counted(plan.counts, lambda words: words.planned, losing=("loses data", "lose data"))
     if plan.counts.irreversible:
-        parts.append("deletions that cannot be undone run last")
+        parts.append("steps that cannot be undone run last")
     if parts:
         return ", ".join(parts)
     return "nothing to do" if plan.no_change else "nothing to do on the platform, the record changes"
@@ -76,14 +75,18 @@ def done_sum(finished: operation_pb2.Finished) -> str:
     """The counts of steps that are in effect after an operation, as text."""
     if finished.no_change:
         return "nothing to do, nothing written"
-    if parts := _counted(finished.counts, lambda words: words.done):
+    if parts := _counted(finished.counts, lambda words: words.done, losing=("lost data", "lost data")):
         return ", ".join(parts)
     return "nothing" if finished.leftover_count else "nothing to do on the platform, the record changes"
 
 
-def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str]) -> list[str]:
+def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str], losing: tuple[str, str]) -> list[str]:
+    """The counts that are not 0; *losing*: text after the number of updates that lose data, for one and for more."""
     numbers = {name: getattr(counts, name) for name in SUMMED}
-    return [f"{numbers[name]} {wording(words)}" for name, words in SUMMED.items() if numbers[name]]
+    parts = {name: f"{numbers[name]} {wording(words)}" for name, words in SUMMED.items() if numbers[name]}
+    if counts.losses:
+        parts["updates"] += f" ({counts.losses} {losing[counts.losses > 1]})"
+    return list(parts.values())
 
 
 def _entry_lines(entry: Entry, full: bool) -> Iterator[Text]:
@@ -91,7 +94,7 @@ def _entry_lines(entry: Entry, full: bool) -> Iterator[Text]:
     line = Text("  ").append(f"{words.sign} {_subject(entry)}", words.style)
     notes = [entry.reason] if entry.act is Act.DELETE and entry.reason else []
     notes += ["overwritten"] if entry.act is Act.OVERWRITE_SECRET else []
-    notes += [_note(mark, entry.old_key) for mark in entry.marks]
+    notes += [_note(mark, entry) for mark in entry.marks]
     if notes:
         line.append(f"  ({one_line('; '.join(notes))})", "dim")
     yield line
@@ -114,14 +117,16 @@ def _subject(entry: Entry) -> str:
     return one_line(subject)
 
 
-def _note(mark: Mark, old_key: Key | None) -> str:
+def _note(mark: Mark, entry: Entry) -> str:
     match mark:
         case Mark.ADOPTED:
             return "adopted: it exists, and no stack owns it"
         case Mark.SHARED:
             return "shared: another stack owns it, and this one uses it unchanged"
         case Mark.RENAMED:
-            return f"renamed in the package, from {old_key}"
+            return f"renamed in the package, from {entry.old_key}"
+        case Mark.LOSS:
+            return f"loses {entry.lost_data}"
         case Mark.IRREVERSIBLE:
             return "cannot be undone"
 

@@ -88,6 +88,8 @@ def step_line(step: plan_pb2.Step) -> Text:
         subject += " (overwritten; cannot be undone)"
     elif name := step.create.display_name or step.update.display_name or step.delete.old_display_name:
         subject += f" {json.dumps(name, ensure_ascii=False)}"
+    if about.loss:
+        subject += f" (loses {about.loss.data}; cannot be undone)"
     return Text("  ").append(f"{words.sign} {one_line(subject)}", words.style)
 
 

@@ -26,6 +26,11 @@ def changes(old: Spec, new: Spec) -> tuple[FieldChange, ...]:
     return tuple(sorted(_compare("", old.value, new.value), key=lambda change: change.path))
 
 
+def covers(path: str, field: str) -> bool:
+    """Whether the pointer *field* is *path*, or below it."""
+    return f"{field}/".startswith(f"{path}/")
+
+
 def touches(path: str, changed: tuple[FieldChange, ...]) -> bool:
     """Whether one of the *changed* fields is the field at *path*, is below it or contains it."""
     below = path + "/"

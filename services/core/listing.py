@@ -37,3 +37,14 @@ def fitting(parts: Sequence[str], most_characters: int, separator: str = "; ") -
             break
         shown.append(each)
     return shown
+
+
+def deletes_text(deletes: int, losses: int) -> str:
+    """
+    The deletions of a plan and its updates that lose data, after "the plan"; empty where it has neither.
+
+    Such as "deletes 2 resources and has 1 update that loses data".
+    """
+    parts = [f"deletes {deletes:,} resource{'s' * (deletes > 1)}"] if deletes else []
+    parts += [f"has {losses:,} update{'s that lose' if losses > 1 else ' that loses'} data"] if losses else []
+    return " and ".join(parts)

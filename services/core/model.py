@@ -485,12 +485,25 @@ class StepReference:
     id: str = ""
 
 
+class DataLoss(NamedTuple):
+    """
+    Data that an update deletes for ever.
+
+    Attributes:
+        path: RFC 6901 pointer to the field whose change deletes it.
+        data: The deleted data, in words that follow ``loses``: ``data older than 1h``.
+    """
+
+    path: str
+    data: str
+
+
 class Step(NamedTuple):
     """
     One effect, with everything needed to perform and to undo it; an empty id is resolved by key at run time.
 
     References are sorted by pointer. ``old_references`` are those before an update or a deletion, ``references`` those
-    after a creation or an update.
+    after a creation or an update. ``loss`` is the data that an update deletes.
     """
 
     number: int
@@ -506,6 +519,7 @@ class Step(NamedTuple):
     reason: str = ""
     old_references: tuple[StepReference, ...] = ()
     references: tuple[StepReference, ...] = ()
+    loss: DataLoss | None = None
 
 
 class DiffStatus(Enum):
@@ -650,8 +664,8 @@ class Plan:
 
     A plan that creates its stack has the name of the stack and no id, or ``creates_nameless_stack``. A plan for no
     stack has none of the three. Attachments are stored apart and named by digest: the package of its revision, and the
-    baselines of resources that it does not write. ``untouched_count`` is the number of recorded resources that it
-    neither compares nor changes.
+    baselines of resources that it does not write. ``untouched_count`` is the number of resources that it does not
+    bring to the declared state.
     """
 
     target: Target

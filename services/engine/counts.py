@@ -13,7 +13,8 @@ class StepCounts(NamedTuple):
     """
     Numbers of steps, as in plan.proto.
 
-    ``irreversible`` counts the deletions that cannot be undone; ``deletes`` includes them.
+    ``losses`` counts the updates that lose data; ``updates`` includes them. ``irreversible`` counts the deletions and
+    updates that cannot be undone; ``deletes`` and ``updates`` include them.
     """
 
     creates: int = 0
@@ -23,13 +24,15 @@ class StepCounts(NamedTuple):
     detaches: int = 0
     secrets: int = 0
     irreversible: int = 0
+    losses: int = 0
 
 
 def counts_of(effects: Iterable[AnyEffect]) -> StepCounts:
     """Count *effects*."""
-    secrets, irreversible, verbs = 0, 0, Counter[Verb]()
+    secrets, irreversible, losses, verbs = 0, 0, 0, Counter[Verb]()
     for effect in effects:
         irreversible += effect.seals
+        losses += effect.step.loss is not None
         if effect.is_of_secret:
             secrets += 1
         else:
@@ -42,6 +45,7 @@ def counts_of(effects: Iterable[AnyEffect]) -> StepCounts:
         verbs[Verb.DETACH],
         secrets,
         irreversible,
+        losses,
     )
 
 

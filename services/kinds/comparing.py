@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.core.diff import changes
-from services.core.model import FieldChange, Spec
+from services.core.model import DataLoss, FieldChange, Spec
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
 
@@ -47,3 +47,14 @@ def differences(
     if old_kind == kind and old == new:
         return ()
     return changes(comparable(old_kind, old, set_paths), comparable(kind, new, set_paths))
+
+
+def loss_of(kind: str, old: Spec, new: Spec) -> DataLoss | None:
+    """
+    The data that a resource of *kind* loses when its spec changes from *old* to *new*; None: it loses none.
+
+    Raises:
+        UnreadableSpecError: The text of a spec is no JSON object.
+    """
+    find = KINDS[kind].loss_of if kind in KINDS else None
+    return find(old.value, new.value) if find and old != new else None

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from pkger.model.v1 import object_pb2, plan_pb2
 
+from services.core.diff import covers
 from services.core.model import Key, Undo
 from services.engine.effects import (
     AnyEffect,
@@ -49,6 +50,8 @@ class Mark(Enum):
     """Another stack owns the resource, and this one uses it as it is."""
     RENAMED = "renamed"
     """The object of the resource had another key."""
+    LOSS = "loss"
+    """The update loses data."""
     IRREVERSIBLE = "irreversible"
     """The step cannot be undone."""
 
@@ -68,8 +71,9 @@ class Entry:
         reason: One sentence: why the step is in the plan; empty for ``RECORD``.
         marks: Remarks, in the order of ``Mark``.
         old_key: With ``Mark.RENAMED``: the key before.
+        lost_data: With ``Mark.LOSS``: the data that the update deletes, in words.
         spec: Of ``CREATE`` and ``DELETE``: the spec as JSON text.
-        diff: Of ``UPDATE``: the diff in the plan; None if the plan has none for this step.
+        diff: Of ``UPDATE``: the diff in the plan, with the changes of this step; None if the plan has none for it.
     """
 
     act: Act
@@ -81,6 +85,7 @@ class Entry:
     reason: str = ""
     marks: tuple[Mark, ...] = ()
     old_key: Key | None = None
+    lost_data: str = ""
     spec: str = ""
     diff: plan_pb2.ResourceDiff | None = None
 
@@ -104,15 +109,22 @@ def entries(plan: JoinedPlan) -> list[Entry]:
     renamed = {_key(each.new_key): _key(each.old_key) for each in record.key_changes}
     diffs = {_key(diff.key): diff for diff in plan.diffs.resources}
     effects = [effect_of(bare_step_from_pb(step)) for step in plan.steps]
-    # The diff of an object describes its state after the last of its updates.
-    last = {effect.step.key: effect.number for effect in effects if isinstance(effect, Update)}
+    updates = [effect for effect in effects if isinstance(effect, Update)]
+    # The diff of an object describes its state after the last of its updates, and after the one that loses data.
+    last = {(effect.step.key, effect.step.loss is None): effect.number for effect in updates}
+    losses = {effect.step.key: effect.step.loss.path for effect in updates if effect.step.loss}
     found: list[Entry] = []
     marked: set[Key] = set()
     for step, effect in zip(plan.steps, effects, strict=True):
         key = effect.step.key
         is_first = isinstance(effect, Create | Update) and key not in marked
-        diff = diffs.get(key) if last.get(key) == effect.number else None
-        marks = _marks(effect.step.undo is Undo.NONE, is_first and key in adopted, is_first and key in renamed)
+        loss = effect.step.loss
+        diff = diffs.get(key) if last.get((key, loss is None)) == effect.number else None
+        if diff and key in losses:
+            diff = _part(diff, losses[key], is_loss=loss is not None)
+        marks = _marks(
+            effect.step.undo is Undo.NONE, is_first and key in adopted, is_first and key in renamed, loses=bool(loss)
+        )
         found.append(_entry(step, effect, marks, diff if diff and diff.changes else None, renamed))
         marked |= {key} if is_first else set()
     # Steps of a shared resource change only its labels, so the resource itself needs an entry.
@@ -120,6 +132,15 @@ def entries(plan: JoinedPlan) -> list[Entry]:
     silent = (adopted.keys() | renamed.keys()) - marked | shared.keys()
     found += [_of_record(key, adopted, shared, renamed) for key in sorted(silent)]
     return found
+
+
+def _part(diff: plan_pb2.ResourceDiff, path: str, *, is_loss: bool) -> plan_pb2.ResourceDiff:
+    """*diff* with the changes of the field at *path*, whose change loses data; or with all others."""
+    part = plan_pb2.ResourceDiff()
+    part.CopyFrom(diff)
+    del part.changes[:]
+    part.changes.extend(change for change in diff.changes if covers(path, change.path) is is_loss)
+    return part
 
 
 def _of_record(
@@ -152,16 +173,20 @@ def _entry(
         reason=step.reason,
         marks=marks,
         old_key=renamed[about.key] if Mark.RENAMED in marks else None,
+        lost_data=about.loss.data if about.loss else "",
         spec=step.create.spec_json or step.delete.old_spec_json,
         diff=diff,
     )
 
 
-def _marks(is_irreversible: bool, is_adopted: bool, is_renamed: bool, is_shared: bool = False) -> tuple[Mark, ...]:
+def _marks(
+    is_irreversible: bool, is_adopted: bool, is_renamed: bool, is_shared: bool = False, loses: bool = False
+) -> tuple[Mark, ...]:
     marks = {
         Mark.ADOPTED: is_adopted,
         Mark.SHARED: is_shared,
         Mark.RENAMED: is_renamed,
+        Mark.LOSS: loses,
         Mark.IRREVERSIBLE: is_irreversible,
     }
     return tuple(mark for mark, holds in marks.items() if holds)

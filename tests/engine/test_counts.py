@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.core.model import LABEL, SECRET, Key, Step, Undo, Verb
+from services.core.model import LABEL, SECRET, DataLoss, Key, Step, Undo, Verb
 from services.engine.counts import StepCounts, counts_in_effect, counts_of
 from services.engine.effects import effect_of
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
@@ -22,6 +22,10 @@ def a_step(verb: Verb, key: Key = TASK, undo: Undo = Undo.EXACT) -> Step:
 SORTS: list[tuple[Step, StepCounts]] = [
     (a_step(Verb.CREATE), StepCounts(creates=1)),
     (a_step(Verb.UPDATE), StepCounts(updates=1)),
+    (
+        a_step(Verb.UPDATE, undo=Undo.NONE)._replace(loss=DataLoss("/every", "data")),
+        StepCounts(updates=1, irreversible=1, losses=1),
+    ),
     (a_step(Verb.DELETE, undo=Undo.RECREATE), StepCounts(deletes=1)),
     (a_step(Verb.DELETE, undo=Undo.NONE), StepCounts(deletes=1, irreversible=1)),
     (a_step(Verb.ATTACH), StepCounts(attaches=1)),
@@ -45,7 +49,7 @@ def test_nothing_counts_nothing() -> None:
 def test_counts_of_many_steps_are_the_sum_of_the_counts_of_each(sorts: list[tuple[Step, StepCounts]]) -> None:
     counts = counts_of(effect_of(step) for step, _ in sorts)
     assert counts == StepCounts(*(sum(column) for column in zip(*(each for _, each in sorts), strict=True)))
-    assert sum(counts) - counts.irreversible == len(sorts)
+    assert sum(counts) - counts.irreversible - counts.losses == len(sorts)
 
 
 @pytest.mark.parametrize(

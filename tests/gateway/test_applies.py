@@ -306,6 +306,21 @@ async def test_an_update_of_a_stack_is_applied_as_a_whole_or_not_at_all(
     assert label
 
 
+async def test_a_shorter_retention_needs_no_consent_and_the_dry_run_shows_it(
+    http: aiohttp.ClientSession, services: Cluster
+) -> None:
+    stack = await a_stack(http)
+    await post(http, APPLY, body_of(BUCKET, stackID=stack))
+    rules = [{"type": "expire", "everySeconds": 3600}]
+    short = {**BUCKET, "spec": {**BUCKET["spec"], "retentionRules": rules}}
+    status, shown = await post(http, APPLY, body_of(short, stackID=stack, dryRun=True))
+    [row] = shown["diff"]["buckets"]
+    assert (status, row["old"]["retentionRules"], row["new"]["retentionRules"]) == (200, None, rules)
+    assert (await post(http, APPLY, body_of(short, stackID=stack)))[0] == 201
+    [bucket] = await services.resources("example")
+    assert json.loads(bucket.spec_json)["retentionRules"] == rules
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 async def test_an_empty_package_removes_all_resources_only_with_allow_empty(
     http: aiohttp.ClientSession, services: Cluster, *, dry_run: bool

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.core.model import FieldChange, Spec, UnreadableSpecError
-from services.kinds.comparing import comparable, differences
+from services.core.model import DataLoss, FieldChange, Spec, UnreadableSpecError
+from services.kinds.comparing import comparable, differences, loss_of
 from services.kinds.format.canonical import spec_of
 
 
@@ -84,3 +84,30 @@ def test_specs_with_equal_texts_are_not_read_and_others_are() -> None:
     for kind, other in (("Bucket", spec_of({"name": "b"})), ("Task", same)):
         with pytest.raises(UnreadableSpecError):
             differences("Bucket", unread, kind, other)
+
+
+HOUR = {"everySeconds": 3600, "type": "expire"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "data"),
+    [
+        ([], [HOUR], "data older than 1h"),
+        ([{**HOUR, "everySeconds": 0}], [HOUR], "data older than 1h"),
+        ([{**HOUR, "everySeconds": 7201}], [HOUR], "data older than 1h"),
+        ([], [{**HOUR, "everySeconds": 90_061}], "data older than 1d1h1m1s"),
+        ("not a list", [HOUR], "data older than 1h"),
+        ([HOUR], [HOUR], ""),
+        ([HOUR], [{**HOUR, "everySeconds": 3601}], ""),
+        ([HOUR], [], ""),
+        ([], [], ""),
+    ],
+)
+def test_a_bucket_loses_data_by_a_shorter_retention(old: Any, new: list[dict[str, Any]], data: str) -> None:
+    before, after = (spec_of({"name": "b", "retentionRules": rules}) for rules in (old, new))
+    assert loss_of("Bucket", before, after) == (DataLoss("/retentionRules", data) if data else None)
+
+
+def test_other_kinds_and_unknown_ones_lose_no_data() -> None:
+    before, after = (spec_of({"name": "b", "retentionRules": rules}) for rules in ([], [HOUR]))
+    assert loss_of("Task", before, after) is loss_of("Spaceship", before, after) is None

@@ -1,18 +1,26 @@
 """Laws that hold for all plans."""
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.core.diff import changes
 from services.core.model import Object, Reference, Undo, Verb
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import effect_of
 from services.engine.ids import Ids
+from services.kinds.comparing import loss_of
 from services.kinds.registry import family_of
 from tests.planner.world import World, an_object, step_lines
 
 KINDS = ("Bucket", "CheckDeadman", "CheckThreshold", "Dashboard", "Task", "Telegraf", "Variable")
+RETENTIONS: tuple[list[dict[str, Any]], ...] = (
+    [],
+    [{"type": "expire", "everySeconds": 3600}],
+    [{"type": "expire", "everySeconds": 7200}],
+)
 ENDPOINTS = ("NotificationEndpointPagerDuty", "NotificationEndpointSlack")
 
 PLATFORM = replace(
@@ -70,9 +78,10 @@ def packages(draw: st.DrawFn) -> tuple[Object, ...]:
         st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from("mnop")), unique_by=_in_family, max_size=6)
     ):
         attached = draw(st.lists(st.sampled_from(labels), unique=True)) if labels else []
-        fields = {"description": draw(st.sampled_from(["", "one", "two"]))}
+        fields: dict[str, Any] = {"description": draw(st.sampled_from(["", "one", "two"]))}
         if kind == "Bucket":
             fields["schemaType"] = draw(st.sampled_from(["", "explicit"]))
+            fields["retentionRules"] = draw(st.sampled_from(RETENTIONS))
         found.append(an_object(kind, name, attached, name=f"{family_of(kind)} {name}{draw(more)}", **fields))
     endpoints = draw(st.dictionaries(st.sampled_from("ef"), st.sampled_from(ENDPOINTS)))
     for name, kind in endpoints.items():
@@ -155,7 +164,7 @@ def test_labels_and_references_from_outside_the_stack_move_to_the_replacement(
 
 
 @given(packages(), packages())
-def test_only_replacements_run_after_an_irreversible_step(
+def test_only_replacements_and_updates_that_lose_data_run_after_an_irreversible_step(
     before: tuple[Object, ...], wanted: tuple[Object, ...]
 ) -> None:
     world = a_world()
@@ -168,7 +177,21 @@ def test_only_replacements_run_after_an_irreversible_step(
         "replacements",
         "references to replacements",
         "associations of replacements",
+        "updates that lose data",
     }
+
+
+@given(packages(), packages())
+def test_an_update_that_loses_data_changes_nothing_else(before: tuple[Object, ...], wanted: tuple[Object, ...]) -> None:
+    world = a_world()
+    world.apply(*before)
+    plan = world.plan(*wanted)
+    for step in plan.steps:
+        if step.verb is Verb.UPDATE and step.old_spec and step.new_spec:
+            loss = loss_of(step.key.kind, step.old_spec, step.new_spec)
+            assert (step.loss, step.undo) == (loss, Undo.NONE if loss else Undo.EXACT)
+            changed = {change.path.split("/")[1] for change in changes(step.old_spec, step.new_spec)}
+            assert not loss or changed == {"retentionRules"}
 
 
 @given(packages(), packages())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from services.core.model import Key
+from services.core.model import DataLoss, Key
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Table
 from services.kinds.format.fields import Fault, Fields, Remark
@@ -70,6 +70,13 @@ spec and id (0: unknown).
 """
 
 
+LossOf = Callable[[Mapping[str, Any], Mapping[str, Any]], DataLoss | None]
+"""
+Returns the data that a resource loses when its spec changes from the first to the second; None: it loses none. The
+first one may be of any form, as a driver returns it.
+"""
+
+
 class Referred(NamedTuple):
     """
     The object that a field names, for the summary entry of the object that refers to it.
@@ -115,6 +122,7 @@ class Kind:
         listed_by_kind: Whether the summary of a parsed package lists the family kind by kind, and not by name alone.
         default_words: Fields of the spec, each with the word that means the same as an empty text.
         write: Writes a normalised spec as a person would; None: the table of fields does.
+        loss_of: Returns the data that an update deletes; None: no update of the kind deletes any.
     """
 
     name: str
@@ -135,6 +143,7 @@ class Kind:
     listed_by_kind: bool = False
     default_words: Mapping[str, str] = field(default_factory=dict)
     write: Write | None = None
+    loss_of: LossOf | None = None
 
     @property
     def holds_credentials(self) -> bool:

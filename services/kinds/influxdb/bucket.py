@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from services.core.model import DataLoss
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table, nearest_word, text_code
 from services.kinds.format.fields import Fault, Fields, Remark, Rewrite, found_text
@@ -174,6 +175,31 @@ def _summary_column(column: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in column.items() if value or key != "dataType"}
 
 
+def _loss_of(old: Mapping[str, Any], new: Mapping[str, Any]) -> DataLoss | None:
+    before, after = _retention(old), _retention(new)
+    if after is None or (before is not None and before <= after):
+        return None
+    return DataLoss("/retentionRules", f"data older than {_age(after)}")
+
+
+def _retention(spec: Mapping[str, Any]) -> int | None:
+    """How long points are kept, in seconds; None: for ever."""
+    match spec:
+        case {"retentionRules": [{"everySeconds": int(seconds)}, *_]} if seconds:
+            return seconds
+        case _:
+            return None
+
+
+def _age(seconds: int) -> str:
+    """*seconds* in the largest units: ``30d``, ``1h30m``."""
+    found = ""
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, seconds = divmod(seconds, size)
+        found += f"{count}{unit}" if count else ""
+    return found
+
+
 KIND = Kind(
     name="Bucket",
     family="bucket",
@@ -186,4 +212,5 @@ KIND = Kind(
     read=_read,
     summarise=_summarise,
     default_words={"schemaType": "implicit"},
+    loss_of=_loss_of,
 )

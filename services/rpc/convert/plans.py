@@ -113,7 +113,7 @@ def step_fields(step: model.Step) -> Any:
 
 def bare_step_from_pb(message: plan_pb2.Step) -> model.Step:
     """
-    Translate a step without content and references: its verb, object, ids and undo.
+    Translate a step without content and references: its verb, object, ids, undo and data loss.
 
     Raises:
         RequestInvalid: It has no verb.
@@ -143,10 +143,20 @@ def bare_step_from_pb(message: plan_pb2.Step) -> model.Step:
             )
         case "create":
             return model.Step(verb=model.Verb.CREATE, key=key_from_pb(message.create.key), **common)
-        case "update" | "delete":
-            write: plan_pb2.UpdateStep | plan_pb2.DeleteStep = getattr(message, change)
-            verb = model.Verb[change.upper()]
-            return model.Step(verb=verb, key=key_from_pb(write.key), resource_id=write.resource_id, **common)
+        case "update":
+            update = message.update
+            return model.Step(
+                verb=model.Verb.UPDATE,
+                key=key_from_pb(update.key),
+                resource_id=update.resource_id,
+                loss=model.DataLoss(update.loss.path, update.loss.data) if update.HasField("loss") else None,
+                **common,
+            )
+        case "delete":
+            delete = message.delete
+            return model.Step(
+                verb=model.Verb.DELETE, key=key_from_pb(delete.key), resource_id=delete.resource_id, **common
+            )
         case _:
             raise RequestInvalid("step", "names no change")
 
@@ -307,6 +317,7 @@ def _change_fields(step: model.Step) -> tuple[str, Any]:
                 "old_spec_json": text_of(old),
                 "old_display_name": old.display_name if old else "",
                 "old_references": _references_fields(step.old_references),
+                "loss": step.loss._asdict() if step.loss else None,
             }
         case model.Verb.DELETE:
             return "delete", {

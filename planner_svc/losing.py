@@ -1,0 +1,32 @@
+"""The data that a policy protects from updates (docs/reference/engine.md, "Data losses")."""
+
+from dataclasses import replace
+
+from planner_svc.differences import loss_in
+from planner_svc.ignoring import with_values_of
+from planner_svc.matching import Match, Matching
+from planner_svc.replacing import protected_keys
+from services.core.model import DataLoss, Key, StackRecord
+
+
+def with_protected_data(matching: Matching, stack: StackRecord) -> tuple[Matching, dict[Key, DataLoss]]:
+    """
+    *matching*, where a protected object keeps the live value of a field whose change would delete data.
+
+    Returns:
+        The matches, and the data that each of these objects would lose, sorted by key.
+
+    Raises:
+        UnreadableSpecError: The spec of a live resource cannot be read.
+    """
+    losses = {key: loss for key in sorted(protected_keys(matching, stack)) if (loss := loss_in(matching.matches[key]))}
+    if not losses:
+        return matching, {}
+    changed = {key: _without_loss(matching.matches[key], loss) for key, loss in losses.items()}
+    return replace(matching, matches={**matching.matches, **changed}), losses
+
+
+def _without_loss(match: Match, loss: DataLoss) -> Match:
+    assert match.live and match.wanted  # noqa: S101, PT018 - an update has both
+    spec = with_values_of(match.live.spec, match.wanted.spec, [loss.path])
+    return match._replace(wanted=match.wanted._replace(spec=spec))
