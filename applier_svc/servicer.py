@@ -36,6 +36,15 @@ SHOWN_BLOCKED = 1000
 """Most blocked steps that ``GetOperation`` returns, if they fit into a message (operation.proto)."""
 
 
+_Request = (
+    applier_pb2.ApplyRequest
+    | applier_pb2.ApplyPlanRequest
+    | applier_pb2.UninstallStackRequest
+    | applier_pb2.RollbackStackRequest
+)
+"""A request that starts an operation."""
+
+
 class ApplierServicer(ApplierServiceServicer):
     """Translates and delegates; the rules are in the registry and the engine."""
 
@@ -64,6 +73,7 @@ class ApplierServicer(ApplierServiceServicer):
             request=_identified(request),
             secrets=secrets,
             author=request.author,
+            max_deletes=_max_deletes(request),
         )
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, object_pb2.Violations):
@@ -83,6 +93,7 @@ class ApplierServicer(ApplierServiceServicer):
             _identified(request),
             Secrets(request.secrets),
             request.author,
+            _max_deletes(request),
         )
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
@@ -100,6 +111,7 @@ class ApplierServicer(ApplierServiceServicer):
             digest=request.digest,
             request=_identified(request),
             author=request.author,
+            max_deletes=_max_deletes(request),
         )
         # A stack that does not exist is deleted already.
         with suppress(StackNotFound) if then is AfterUninstall.DELETE else nullcontext():
@@ -124,6 +136,7 @@ class ApplierServicer(ApplierServiceServicer):
             allow_missing=request.allow_missing,
             request=_identified(request),
             author=request.author,
+            max_deletes=_max_deletes(request),
         )
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
@@ -187,13 +200,16 @@ def register(operations: Registry, peers: Peers) -> Register:
     return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations, peers.stack, peers.platforms))
 
 
-def _identified(
-    request: applier_pb2.ApplyRequest
-    | applier_pb2.ApplyPlanRequest
-    | applier_pb2.UninstallStackRequest
-    | applier_pb2.RollbackStackRequest,
-) -> RequestId:
+def _identified(request: _Request) -> RequestId:
     return RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
+
+
+def _max_deletes(request: _Request) -> int | None:
+    if not request.HasField("max_deletes"):
+        return None
+    if request.max_deletes < 0:
+        raise RequestInvalid("max_deletes", f"{request.max_deletes} is negative")
+    return request.max_deletes
 
 
 async def _name(operation: str, call: Call) -> None:

@@ -35,7 +35,7 @@ from services.core.model import (
 )
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage
-from services.kinds.policy import resolved
+from services.kinds.policy import max_deletes, resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,7 @@ def make_plan(
         key_changes=tuple(sorted(matching.renamed.items())),
         untouched_count=len(matching.untouched) + len(protected_data),
         creates_nameless_stack=stack.is_new_nameless,
+        max_deletes=max_deletes(stack.policy),
     )
     return Planned(plan, desired, matching, found, links, history.texts)
 

@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from planner_svc.matching import Matching, Spared
-from services.core.listing import listed
+from services.core.listing import deletes_text, listed
 from services.core.model import DataLoss, Desired, Key, Origin, PlatformTraits, StackRecord, Step, Undo, Verb
+from services.engine.counts import counts_of
+from services.engine.effects import effect_of
 from services.kinds.comparing import loss_of
+from services.kinds.policy import max_deletes
 
 _SHOWN_FIELDS = 5
 
@@ -27,6 +30,7 @@ def warnings_of(
         *(_keeping(key, loss) for key, loss in protected_data.items()),
         *_lost_before(desired, steps, platform),
         *_side_effects(steps, matching),
+        *_excess(steps, stack),
     ]
 
 
@@ -99,6 +103,18 @@ def _lost_before(desired: Desired, steps: Sequence[Step], platform: PlatformTrai
                 f"{step.key} gets its earlier {loss.path.lstrip('/')}: a rollback does not bring back {loss.data}"
             )
     return found
+
+
+def _excess(steps: Sequence[Step], stack: StackRecord) -> list[str]:
+    """A warning about a plan that its policy does not let run: it can be shown all the same."""
+    limit = max_deletes(stack.policy)
+    if limit is None:
+        return []
+    counts = counts_of(map(effect_of, steps))
+    if counts.deletes + counts.losses <= limit:
+        return []
+    text = deletes_text(counts.deletes, counts.losses)
+    return [f"an apply of this plan is refused: it {text}, and the policy allows at most {limit:,} (max_deletes)"]
 
 
 def _sparing(spared: Spared) -> str:

@@ -47,7 +47,7 @@ from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import JoinedPlan, joined
-from services.rpc.readiness import refuse_missing_values
+from services.rpc.readiness import refuse_deletes, refuse_missing_values
 from services.rpc.resources import platform_traits, read_record
 
 log = logging.getLogger("pkger.applier")
@@ -227,6 +227,7 @@ class Operation:
             raise PlanStale(asked.digest, f"the plan made now is {header.digest}")
         if not asked.allow_missing:
             refuse_missing_values(made.remarks, header.rollback_of)
+        refuse_deletes(header, asked.max_deletes)
         # An operation and the plan that it makes share one id.
         header.name = self.name.replace("operations/", "plans/")
         plan = work_from_pb(header, made.body)
@@ -244,6 +245,7 @@ class Operation:
             StackMoved: The stack is at another generation.
             PlanStale: A resource that it touches has changed, or another stack owns it.
             ValuesMissing: It lacks values, and the request does not allow that.
+            DeletesExceeded: It deletes more than the request, or the policy of the stack, allows.
         """
         header = begun.plan
         if asked.digest and asked.digest != header.digest:
@@ -261,6 +263,7 @@ class Operation:
             raise PlanStale(header.name, problem_of(parts))
         if not asked.allow_missing:
             refuse_missing_values(body.remarks, header.rollback_of)
+        refuse_deletes(header, asked.max_deletes)
         return _Prepared(header, None, plan, place)
 
     async def _place(self, plan: Plan) -> Place:

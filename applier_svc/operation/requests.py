@@ -32,6 +32,7 @@ class NewRequest:
         request: Id and digest of the request.
         secrets: Values of secrets to write.
         author: The author of the request.
+        max_deletes: The most deletions and updates that lose data; None: any number.
     """
 
     kind: plan_pb2.OperationKind.ValueType
@@ -43,6 +44,7 @@ class NewRequest:
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)
     author: str = ""
+    max_deletes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class PlanRequest:
         request: Id and digest of the request.
         secrets: Values of the secrets that the plan writes.
         author: The author of the request.
+        max_deletes: The most deletions and updates that lose data; None: any number.
     """
 
     plan: str
@@ -65,6 +68,7 @@ class PlanRequest:
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)
     author: str = ""
+    max_deletes: int | None = None
 
 
 def beginning(asked: NewRequest | PlanRequest, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:

@@ -23,7 +23,7 @@ from services.core.listing import deletes_text
 from services.core.model import Target
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
-from services.rpc.readiness import refuse_missing_values
+from services.rpc.readiness import refuse_deletes, refuse_missing_values
 
 _LISTED_ORGS = 10
 """How many organisations a warning names."""
@@ -41,6 +41,7 @@ class Approval:
         out: Where plans are shown; None: nowhere.
         full: Whether plans are shown uncut.
         allow_missing: Whether values may be missing.
+        max_deletes: The most deletions and updates that lose data; None: any number.
     """
 
     terminal: Terminal | None
@@ -49,6 +50,7 @@ class Approval:
     out: Console | None
     full: bool = False
     allow_missing: bool = False
+    max_deletes: int | None = None
 
     async def approve(self, made: JoinedPlan) -> None:
         """
@@ -59,11 +61,13 @@ class Approval:
         Raises:
             Failed: The user refuses, or the plan deletes resources or loses data and there is no terminal.
             ValuesMissing: Values are missing, so the plan cannot be applied.
+            DeletesExceeded: The plan deletes too much.
         """
         if not self.allow_missing:
             refuse_missing_values(made.remarks, made.header.rollback_of)
         if self.out:
             print_plan(self.out, made, self.full)
+        refuse_deletes(made.header, self.max_deletes)
         if not made.steps and made.header.kind != plan_pb2.OPERATION_KIND_UNINSTALL:
             return
         if self.terminal:

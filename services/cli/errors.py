@@ -23,6 +23,7 @@ HINTS: dict[Reason, str] = {
     Reason.PLATFORM_UNKNOWN: "--platform",
     Reason.ORG_UNKNOWN: "`pkger platforms check`",
     Reason.REPLACEMENT_REFUSED: "--allow-replace",
+    Reason.DELETES_EXCEEDED: "--max-deletes",
 }
 """The command or options that do what an error advises; its own text names fields and methods of the contract."""
 
@@ -62,6 +63,7 @@ EXIT_CODES: Mapping[Reason, Exit] = {
     Reason.PACKAGE_EMPTY: Exit.ERROR,
     Reason.VALUES_MISSING: Exit.ERROR,
     Reason.REPLACEMENT_REFUSED: Exit.ERROR,
+    Reason.DELETES_EXCEEDED: Exit.ERROR,
     Reason.IN_USE: Exit.ERROR,
     Reason.SHARED_DIFFERS: Exit.ERROR,
     Reason.CONTENT_REFUSED: Exit.ERROR,
@@ -143,6 +145,8 @@ def text_of(error: PkgerError) -> str:
     if error.reason is Reason.OPERATION_UNFINISHED and error.metadata.get("state") != "BLOCKED":
         # An applier resumes the operation without a decision.
         hint = "`pkger operations list`"
+    if error.reason is Reason.DELETES_EXCEEDED and error.metadata.get("stack"):
+        hint = "`pkger stacks policy`"
     return f"{error} ({hint})" if hint else str(error)
 
 

@@ -306,6 +306,12 @@ secret_file_option = click.option(
     "--secret-file", "secret_files", multiple=True, metavar="FILE", help="YAML or JSON file of secrets."
 )
 yes_option = click.option("--yes", is_flag=True, help="Run the plan without asking.")
+max_deletes_option = click.option(
+    "--max-deletes",
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="N",
+    help="Refuse a plan with more than N deletions and updates that lose data, together.",
+)
 wait_option = click.option(
     "--wait",
     type=float,

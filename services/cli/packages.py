@@ -52,6 +52,7 @@ class Manner:
         full: Whether plans are shown uncut.
         yes: Whether plans run without approval.
         wait: Seconds to wait for another operation of the stack to end.
+        max_deletes: The most deletions and updates that lose data of a plan that runs; None: any number.
     """
 
     output: str = "text"
@@ -59,6 +60,7 @@ class Manner:
     full: bool = False
     yes: bool = False
     wait: float = 0
+    max_deletes: int | None = None
 
     def approval(
         self, terminal: Terminal | None, interrupts: Interrupts, status: StatusLine, allow_missing: bool = False
@@ -66,7 +68,7 @@ class Manner:
         """How plans are approved; where standard output is for data, a plan to approve goes to standard error."""
         asked = None if self.yes else terminal
         out = progress_console() if self.output == "text" else console(stderr=True) if asked else None
-        return Approval(asked, interrupts, status, out, self.full, allow_missing)
+        return Approval(asked, interrupts, status, out, self.full, allow_missing, self.max_deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +178,14 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> D
                 run = _Run(services, interrupts, status, manner)
                 if manner.yes:
                     # Without approval, the applier makes the plan, and it is shown as it runs: one plan instead of two.
-                    return await run.to_its_end(lambda: _start(services, request, wanted), _planning(request))
+                    return await run.to_its_end(lambda: _start(services, request, wanted, manner), _planning(request))
                 request.view.extend(SHOWN)
                 approval = manner.approval(terminal, interrupts, status, wanted.allow_missing)
                 async with approved_plan(services, request, approval) as found:
                     made, how = found.made, replace(wanted, secrets={**wanted.secrets, **found.secrets})
-                    return await run.to_its_end(lambda: _apply_plan(services, made.header, how), "applying", made)
+                    return await run.to_its_end(
+                        lambda: _apply_plan(services, made.header, how, manner), "applying", made
+                    )
 
 
 async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, how: Wanted) -> None:
@@ -212,7 +216,7 @@ async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, ho
                 if not manner.yes:
                     await manner.approval(terminal, interrupts, status, how.allow_missing).approve(made)
                 run = _Run(services, interrupts, status, manner)
-                await run.to_its_end(lambda: _apply_plan(services, header, how), "applying", made)
+                await run.to_its_end(lambda: _apply_plan(services, header, how, manner), "applying", made)
 
 
 class _Run:
@@ -297,7 +301,7 @@ async def _find_stack(services: Session, request: planner_pb2.CreatePlanRequest)
         request.stack.CopyFrom(ref)
 
 
-def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted) -> AsyncIterator[Answer]:
+def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted, manner: Manner) -> AsyncIterator[Answer]:
     """Apply the stored plan of that header; the digest makes sure that it is exactly that plan."""
     stub = ApplierServiceStub(services.applier.channel)
     request = applier_pb2.ApplyPlanRequest(
@@ -306,17 +310,24 @@ def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted) -> AsyncI
         secrets=how.secrets,
         allow_missing=how.allow_missing,
         author=how.author,
+        max_deletes=manner.max_deletes,
     )
     return services.applier.stream(stub.ApplyPlan, request, seconds=math.inf)
 
 
-def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted) -> AsyncIterator[Answer]:
+def _start(
+    services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted, manner: Manner
+) -> AsyncIterator[Answer]:
     """Start the operation whose plan *request* describes."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
         then = request.destroy.then
         uninstall = applier_pb2.UninstallStackRequest(
-            target=request.target, stack=request.stack, then=then, author=wanted.author
+            target=request.target,
+            stack=request.stack,
+            then=then,
+            author=wanted.author,
+            max_deletes=manner.max_deletes,
         )
         return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=math.inf), wanted.stack)
     if request.HasField("revision"):
@@ -329,6 +340,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
             allow_empty=wanted.allow_empty,
             allow_replace=wanted.allow_replace,
             author=wanted.author,
+            max_deletes=manner.max_deletes,
         )
         return services.applier.stream(stub.RollbackStack, rollback, seconds=math.inf)
     apply_request = applier_pb2.ApplyRequest(
@@ -340,6 +352,7 @@ def _start(services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wa
         allow_empty=wanted.allow_empty,
         allow_replace=wanted.allow_replace,
         author=wanted.author,
+        max_deletes=manner.max_deletes,
     )
     if request.HasField("stack"):
         apply_request.stack.CopyFrom(request.stack)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.core.listing import fitting, listed
+from services.core.listing import deletes_text, fitting, listed
 
 _SHOWN = 10
 """The largest number of resources that the text of an error names."""
@@ -54,6 +54,7 @@ class Reason(StrEnum):
     STACK_CHANGED = "STACK_CHANGED"
     RESOURCE_NOT_FOUND = "RESOURCE_NOT_FOUND"
     ORG_UNKNOWN = "ORG_UNKNOWN"
+    DELETES_EXCEEDED = "DELETES_EXCEEDED"
 
 
 class PkgerError(Exception):
@@ -487,6 +488,25 @@ class ReplacementRefused(PkgerError):
             f"{listed(sentences, _SHOWN, '; ')}; set allow_replace to apply it anyway",
             objects=",".join(f"{kind}/{name}" for kind, name, _ in replaced[:_SHOWN]),
             count=str(len(replaced)),
+        )
+
+
+class DeletesExceeded(PkgerError):
+    """A plan deletes more resources, or loses data of more, than the request or the policy of its stack allows."""
+
+    reason = Reason.DELETES_EXCEEDED
+
+    def __init__(self, deletes: int, losses: int, limit: int, stack: str = "") -> None:
+        """*stack*: the stack whose policy has the limit; empty: the request has it."""
+        owner = f"the policy of stack {stack!r}" if stack else "the request"
+        both = " of both together" if deletes and losses else ""
+        super().__init__(
+            f"the plan {deletes_text(deletes, losses)}, and {owner} allows at most {limit:,}{both}; nothing was"
+            f" written. Raise max_deletes of {owner}, or apply a part of the changes first",
+            deletes=str(deletes),
+            losses=str(losses),
+            limit=str(limit),
+            stack=stack,
         )
 
 

@@ -665,7 +665,8 @@ class Plan:
     A plan that creates its stack has the name of the stack and no id, or ``creates_nameless_stack``. A plan for no
     stack has none of the three. Attachments are stored apart and named by digest: the package of its revision, and the
     baselines of resources that it does not write. ``untouched_count`` is the number of resources that it does not
-    bring to the declared state.
+    bring to the declared state. ``max_deletes`` is the limit of the policy for deletions and updates that lose data;
+    None: there is none.
     """
 
     target: Target
@@ -689,6 +690,7 @@ class Plan:
     key_changes: tuple[tuple[Key, Key], ...] = ()
     untouched_count: int = 0
     creates_nameless_stack: bool = False
+    max_deletes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

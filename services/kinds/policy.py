@@ -22,6 +22,8 @@ HISTORY = 20
 
 _LONGEST_HISTORY = 1000
 
+_MOST_DELETES = 1_000_000
+
 _MOST_OVERRIDES = 100
 _MOST_IGNORED = 200
 """
@@ -91,14 +93,13 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 """The accepted values of each field."""
 
 _OF_OBJECTS = frozenset({"drift", "on_remove", "on_delete", "adopted_on_delete", "adopt", "protect", "ignore"})
-_OF_STACKS = frozenset({"share", "allow_empty", "history", "overrides"})
+_OF_STACKS = frozenset({"share", "allow_empty", "history", "max_deletes", "overrides"})
 _LATER: Mapping[str, str] = {
     "recreate_deleted": "deleted resources are not created again automatically yet",
     "approval": "plans need no approval yet",
     "approvals": "plans need no approval yet",
     "four_eyes": "plans need no approval yet",
     "approval_ttl": "plans need no approval yet",
-    "max_deletes": "the number of deletions is not limited yet",
     "on_failure": "a failed operation is always rolled back",
     "on_crash": "an operation is always resumed",
     "heal_interval": "drift is not detected automatically yet",
@@ -136,6 +137,12 @@ def resolved(stack: Mapping[str, Any], key: Key, lifecycle: Mapping[str, Any] = 
     fields["protect"] = any(layer.get("protect", False) for layer in layers)
     fields["ignore"] = tuple(sorted({path for layer in layers for path in _paths(layer.get("ignore", ()), key)}))
     return Policy(**fields)
+
+
+def max_deletes(stack: Mapping[str, Any]) -> int | None:
+    """The most deletions and updates that lose data of one plan, by the policy of a stack; None: any number."""
+    # A protobuf Struct has one type of number.
+    return int(stack["max_deletes"]) if "max_deletes" in stack else None
 
 
 def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,7 +218,9 @@ def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> It
                     raise PolicyInvalidError(place, f"{_shown(value)} is neither true nor false")
                 yield name, value
             case "history":
-                yield name, _history(value, place)
+                yield name, _number(value, 1, _LONGEST_HISTORY, "number of revisions", place)
+            case "max_deletes":
+                yield name, _number(value, 0, _MOST_DELETES, "number of deletions", place)
             case "ignore":
                 rules = [_ignore_rule(rule, f"{place}[{at}]", known) for at, rule in enumerate(_listed(value, place))]
                 yield name, rules
@@ -243,10 +252,10 @@ def _word(value: Any, words: Sequence[str], place: str) -> str:
     raise PolicyInvalidError(place, f"{_shown(value)} is none of {', '.join(words)}{_meant(alike)}")
 
 
-def _history(value: Any, place: str) -> int:
+def _number(value: Any, least: int, most: int, what: str, place: str) -> int:
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
-    if not is_number or not 1 <= value <= _LONGEST_HISTORY:
-        raise PolicyInvalidError(place, f"{_shown(value)} is no number of revisions from 1 to {_LONGEST_HISTORY:,}")
+    if not is_number or not least <= value <= most:
+        raise PolicyInvalidError(place, f"{_shown(value)} is no {what} from {least} to {most:,}")
     return int(value)
 
 

@@ -43,6 +43,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.SHARED_DIFFERS: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.REVISION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.REPLACEMENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.DELETES_EXCEEDED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_TOO_LARGE: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.CONTENT_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
     Reason.PLAN_USED: grpc.StatusCode.FAILED_PRECONDITION,

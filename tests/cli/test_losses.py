@@ -87,3 +87,37 @@ async def test_a_longer_retention_runs_unasked(services: Cluster, env: Mapping[s
     file.write_text(text(KEPT))
     assert (await pkger("apply", "-f", str(file), "--stack", "s", env=env)).code == 0
     assert await retention(services) == 0
+
+
+@pytest.mark.parametrize("yes", [("--yes",), ()])
+async def test_no_more_is_deleted_than_the_option_allows(
+    services: Cluster, env: Mapping[str, str], file: Path, yes: tuple[str, ...]
+) -> None:
+    await services.apply(text(KEPT, an_object("Label", "l", "tag")), stack="s")
+    apply = ("apply", "-f", str(file), "--stack", "s", *yes)
+    refused = await pkger(*apply, "--max-deletes", "1", env=env)
+    assert refused.code == 1
+    assert (
+        "Error: the plan deletes 1 resource and has 1 update that loses data, and the request allows at most 1 of both"
+        " together; nothing was written. Raise max_deletes of the request, or apply a part of the changes first"
+        " (--max-deletes)"
+    ) in refused.err
+    assert len(await services.resources()) == 2
+    for command in ("uninstall", "delete"):
+        refused = await pkger("stacks", command, "s", *yes, "--max-deletes", "0", env=env)
+        assert (refused.code, "allows at most 0" in refused.err) == (1, True)
+    rollback = ("stacks", "rollback", "s", "1", *yes, "--max-deletes", "0")
+    assert (await pkger(*rollback, env=env)).code == 0
+    assert (await pkger(*apply, "--yes", "--max-deletes", "2", env=env)).code == 0
+
+
+async def test_the_policy_limits_a_saved_plan(services: Cluster, env: Mapping[str, str], file: Path) -> None:
+    await services.apply(text(KEPT), stack="s")
+    assert (await pkger("stacks", "policy", "s", "--set", "max_deletes=0", env=env)).code == 0
+    plan = file.with_name("saved.plan")
+    saved = await pkger("plan", "-f", str(file), "--stack", "s", "--out", str(plan), env=env)
+    assert (saved.code, "warning: an apply of this plan is refused" in saved.out) == (0, True)
+    refused = await pkger("apply", "--plan", str(plan), "--yes", env=env)
+    assert (refused.code, await retention(services)) == (1, 0)
+    assert "the policy of stack 's' allows at most 0; nothing was written" in refused.err
+    assert refused.err.endswith("(`pkger stacks policy`)\n")

@@ -233,6 +233,7 @@ async def service_unavailable(services: Cluster) -> None:
 
 PROVOKED: dict[Reason, Callable[[Cluster], Awaitable[Any]]] = {
     Reason.CONTENT_REFUSED: lambda services: services.plan(text(an_object("Bucket", "m", "_mine"))),
+    Reason.DELETES_EXCEEDED: lambda services: services.apply(text(RED), stack="fleet", max_deletes=0),
     Reason.DEPENDENCY_CYCLE: dependency_cycle,
     Reason.DIGEST_MISMATCH: digest_mismatch,
     Reason.ENCODING_INVALID: encoding_invalid,

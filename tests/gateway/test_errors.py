@@ -39,6 +39,7 @@ EXPECTED = {
         "IN_USE",
         "SHARED_DIFFERS",
         "REPLACEMENT_REFUSED",
+        "DELETES_EXCEEDED",
         "PLAN_TOO_LARGE",
         "PLAN_USED",
         "PLAN_EXPIRED",

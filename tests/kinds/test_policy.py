@@ -47,7 +47,13 @@ def own_cases() -> list[dict[str, Any]]:
         ({"on_remove": "orphn"}, "on_remove", "'orphn' is none of delete, orphan; did you mean orphan?"),
         ({"drift": "revert"}, "drift", "drift is not healed yet"),
         ({"recreate_deleted": True}, "recreate_deleted", "is not accepted"),
-        ({"max_deletes": "5%"}, "max_deletes", "is not accepted"),
+        ({"max_deletes": "5%"}, "max_deletes", "'5%' is no number of deletions from 0 to 1,000,000"),
+        ({"max_deletes": -1}, "max_deletes", "-1 is no number"),
+        (
+            {"overrides": [{"match": {}, "max_deletes": 1}]},
+            "overrides[0].max_deletes",
+            "belongs to the policy of a stack",
+        ),
         ({"history": 0}, "history", "0 is no number of revisions from 1 to 1,000"),
         ({"history": 0.0}, "history", "0 is no number of revisions from 1 to 1,000"),
         ({"history": 2.5}, "history", "2.5 is no number"),
@@ -102,6 +108,7 @@ def test_a_policy_is_kept_as_it_is_written() -> None:
         "share": "always",
         "allow_empty": True,
         "history": 5.0,
+        "max_deletes": 0.0,
         "ignore": ["/a/*/b", {"kind": "Check", "names": ["a*"], "paths": ["/every"]}],
         "overrides": [{"match": {"kind": "*"}, "drift": "ignore"}, {"match": {"names": ["?"]}, "protect": False}],
     }

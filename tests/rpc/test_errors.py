@@ -44,6 +44,7 @@ EXAMPLES: list[PkgerError] = [
     errors.RequestIdReused("r-1"),
     errors.PackageEmpty("prod", 3),
     errors.ReplacementRefused([("Bucket", "one", "Bucket 'one' will be deleted")]),
+    errors.DeletesExceeded(2, 1, 2, "prod"),
     errors.InUse(["Label 'red' is attached to Bucket 'raw' of stack 'b'"]),
     errors.SharedDiffers(["Label 'red' shares Label 'red' of stack 'b', where color is \"a\" and not \"b\""]),
     errors.RevisionNotFound("prod", 3, "7 to 26"),

@@ -96,6 +96,7 @@ UNREACHABLE: dict[str, str] = {
             Reason.PACKAGE_EMPTY,
             Reason.VALUES_MISSING,
             Reason.REPLACEMENT_REFUSED,
+            Reason.DELETES_EXCEEDED,
             Reason.RESOURCE_NOT_FOUND,
             Reason.PLAN_TOO_LARGE,
             Reason.REQUEST_ID_REUSED,

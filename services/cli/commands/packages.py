@@ -183,6 +183,7 @@ Examples:
 @options.full_option
 @options.wait_option
 @options.author_option
+@options.max_deletes_option
 @options.yes_option
 @common_options
 def apply(
@@ -205,13 +206,14 @@ def apply(
     full: bool,
     wait: float,
     author: str,
+    max_deletes: int | None,
     yes: bool,
 ) -> None:
     """
     Apply FILE..., together one package, to the platform.
 
-    At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources is refused,
-    and any other plan runs. --yes runs the plan without asking.
+    At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources or loses data
+    is refused, and any other plan runs. --yes runs the plan without asking.
     """
     from services.cli import values
     from services.cli.packages import Manner, apply_stored
@@ -221,7 +223,7 @@ def apply(
     from services.cli.wanted import Wanted
 
     typed, sources = common(), files + more_files
-    manner = Manner(typed.format, typed.quiet, full, yes, wait)
+    manner = Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)
     if plan_name:
         typed_too = sources or stack or recursive or platform or org or env or env_files or skip or encoding
         if typed_too or allow_empty or allow_replace:

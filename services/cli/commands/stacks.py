@@ -196,6 +196,7 @@ Examples:
 @options.full_option
 @options.author_option
 @options.wait_option
+@options.max_deletes_option
 @options.yes_option
 @common_options
 def roll_back(
@@ -210,6 +211,7 @@ def roll_back(
     full: bool,
     author: str,
     wait: float,
+    max_deletes: int | None,
     yes: bool,
 ) -> None:
     """Roll back stack NAME to REVISION: apply it, and record it as a new revision."""
@@ -232,7 +234,7 @@ def roll_back(
         author=author,
     )
     typed = common()
-    run(apply(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait)))
+    run(apply(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)))
 
 
 @stacks.command(
@@ -454,9 +456,19 @@ Examples:
 @options.full_option
 @options.author_option
 @options.wait_option
+@options.max_deletes_option
 @options.yes_option
 @common_options
-def uninstall_stack(name: str, platform: str, org: str, full: bool, author: str, wait: float, yes: bool) -> None:
+def uninstall_stack(
+    name: str,
+    platform: str,
+    org: str,
+    full: bool,
+    author: str,
+    wait: float,
+    max_deletes: int | None,
+    yes: bool,
+) -> None:
     """Delete all resources that stack NAME created, and keep the stack; adopted resources stay."""
     from services.cli.packages import Manner
     from services.cli.running import run
@@ -467,7 +479,7 @@ def uninstall_stack(name: str, platform: str, org: str, full: bool, author: str,
 
     typed = common()
     wanted = Wanted(files=(), stack=name, org=org, platform=platform, author=author)
-    run(uninstall(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait)))
+    run(uninstall(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)))
 
 
 @stacks.command(
@@ -482,9 +494,19 @@ Examples:
 @options.full_option
 @options.author_option
 @options.wait_option
+@options.max_deletes_option
 @options.yes_option
 @common_options
-def delete_stack(name: str, platform: str, org: str, full: bool, author: str, wait: float, yes: bool) -> None:
+def delete_stack(
+    name: str,
+    platform: str,
+    org: str,
+    full: bool,
+    author: str,
+    wait: float,
+    max_deletes: int | None,
+    yes: bool,
+) -> None:
     """Delete all resources that stack NAME created, and the stack; adopted resources stay."""
     from services.cli.packages import Manner
     from services.cli.running import run
@@ -495,7 +517,7 @@ def delete_stack(name: str, platform: str, org: str, full: bool, author: str, wa
 
     typed = common()
     wanted = Wanted(files=(), stack=name, org=org, platform=platform, author=author)
-    run(delete(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait)))
+    run(delete(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)))
 
 
 def _target(platform: str, org: str) -> Any:

@@ -61,6 +61,7 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
         then=_AFTER_UNINSTALL.number(plan.then) if is_uninstall else plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
         untouched_count=plan.untouched_count,
         creates_nameless_stack=plan.creates_nameless_stack,
+        max_deletes=plan.max_deletes,
     )
 
 
@@ -290,6 +291,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         then=_AFTER_UNINSTALL.find(header.then) or model.AfterUninstall.KEEP,
         untouched_count=header.untouched_count,
         creates_nameless_stack=header.creates_nameless_stack,
+        max_deletes=header.max_deletes if header.HasField("max_deletes") else None,
     )
 
 
