@@ -221,6 +221,8 @@ class Ends:
             self._trace.violate("CONTENT", problem)
         if resource.display_name.endswith("anew") != item.renamed or ("explicit" in resource.spec) != item.explicit:
             self._trace.violate("CONTENT", f"{item.name} of {stack} was not replaced: {resource.spec}")
+        if bool(spec.get("retentionRules")) != item.brief:
+            self._trace.violate("CONTENT", f"{item.name} of {stack} has another retention: {resource.spec}")
         # A skipped rule loses a deleted endpoint, and does not get the new one.
         if item.name == "alarm" and {"hook"} <= wanted.keys() & entries.keys() and not self._is_skipped(stack, "alarm"):
             referred = self._oracle.platform.references.get(resource.id, set())

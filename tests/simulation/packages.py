@@ -34,6 +34,8 @@ def _object(item: Item, prefix: str) -> dict[str, Any]:
         "name": display_name(item.name, prefix, renamed=item.renamed),
         "description": description(item.version),
     }
+    if item.brief:
+        spec["retentionRules"] = [{"type": "expire", "everySeconds": 3600}]
     match item.kind:
         case "Bucket" if item.explicit:
             measurement = {"name": "m", "columns": _COLUMNS}

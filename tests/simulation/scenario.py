@@ -69,6 +69,7 @@ class Item:
         explicit: Of a bucket: the immutable ``schemaType`` is ``explicit``.
         renamed: Whether it has another display name.
         turned: Whether it is of the kind of ``OTHER_KINDS``.
+        brief: Of a bucket: it keeps data for an hour and not for ever, so its update loses data.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Item:
     explicit: bool = False
     renamed: bool = False
     turned: bool = False
+    brief: bool = False
 
     @property
     def kind(self) -> str:

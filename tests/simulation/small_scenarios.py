@@ -88,6 +88,8 @@ CHANGES: Mapping[str, Change] = {
             Item("alarm", 1),
         ),
     ),
+    # A bucket is updated, and loses data past the seal.
+    "shortened": Change((_RED, Item("raw", labels=("red",))), (_NEW_RED, Item("raw", 1, ("red",), brief=True))),
     # One secret is overwritten, another one is new.
     "secrets": Change(
         (_RED,), (_NEW_RED, Item("hook")), secrets=("one", "two"), edits=(Edit(0.1, "put_secret", "one"),)
