@@ -25,6 +25,9 @@ _KINDS_LISTED = ", ".join(sorted(KINDS))
 _SHOWN_NAMES = 5
 """How many names a reason lists at most."""
 
+_UNKNOWN_NAME = "unknown"
+"""Stands for a display name that is not known; no rule of a kind refuses it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -32,7 +35,7 @@ class Outcome:
     The result of a validation.
 
     Attributes:
-        objects: All objects that have an identity, with or without faults, in the order of the package.
+        objects: All objects that have an identity, with or without other faults, in the order of the package.
         faults: The faults of each object that has any, by its position, in the order of
             docs/reference/package-format.md, "Order of checks".
         env_keys: Environment keys that objects refer to.
@@ -55,7 +58,19 @@ class Outcome:
 
 
 class _Named(NamedTuple):
-    """An object whose kind, API version and name are right."""
+    """
+    An object whose kind and API version are right.
+
+    Attributes:
+        position: Its position in the package.
+        raw: Its content.
+        kind: Its kind.
+        meta: Its ``metadata.name`` as written.
+        display: Its ``spec.name`` as written.
+        name: Its resolved ``metadata.name``.
+        display_name: Its resolved ``spec.name``, else ``name``; empty: unknown, because ``name`` is invalid.
+        fault: The fault of an invalid ``name``. The object is checked, but it is not part of the package.
+    """
 
     position: int
     raw: RawObject | KnownObject
@@ -64,15 +79,21 @@ class _Named(NamedTuple):
     display: Reference
     name: str
     display_name: str
+    fault: Fault | None = None
 
 
 class _Labels:
-    """The labels that associations can name."""
+    """
+    The labels that associations can name.
+
+    A label with an invalid name is one of them, so that its name is reported once, and not again at each association.
+    """
 
     def __init__(self, labels: Iterable[_Named]) -> None:
         self.by_name = {label.name: label for label in labels}
+        self.invalid = {name for name, label in self.by_name.items() if label.fault}
         self.by_value = {name for name, label in self.by_name.items() if label.meta.is_one}
-        self.by_display_name = {label.display_name: label for label in self.by_name.values()}
+        self.by_display_name = {label.display_name: label for label in self.by_name.values() if not label.fault}
         names = sorted(self.by_name)
         self.shown = (
             ", ".join(name[:80] for name in names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
@@ -119,18 +140,20 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
             findings.faults[position] = [found]
         elif found:
             named[found.kind.name].append(found)
+            if found.fault:
+                findings.faults[position] = [found.fault]
     unique = _unique(named, findings)
-    labels = _Labels(item for item in unique if item.kind.name == LABEL)
+    labels = _Labels(item for item in unique if item.kind.name == LABEL and item.name)
     objects: dict[str, dict[str, Key]] = {family: {} for family in REFERABLE_FAMILIES}
     for item in unique:
-        if item.kind.family in objects:
+        if item.kind.family in objects and item.name:
             objects[item.kind.family][item.name] = Key(item.kind.name, item.name)
     for item in unique:
         if isinstance(item.raw, KnownObject) and labels.are_literal(item.raw.cached.associations):
             findings.objects[item.position] = item.raw.object()
             continue
         raw = item.raw.read() if isinstance(item.raw, KnownObject) else item.raw
-        scope = Scope(item.name, item.display_name, raw.api_version, env, objects)
+        scope = Scope(item.name, item.display_name or _UNKNOWN_NAME, raw.api_version, env, objects)
         _read(item, raw, labels, scope, findings)
     return Outcome(
         objects=tuple(item for _, item in sorted(findings.objects.items(), key=lambda entry: entry[0])),
@@ -151,7 +174,12 @@ def _known(position: int, known: KnownObject) -> _Named:
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
-    """Steps 1 to 3 of docs/reference/package-format.md, "Order of checks"; None for an object that is ignored."""
+    """
+    Steps 1 to 3 of docs/reference/package-format.md, "Order of checks".
+
+    Returns:
+        The object; the fault that ends its check; or None for an object that is ignored.
+    """
     if raw.kind in FAMILY_NAMES:
         return None
     if raw.kind not in KINDS:
@@ -163,6 +191,13 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
         rewrite = Rewrite(meant) if meant in API_VERSIONS else None
         return Fault(Code.API_VERSION_INVALID, "apiVersion", reason, ("apiVersion",), rewrite=rewrite)
     meta, display = read_reference(raw.metadata.get("name")), read_reference(raw.spec.get("name"))
+    name, fault = meta.resolved(env), _invalid_name(meta, env)
+    display_name = display.resolved(env) or ("" if fault else name)
+    return _Named(position, raw, KINDS[raw.kind], meta, display, name, display_name, fault)
+
+
+def _invalid_name(meta: Reference, env: Mapping[str, Any]) -> Fault | None:
+    """The fault of an invalid ``metadata.name``."""
     name = meta.resolved(env)
     # Both the text of the package and the value that replaces it must be valid names.
     for found in (meta.resolved({}), name):
@@ -173,7 +208,7 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
                 f"with a letter or digit first and last; found {found[:80]!r}{given}"
             )
             return Fault(Code.NAME_INVALID, "metadata.name", reason, ("metadata", "name"))
-    return _Named(position, raw, KINDS[raw.kind], meta, display, name, display.resolved(env) or name)
+    return None
 
 
 def _wrong_kind(kind: str) -> Fault:
@@ -185,23 +220,31 @@ def _wrong_kind(kind: str) -> Fault:
 
 
 def _unique(named: Mapping[str, Sequence[_Named]], findings: _Findings) -> list[_Named]:
-    """Step 4: the objects whose names no earlier object of their family has, kind by kind in the order of the table."""
+    """
+    Step 4: the objects to check further, kind by kind in the order of the table.
+
+    An object whose name an earlier object of its family has is not among them, unless its ``metadata.name`` is invalid.
+    """
     unique = []
     meta_names: dict[tuple[str, str], int] = {}
     display_names: dict[tuple[str, str], int] = {}
     for item in (item for kind in KINDS for item in named[kind]):
         meta, display = (item.kind.family, item.name), (item.kind.family, item.display_name)
-        if meta in meta_names:
-            findings.faults[item.position] = [_taken(item, ("metadata", "name"), item.name, meta_names[meta])]
-            continue
-        # An object that is dropped for its display name still occupies its metadata.name
-        # (docs/reference/package-format.md, "Unique names").
-        meta_names[meta] = item.position
-        if item.kind.unique_display_name and display in display_names:
-            findings.faults[item.position] = [_taken(item, ("spec", "name"), item.display_name, display_names[display])]
-            continue
-        display_names[display] = item.position
-        unique.append(item)
+        taken = None
+        if meta in meta_names and not item.fault:
+            taken = _taken(item, ("metadata", "name"), item.name, meta_names[meta])
+        else:
+            # An object that is dropped for its display name still occupies its metadata.name
+            # (docs/reference/package-format.md, "Unique names").
+            meta_names[meta] = item.position
+            if item.kind.unique_display_name and item.display_name and display in display_names:
+                taken = _taken(item, ("spec", "name"), item.display_name, display_names[display])
+            else:
+                display_names[display] = item.position
+        if taken:
+            findings.faults.setdefault(item.position, []).append(taken)
+        if not taken or item.fault:
+            unique.append(item)
     return unique
 
 
@@ -225,10 +268,13 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
     if attached is None:
         attached, association_faults = _associations(fields, labels, scope.env) if kind.labelled else ((), ())
         takes_labels_by_value = _refers_to_labels(fields)
+    takes_invalid_labels = not labels.invalid.isdisjoint(key.name for key in attached)
+    if takes_invalid_labels:
+        attached = [key for key in attached if key.name not in labels.invalid]
     reading = kind.read(fields, scope)
     faults = [*reading.faults, *association_faults]
     if faults:
-        findings.faults[item.position] = faults
+        findings.faults.setdefault(item.position, []).extend(faults)
     if reading.remarks:
         findings.remarks[item.position] = reading.remarks
     key = Key(kind.name, item.name)
@@ -236,6 +282,8 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
         findings.credentials[item.position] = key, credentials
     uses = _uses(item, reading, attached, labels)
     findings.references += [use.reference for use in uses if use.registered]
+    if item.fault:
+        return
     written = _written(item, reading)
     found = findings.objects[item.position] = Object(
         key,
@@ -246,7 +294,7 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
         written,
         raw.location,
     )
-    depends = uses or written or kind.uses or kind.holds_credentials or takes_labels_by_value
+    depends = uses or written or kind.uses or kind.holds_credentials or takes_labels_by_value or takes_invalid_labels
     if not (depends or faults or reading.remarks):
         findings.self_contained[item.position] = found
 

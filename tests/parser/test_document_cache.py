@@ -183,6 +183,13 @@ def test_the_cache_holds_no_value_of_a_secret_or_of_the_environment(
     assert '"default"' not in held
 
 
+def test_an_object_with_a_label_of_an_invalid_name_is_not_cached() -> None:
+    cache = DocumentCache(MEBIBYTE)
+    bucket = document("Bucket", "associations: [{kind: Label, name: Bad}]")
+    for text in (f"{bucket}---\n{document('Label', name='Bad')}", bucket):
+        assert answer([text], cache) == answer([text], None)
+
+
 class _Reads:
     """The texts that are read."""
 

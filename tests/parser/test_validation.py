@@ -47,6 +47,77 @@ def test_other_meta_names_are_refused(name: str) -> None:
     assert violation.path == "root[0].metadata.name"
 
 
+INVALID_NAME_ROWS = [
+    (document("Label", "name: x", "Bad"), ["root[0].metadata.name", "root[0].spec.name"]),
+    (document("Label", "", '""'), ["root[0].metadata.name"]),
+    (document("Label", "", "A"), ["root[0].metadata.name"]),
+    (
+        document("Bucket", "retentionRules: [{type: x}]\nassociations: [{kind: Label, name: y}]", "Bad"),
+        [
+            "root[0].metadata.name",
+            "root[0].spec.retentionRules[0].everySeconds",
+            "root[0].spec.retentionRules[0].type",
+            "root[0].associations[0]",
+        ],
+    ),
+    (
+        document("NotificationRule", "endpointName: y\nevery: 1m\nstatusRules: [{currentLevel: OK}]", "Bad"),
+        ["root[0].metadata.name", "root[0].spec.endpointName"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), INVALID_NAME_ROWS)
+def test_an_object_with_an_invalid_name_is_checked_whole(text: str, expected: list[str]) -> None:
+    assert [violation.path for violation in parse_text(text).violations] == expected
+
+
+def test_a_reference_to_an_object_with_an_invalid_name_adds_no_violation() -> None:
+    text = "---\n".join(
+        [
+            document("Label", "name: Good", "Bad"),
+            document("NotificationEndpointSlack", "url: https://example.com", "Also Bad"),
+            document(
+                "NotificationRule",
+                "endpointName: Also Bad\nevery: 1m\nmessageTemplate: x\nstatusRules: [{currentLevel: OK}]\n"
+                "associations: [{kind: Label, name: Bad}, {kind: Label, name: Bad}]",
+            ),
+        ]
+    )
+    parsed = parse_text(text, keep_valid_parts=True)
+    found = [violation.path for violation in parsed.violations]
+    assert found == ["root[0].metadata.name", "root[1].metadata.name", "root[2].associations[1]"]
+    assert parsed.package is not None
+    [rule] = parsed.package.objects
+    assert (rule.key.name, rule.associations) == ("thing", ())
+
+
+def test_a_missing_name_is_no_name_that_others_can_refer_to() -> None:
+    text = document("Label", "name: Good", '""') + "---\n" + document("Bucket", "associations: [{kind: Label}]")
+    found = [violation.path for violation in parse_text(text).violations]
+    assert found == ["root[0].metadata.name", "root[1].associations[0]"]
+
+
+def test_the_references_of_an_object_with_an_invalid_name_count() -> None:
+    spec = "name: {envRef: {key: shown}}\nurl: https://example.com\ntoken: {secretRef: {key: slack}}"
+    parsed = parse_text(document("NotificationEndpointSlack", spec, "Bad"), {"shown": "Chat"})
+    assert (parsed.unused_env_keys, parsed.missing_secrets) == ((), ("slack",))
+
+
+def test_an_object_with_an_invalid_name_has_its_display_name() -> None:
+    rest = "name: Good\nretentionRules: [{type: expire, everySeconds: 1}]"
+    specs = (("Bad", "name: Good"), ("Worse", rest), ('""', ""), ("Bad", ""))
+    text = "---\n".join(document("Bucket", spec, name) for name, spec in specs)
+    assert [violation.path for violation in parse_text(text).violations] == [
+        "root[0].metadata.name",
+        "root[1].metadata.name",
+        "root[1].spec.name",
+        "root[1].spec.retentionRules[0].everySeconds",
+        "root[2].metadata.name",
+        "root[3].metadata.name",
+    ]
+
+
 def test_numbers_are_meta_names_in_decimal() -> None:
     assert objects(document("Label", "name: Good", "0x10"))[0].key.name == "16"
 
