@@ -18,6 +18,7 @@ from parser_svc.package import Options, Parsed, parse
 from parser_svc.rendering import render
 from parser_svc.sources import Encoding, Source
 from services.core.errors import RequestInvalid
+from services.core.masking import masked
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema, package_schema
@@ -209,4 +210,4 @@ def _summary(parsed: Parsed) -> str:
         missing_env_refs=parsed.missing_env_refs,
         missing_secrets=parsed.missing_secrets,
     )
-    return canonical_text(document)
+    return masked(canonical_text(document))

@@ -23,6 +23,7 @@ from services.rpc.plan_parts import (
     diffs_parts,
     record_parts,
     remarks_parts,
+    shown_part,
     steps_parts,
     summary_parts,
 )
@@ -75,13 +76,14 @@ async def make_answer(
     if not isinstance(gathered, Gathered):
         return Answer(None, violations=gathered)
     # In a thread, so that other calls are answered during the translation of a large plan.
-    answer = await asyncio.to_thread(_answer, gathered, view, not request.validate_only, limit)
+    answer = await asyncio.to_thread(_answer, gathered, view, request, limit)
     will_run = request.will_run or not request.validate_only
     return replace(answer, attachments=gathered.planned.attachments) if will_run else answer
 
 
-def _answer(gathered: Gathered, view: Collection[View], is_stored: bool, limit: int) -> Answer:
-    """Translate a plan once: the stored plan, if it *is_stored*, and the response consist of the same messages."""
+def _answer(gathered: Gathered, view: Collection[View], request: planner_pb2.CreatePlanRequest, limit: int) -> Answer:
+    """Translate a plan once: the plan to store, if there is one, and the response are made of the same messages."""
+    is_stored = not request.validate_only
     planned, new_plan = gathered.planned, journal_pb2.NewPlan(header=header_to_pb(gathered.planned.plan))
     remarks = list(remarks_parts(planned.plan.remarks))
     wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_stored else {*view}
@@ -108,7 +110,9 @@ def _answer(gathered: Gathered, view: Collection[View], is_stored: bool, limit: 
     following = chain.from_iterable(
         made[asked] if asked in made else _view_parts(planned, asked) for asked in sorted(view)
     )
-    return Answer(new_plan, [*remarks, *following])
+    # The steps of a plan that is stored, or that the caller runs, have the specs as they are.
+    shown = following if request.will_run else map(shown_part, following)
+    return Answer(new_plan, [*remarks, *shown])
 
 
 def _view_parts(planned: Planned, view: View) -> Iterator[plan_pb2.PlanPart]:

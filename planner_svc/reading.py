@@ -184,7 +184,7 @@ class Reader:
         return KeptPackage(tuple(map(object_from_pb, found.objects)), found.untouched)
 
     async def _revision(self, target: object_pb2.Target, stack: object_pb2.StackRef, number: int) -> Revision:
-        request = stack_pb2.GetRevisionRequest(target=target, stack=stack, number=number)
+        request = stack_pb2.GetRevisionRequest(target=target, stack=stack, number=number, unmasked=True)
         header, objects = stack_pb2.Revision(), stack_pb2.RevisionObjects()
         async for answer in self._stack.stream(StackServiceStub(self._stack.channel).GetRevision, request):
             header.MergeFrom(answer.revision)

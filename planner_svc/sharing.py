@@ -9,7 +9,7 @@ from typing import NamedTuple
 from planner_svc.associations import Association, label_id_of, recorded_labels, unwanted_labels
 from planner_svc.differences import Differences
 from planner_svc.matching import Holder, Match, Matching
-from services.core.diff import shown_value
+from services.core.diff import shown_values
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
 from services.core.listing import and_more
 from services.core.model import (
@@ -236,7 +236,8 @@ def _difference(match: Match, owner: Holder, found: Differences) -> str:
 
 
 def _field(change: FieldChange) -> str:
-    return f"{change.path.lstrip('/')} is {shown_value(change.old)} and not {shown_value(change.new)}"
+    old, new = shown_values(change)
+    return f"{change.path.lstrip('/')} is {old} and not {new}"
 
 
 def _is_recorded_use(match: Match) -> bool:

@@ -13,6 +13,7 @@ import orjson
 
 from planner_svc.drift import Found, Side, fields_of, status_of, value_text
 from services.core.drift import DriftField, DriftStatus
+from services.core.masking import masked_sides
 from services.core.model import (
     LABEL,
     Baseline,
@@ -286,7 +287,11 @@ def _text(reference: Reference) -> str:
 
 
 def _masked(fields: tuple[DriftField, ...], specs: Iterable[Spec], traits: KindTraits) -> tuple[DriftField, ...]:
-    """*fields* without the credentials at sensitive paths of any side; keys of secrets are not credentials."""
+    """
+    *fields* without the credentials in addresses, and at sensitive paths of any side.
+
+    Keys of secrets are not credentials.
+    """
     hidden = {path for spec in specs for path in traits.written_secrets(spec)} if fields else set()
     for path in hidden:
         fields = tuple(
@@ -297,7 +302,12 @@ def _masked(fields: tuple[DriftField, ...], specs: Iterable[Spec], traits: KindT
             )
             for each in fields
         )
-    return fields
+    return tuple(map(_with_masked_addresses, fields))
+
+
+def _with_masked_addresses(field: DriftField) -> DriftField:
+    package, applied, live = masked_sides((field.package, field.applied, field.live))
+    return field._replace(package=package, applied=applied, live=live)
 
 
 def _hidden(path: str, text: str, sensitive: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from planner_svc.associations import Association
 from planner_svc.differences import Differences
 from planner_svc.matching import Match, Matching
+from services.core.masking import masked
 from services.core.model import (
     Desired,
     DiffStatus,
@@ -62,7 +63,7 @@ class Planned:
         """
         The summary document (docs/reference/package-format.md, "Summary") as JSON text.
 
-        A recorded object whose resource is gone has its recorded id.
+        A recorded object whose resource is gone has its recorded id. Addresses are masked.
         """
         known = {
             key: known_id
@@ -77,7 +78,7 @@ class Planned:
             missing_env_refs=self.plan.remarks.missing_env_refs,
             missing_secrets=self.plan.remarks.missing_secrets,
         )
-        return canonical_text(document)
+        return masked(canonical_text(document))
 
 
 def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[LabelMappingDiff, ...]:

@@ -16,6 +16,7 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
+from services.core.masking import masked
 from services.core.model import Baseline, InventoryEntry, Key, RecordChanges, ResourceKey, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
@@ -189,11 +190,16 @@ def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
     )
 
 
-def revision_objects_to_pb(package: KeptPackage) -> stack_pb2.RevisionObjects:
-    """Translate the package of a revision."""
-    return stack_pb2.RevisionObjects(
+def revision_objects_to_pb(package: KeptPackage, is_shown: bool) -> stack_pb2.RevisionObjects:
+    """Translate the package of a revision; if it *is_shown* to people, addresses are masked."""
+    message = stack_pb2.RevisionObjects(
         objects=map(object_fields, package.objects), untouched=map(key_fields, sorted(package.untouched))
     )
+    for item in message.objects if is_shown else ():
+        item.spec_json = masked(item.spec_json)
+        for written in item.written:
+            written.value_json = masked(written.value_json)
+    return message
 
 
 def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StacksFilter:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import plan_pb2
 
+from services.core.masking import masked
 from services.core.model import Key
 from services.kinds.format.canonical import canonical_text
 from services.kinds.summary import planned_summary
@@ -145,4 +146,4 @@ def _summary(
         body.remarks.missing_env_refs,
         body.remarks.missing_secrets,
     )
-    return canonical_text(document)
+    return masked(canonical_text(document))

@@ -21,7 +21,7 @@ from services.rpc.convert.objects import baseline_to_pb, entry_fields, key_field
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.convert.plans import use_to_pb
 from services.rpc.parts import cut
-from services.rpc.plan_parts import diffs_parts
+from services.rpc.plan_parts import diffs_parts, shown_part
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 from stack_svc import (
@@ -224,7 +224,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Read one plan, in parts."""
         wanted = messages.views_from_pb(request)
         plan, kept = await self._store.read(lambda tx: _kept(tx, request.plan))
-        parts = plan_views.plan_parts(messages.plan_to_pb(plan, kept.work.header), kept, wanted)
+        parts = map(shown_part, plan_views.plan_parts(messages.plan_to_pb(plan, kept.work.header), kept, wanted))
         # Each part is made in a thread: parsing a large plan would block all other calls.
         while (part := await asyncio.to_thread(next, parts, None)) is not None:
             yield stack_pb2.GetPlanResponse(part=part)
@@ -257,7 +257,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         choice = messages.choice_from_pb(request.target, request.stack)
         [(stack_id, revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
         yield stack_pb2.GetRevisionResponse(revision=messages.revision_to_pb(revision, stack_id))
-        objects = await asyncio.to_thread(lambda: messages.revision_objects_to_pb(read_package(text)))
+        is_shown = not request.unmasked
+        objects = await asyncio.to_thread(lambda: messages.revision_objects_to_pb(read_package(text), is_shown))
         for part in cut(objects):
             yield stack_pb2.GetRevisionResponse(objects=part)
 
@@ -270,7 +271,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         (_, _, old), (_, _, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
         found = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))
         for part in diffs_parts(found):
-            yield stack_pb2.DiffRevisionsResponse(diffs=part.diffs)
+            yield stack_pb2.DiffRevisionsResponse(diffs=shown_part(part).diffs)
 
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
         """Read one page of plans."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from applier_svc.execution.masking import Masking
 from services.core.errors import PkgerError, RequestInvalid
+from services.core.masking import masked
 from services.core.model import Plan
 from services.engine.effects import AnyEffect, PutSecret, effect_of
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
@@ -79,14 +80,14 @@ class Secrets:
 
     def masked(self, text: str, writes_secrets: bool = False) -> str:
         """
-        A message of a driver without the values, in any spelling (``masking.spellings``).
+        A message of a driver without the values, in any spelling (``masking.spellings``), and with masked addresses.
 
         The whole message is withheld if it is about a batch that writes secrets, or if the values are lost: then a
         repeated value cannot be recognised (docs/reference/engine.md, "Secrets").
         """
         if self._are_lost or writes_secrets:
             return _WITHHELD
-        return self._masking.masked(text)
+        return masked(self._masking.masked(text))
 
     def masked_outcome(self, outcome: Outcome, writes_secrets: bool = False) -> Outcome:
         """*outcome* with its message ``masked``; a reason stays."""

@@ -7,6 +7,7 @@ from typing import Any
 from planner_svc.export.selecting import Chosen, Warned
 from planner_svc.export.wanted import Named
 from services.core.errors import RequestInvalid
+from services.core.masking import masked
 from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKey, Spec
 from services.kinds.comparing import differences
 from services.kinds.format.canonical import canonical_text, checked_spec, spec_of
@@ -138,6 +139,10 @@ def _written(
             shown = ", ".join(paths[:_SHOWN_PATHS]) + (" ..." if paths[_SHOWN_PATHS:] else "")
             text = f"a package cannot express {shown} exactly, so a plan of the package will show a difference there"
             warnings.append(_warned(resource, text))
+    if masked(spec.text) != spec.text:
+        fields = [key for key, value in written.items() if masked(canonical_text(value)) != canonical_text(value)]
+        text = f"the package holds a credential as text, in an address in {', '.join(sorted(fields))}; keep it private"
+        warnings.append(_warned(resource, text))
     labels = sorted(package.names[LABEL, id_] for id_ in chosen.label_ids if (LABEL, id_) in package.written)
     if labels and kind.labelled:
         written["associations"] = [{"kind": LABEL, "name": label} for label in labels]

@@ -8,6 +8,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.text import Text
 
+from services.core.masking import masked
 from services.core.model import Location, Violation
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import credential_from_pb, violation_from_pb, violation_to_pb
@@ -120,7 +121,7 @@ def _excerpt(location: Location, lines: Sequence[str]) -> list[str]:
     """The line of a location, and a caret below the column."""
     if not 0 < location.line <= len(lines):
         return []
-    line, column = lines[location.line - 1], max(location.column, 1) - 1
+    line, column = masked(lines[location.line - 1]), max(location.column, 1) - 1
     start = max(0, min(column - _LINE_WIDTH // 2, len(line) - _LINE_WIDTH))
     shown = line[start : start + _LINE_WIDTH]
     # Tabs stay tabs, so that the caret stands below its character.

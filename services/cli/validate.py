@@ -16,6 +16,7 @@ from services.cli.parsers import Parser, parser
 from services.cli.sources import expanded, read_sources
 from services.cli.wanted import put_env
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
+from services.core.masking import masked
 from services.core.model import Location, Violation
 from services.kinds.diagnostics import Code
 from services.settings import Bounds, load
@@ -104,7 +105,9 @@ async def _check(
             answer = await reading.parse(request)
         except _UNREADABLE as error:
             broken.append(_violation(error))
-            spared = [source for source in left if (source.name or source.url) != error.metadata["source"]]
+            # A service masks addresses in its errors.
+            unread = masked(error.metadata["source"])
+            spared = [source for source in left if masked(source.name or source.url) != unread]
             # If no source is named, all sources together exceed a bound.
             left = spared if len(spared) < len(left) else []
             continue

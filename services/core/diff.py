@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from services.core.masking import masked_sides
 from services.core.model import FieldChange, Spec
 
 _MISSING = object()
@@ -56,8 +57,13 @@ def _text(value: Any) -> str:
     return "" if value is _MISSING else json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def shown_value(text: str) -> str:
-    """A side of a ``FieldChange`` for messages: the JSON text of the value, shortened, or ``absent``."""
+def shown_values(change: FieldChange) -> tuple[str, str]:
+    """The sides of *change* for messages: JSON texts with masked addresses, shortened, or ``absent``."""
+    old, new = masked_sides((change.old, change.new))
+    return _shortened(old), _shortened(new)
+
+
+def _shortened(text: str) -> str:
     if not text:
         return "absent"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -5,7 +5,7 @@ The content that an operation expects of a resource before it overwrites or dele
 
 from typing import NamedTuple
 
-from services.core.diff import shown_value
+from services.core.diff import shown_values
 from services.core.listing import listed
 from services.core.model import FieldChange, Reference, Resource, Spec
 from services.kinds.comparing import differences
@@ -52,4 +52,5 @@ def describe_changes(expected: Expectation, found: Resource) -> str:
 
 
 def _shown(change: FieldChange) -> str:
-    return f"{change.path} is {shown_value(change.new)}, expected {shown_value(change.old)}"
+    old, new = shown_values(change)
+    return f"{change.path} is {new}, expected {old}"

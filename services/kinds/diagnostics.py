@@ -20,6 +20,7 @@ class Code(StrEnum):
     COLUMN_MISSING = "column-missing"
     COLUMN_NAME_INVALID = "column-name-invalid"
     COLUMN_REPEATED = "column-repeated"
+    CREDENTIAL_IN_URL = "credential-in-url"
     CREDENTIAL_MISSING = "credential-missing"
     CREDENTIAL_WRITTEN_OUT = "credential-written-out"
     DURATION_INVALID = "duration-invalid"
@@ -54,6 +55,7 @@ class Code(StrEnum):
     UNKNOWN_VARIABLE_TYPE = "unknown-variable-type"
     UNKNOWN_WORD = "unknown-word"
     URL_INVALID = "url-invalid"
+    URL_WITH_USER = "url-with-user"
     VALUE_EMPTY = "value-empty"
     VALUE_IGNORED = "value-ignored"
     VALUE_NOT_ALLOWED = "value-not-allowed"
@@ -177,6 +179,13 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "Two columns of a schema have the same name, whatever its case.",
             _schema(_TIME, _FIELD, "{name: Load, type: tag}"),
             _schema(_TIME, _FIELD, "{name: host, type: tag}"),
+        ),
+        Code.CREDENTIAL_IN_URL: _warning(
+            "NotificationEndpointSlack",
+            "The url holds a credential: it is the address of a Slack webhook, or has a query value with the name of a "
+            "credential. No secret can hold a url.",
+            "url: https://hooks.slack.com/services/T0/B0/x",
+            "url: https://slack.com/api/chat.postMessage\ntoken: {secretRef: {key: slack}}",
         ),
         Code.CREDENTIAL_MISSING: _error(
             "NotificationEndpointHTTP",
@@ -341,6 +350,12 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.URL_INVALID: _error(
             "NotificationEndpointSlack", "The value is no URL.", "url: ':hook'", "url: https://example.com/hook"
+        ),
+        Code.URL_WITH_USER: _error(
+            "NotificationEndpointHTTP",
+            "The url holds a user or a password.",
+            "url: https://me:pw@example.com/hook\nmethod: POST\ntype: none",
+            _HTTP + "type: basic\nusername: {secretRef: {key: hook-user}}\npassword: {secretRef: {key: hook-password}}",
         ),
         Code.VALUE_EMPTY: _error(
             "Task",

@@ -12,6 +12,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFail
 from grpc_status import rpc_status
 
 from services.core.errors import ERRORS, PkgerError, Reason, ServiceUnavailable, SourceTooLarge
+from services.core.masking import masked
 from services.machine import Clock, machine_clock
 from services.rpc.call import MESSAGE_LIMIT
 
@@ -116,7 +117,7 @@ def to_status(error: PkgerError, clock: Clock = machine_clock) -> status_pb2.Sta
     """
     Describe *error* with one ErrorInfo and the details that fit its reason; *clock* is for retry delays.
 
-    Long texts are cut, as a client refuses a status whose trailers are above its limit.
+    Addresses are masked. Long texts are cut, as a client refuses a status whose trailers are above its limit.
     """
     for longest in _LONGEST_TEXTS:
         status = _status(error, longest, clock)
@@ -137,8 +138,8 @@ def _cut(text: str, longest: int) -> str:
 
 def _status(error: PkgerError, longest: int, clock: Clock) -> status_pb2.Status:
     """The status of *error*, with texts of at most *longest* characters."""
-    code, text = CODES[error.reason], _cut(str(error), longest)
-    metadata = {key: _cut(value, longest) for key, value in error.metadata.items()}
+    code, text = CODES[error.reason], _cut(masked(str(error)), longest)
+    metadata = {key: _cut(masked(value), longest) for key, value in error.metadata.items()}
     status = status_pb2.Status(code=code.value[0], message=text)
     details: list[Message] = [ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=metadata)]
     if error.reason is Reason.REQUEST_INVALID:

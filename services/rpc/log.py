@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import orjson
 
+from services.core.masking import masked
 from services.rpc.call import request_id
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
@@ -17,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """Formats the message, the request id of the current call, and all fields given as ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return *record* as one line of JSON."""
+        """Return *record* as one line of JSON, with masked addresses."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -29,10 +30,11 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         try:
-            return orjson.dumps(line, default=str).decode()
+            return masked(orjson.dumps(line, default=str).decode())
         except orjson.JSONEncodeError:
             # Bytes of a header, or of a name of a file, that are no UTF-8: no client keeps its requests out of the log.
-            return json.dumps(line, default=str, ensure_ascii=False).encode(errors="replace").decode()
+            text = json.dumps(line, default=str, ensure_ascii=False)
+            return masked(text.encode(errors="replace").decode())
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:

@@ -4,17 +4,26 @@ from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Seque
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from google.protobuf.message import Message
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
+from services.core.masking import masked_sides
 from services.core.model import Plan, PlanDiffs, PlanRemarks, ResourceDiff, Spec, Step
 from services.rpc.convert.plans import diff_fields, mapping_fields, plan_record_to_pb, remarks_to_pb, step_fields
 from services.rpc.parts import cut, parts, pieces, text_bytes
 
 View: TypeAlias = plan_pb2.PlanView.ValueType
+
+_SPECS_OF_STEPS: dict[str, tuple[str, ...]] = {
+    "create": ("spec_json",),
+    "update": ("old_spec_json", "spec_json"),
+    "delete": ("old_spec_json",),
+}
+"""The fields with specs of each change of a step, the old one first."""
 
 _FRAME = 160
 """An upper estimate of the bytes of a step or a diff, without its texts."""
@@ -91,6 +100,41 @@ async def joined(
         else:
             plan.add(answer.part)
     return violations or plan
+
+
+def shown_part(part: plan_pb2.PlanPart) -> plan_pb2.PlanPart:
+    """
+    A part of a plan as clients get it: addresses in its steps and diffs are masked.
+
+    Pieces of a summary stay as they are, because an address may be cut: the whole summary is masked before it is cut.
+    """
+    if not any(_masked_texts(message, fields) for message, fields in _specs(part)):
+        return part
+    shown = plan_pb2.PlanPart()
+    shown.CopyFrom(part)
+    for message, fields in _specs(shown):
+        for name, text in _masked_texts(message, fields).items():
+            setattr(message, name, text)
+    return shown
+
+
+def _specs(part: plan_pb2.PlanPart) -> Iterator[tuple[Message, tuple[str, ...]]]:
+    """The messages of a part that have specs or values, each with the names of these fields, the old one first."""
+    for step in part.steps.steps:
+        change = step.WhichOneof("change")
+        if change and change in _SPECS_OF_STEPS:
+            yield getattr(step, change), _SPECS_OF_STEPS[change]
+    for diff in part.diffs.resources:
+        yield diff, ("old_spec_json", "new_spec_json")
+        for field_change in diff.changes:
+            yield field_change, ("old_json", "new_json")
+
+
+def _masked_texts(message: Message, fields: tuple[str, ...]) -> dict[str, str]:
+    """The masked texts of *fields*, by field; empty if there is nothing to mask."""
+    texts = tuple([getattr(message, name) for name in fields])
+    masked = masked_sides(texts)
+    return {} if masked == texts else dict(zip(fields, masked, strict=True))
 
 
 def checked_view(view: Collection[View]) -> frozenset[View]:

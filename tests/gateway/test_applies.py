@@ -237,6 +237,28 @@ async def serving_text(text: str) -> AsyncIterator[str]:
         yield str(server.make_url("/package.json"))
 
 
+async def test_credentials_in_addresses_are_masked_in_answers(http: aiohttp.ClientSession, services: Cluster) -> None:
+    hook = "https://hooks.slack.com/services/"
+    stack = await a_stack(http)
+
+    def wanted(path: str, **members: Any) -> dict[str, Any]:
+        return body_of({**SLACK, "spec": {**SLACK["spec"], "url": hook + path}}, stackID=stack, **members)
+
+    answers = [await post(http, APPLY, wanted("T0/B0/first"))]
+    answers += [await post(http, APPLY, wanted(path, dryRun=True)) for path in ("T0/B0/first", "T0/B0/second")]
+    same, changed = (answer["diff"]["notificationEndpoints"][0] for _, answer in answers[1:])
+    assert (same["old"]["url"], same["new"]["url"]) == (f"{hook}(hidden)", f"{hook}(hidden)")
+    assert (changed["old"]["url"], changed["new"]["url"]) == (f"{hook}(hidden)", f"{hook}(changed)")
+    assert answers[2][1]["summary"]["notificationEndpoints"][0]["url"] == f"{hook}(hidden)"
+    assert answers[1][1]["planDigest"] != answers[2][1]["planDigest"]
+    async with http.get(f"/api/pkger/v1/stacks/{stack}/revisions/1") as answer:
+        answers.append((answer.status, await answer.text()))
+    assert "(hidden)" in answers[-1][1]
+    assert "T0/B0" not in str(answers)
+    [held] = await services.resources("example")
+    assert json.loads(held.spec_json)["url"] == f"{hook}T0/B0/first"
+
+
 async def test_literal_credentials_of_any_source_become_secrets(tmp_path: Path) -> None:
     listed = {**SLACK, "metadata": {"name": "listed"}, "spec": {**SLACK["spec"], "token": f"{CANARY}-3"}}
     templates = [

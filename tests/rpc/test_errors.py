@@ -117,6 +117,12 @@ def test_a_status_has_one_error_info_and_the_details_that_fit_its_code(error: Pk
     assert (status.code, status.message) == (CODES[error.reason].value[0], str(error))
 
 
+def test_a_status_has_no_credential_of_an_address() -> None:
+    status = to_status(errors.ContentRefused("influx", ["url https://hooks.slack.com/services/T0/x is no url"]))
+    assert "https://hooks.slack.com/services/(hidden)" in status.message
+    assert b"T0/x" not in status.SerializeToString()
+
+
 def test_a_wrong_request_names_its_field() -> None:
     detail = BadRequest()
     to_status(errors.RequestInvalid("page_size", "must not be negative")).details[1].Unpack(detail)

@@ -38,3 +38,9 @@ def test_text_that_is_not_utf_8_is_logged_with_replacements(capfd: pytest.Captur
     [line] = capfd.readouterr().err.splitlines()
     written = json.loads(line)
     assert (written["message"], written["user_agent"], written["status"]) == ("request", "a?b", 200)
+
+
+def test_a_credential_of_an_address_is_not_logged(capfd: pytest.CaptureFixture[str]) -> None:
+    with logging_to_stderr():
+        logging.getLogger("test").warning("failed", extra={"problem": "https://example.com/?token=x-y"})
+    assert "https://example.com/?token=(hidden)" in capfd.readouterr().err

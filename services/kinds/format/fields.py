@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple
 
+from services.core.masking import masked
 from services.kinds.diagnostics import Code
 
 LARGEST_EXACT = 2.0**53
@@ -229,7 +230,7 @@ def found_text(fields: Fields, key: str) -> str:
     if key not in fields.value:
         return "it is missing"
     text = text_of(fields.value[key])
-    return "it has no text" if text is None else f"found {text[:60]!r}"
+    return "it has no text" if text is None else f"found {masked(text)[:60]!r}"
 
 
 def described(value: Any) -> str:
@@ -248,7 +249,7 @@ def described(value: Any) -> str:
         case int() | float():
             return f"the number {value!r}"
         case str():
-            return f"the text {value[:40]!r}"
+            return f"the text {masked(value)[:40]!r}"
         case _:
             return "an unquoted date"
 

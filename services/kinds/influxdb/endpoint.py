@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from services.core.masking import has_user, masked
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import DESCRIPTION, Field, Table
-from services.kinds.format.fields import Fault, Fields, found_text, text_of
+from services.kinds.format.fields import Fault, Fields, Remark, found_text, text_of
 from services.kinds.format.kind import Reading, Scope, short_name
 from services.kinds.format.references import Referable, Reference, Use, read_reference
 from services.kinds.format.shapes import Text
@@ -82,6 +83,7 @@ def read(
         # "Where references work").
         tuple(map(Use, references.values())),
         {f"/{key}": reference.written() for key, reference in used.items() if reference.is_one},
+        _url_remarks(fields, values["url"]),
     )
 
 
@@ -121,8 +123,25 @@ def _held(reference: Reference, env: Mapping[str, Any]) -> str | dict[str, Any]:
 
 
 def _url_faults(fields: Fields, url: str) -> list[Fault]:
+    if has_user(url):
+        reason = (
+            "url must hold no user and no password; an HTTP endpoint of type basic takes them as username and "
+            "password, each as {secretRef: {key: KEY}}"
+        )
+        return [fields.fault(Code.URL_WITH_USER, "url", reason)]
     if is_url(url):
         return []
     code = Code.FIELD_MISSING if fields.value.get("url") is None else Code.URL_INVALID
-    reason = f"url must be a URL such as https://example.com/hook; {found_text(fields, 'url')}"
-    return [fields.fault(code, "url", reason)]
+    # The text of an invalid URL may have a password at any place.
+    found = "this is none" if url else found_text(fields, "url")
+    return [fields.fault(code, "url", f"url must be a URL such as https://example.com/hook; {found}")]
+
+
+def _url_remarks(fields: Fields, url: str) -> tuple[Remark, ...]:
+    if has_user(url) or masked(url) == url:
+        return ()
+    text = (
+        "this url holds a credential, and no secret can hold a url: it is stored as text, and masked where it is "
+        "shown; if the server takes the credential as a token or a password, write that as {secretRef: {key: KEY}}"
+    )
+    return (fields.remark(Code.CREDENTIAL_IN_URL, "url", text),)
