@@ -9,6 +9,8 @@ _PART = r"0*([0-9]{1,19})(y|mo|w|d|h|ms|m|s|us|µs|ns)"
 _DURATION = re.compile(rf"-?(?:{_PART})*")
 _PARTS = re.compile(_PART)
 
+_CALENDAR_PART = re.compile(r"[1-9][0-9]*(?:y|mo)")
+
 _GO_PART = r"(?:0*([0-9]{1,19})(?:\.([0-9]*))?|\.([0-9]+))(h|ms|m|s|us|µs|μs|ns)"
 _GO_DURATION = re.compile(rf"[-+]?(?:0|(?:{_GO_PART})+)")
 _GO_PARTS = re.compile(_GO_PART)
@@ -67,6 +69,17 @@ def flux_duration(text: str) -> str | None:
     return sign + "".join(f"{int(digits)}{unit.replace('µ', 'u')}" for digits, unit in parts)
 
 
+def calendar_duration(text: str) -> str | None:
+    """
+    The duration *text* as Flux writes it, if it has months or years, which differ in length.
+
+    Returns:
+        Such as ``1mo`` or ``1y6mo``; None when *text* has neither, or is no duration.
+    """
+    written = flux_duration(text)
+    return written if written and _CALENDAR_PART.search(written) else None
+
+
 def canonical_duration(nanoseconds: int) -> str:
     """
     The form of a duration in specs: the form of Go, but without fractions, which packages cannot write.
@@ -82,6 +95,11 @@ def canonical_duration(nanoseconds: int) -> str:
         count, rest = divmod(rest, _NANOSECONDS[unit])
         text += f"{count}{unit}" if count else ""
     return f"-{text}" if nanoseconds < 0 else text
+
+
+def schedule_duration(text: str) -> str:
+    """The form of a duration in specs where months and years are kept as such; empty for zero, and for no duration."""
+    return calendar_duration(text) or canonical_duration(parse_duration(text) or 0)
 
 
 def go_duration(nanoseconds: int) -> str:

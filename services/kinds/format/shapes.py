@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import plain
-from services.kinds.format.durations import canonical_duration, parse_duration
+from services.kinds.format.durations import canonical_duration, parse_duration, schedule_duration
 from services.kinds.format.fields import Note, described, integer_of, number_of, text_of
 
 Schema = dict[str, Any]
@@ -189,15 +189,18 @@ class Boolean:
 class Duration:
     """
     A duration such as ``1h30m`` (docs/reference/package-format.md, "Durations"), normalised to its canonical text;
-    empty for zero.
+    empty for zero. One that ``keeps_calendar`` is kept with its units if it has months or years.
     """
 
     required: bool = False
+    keeps_calendar: bool = False
     absent: ClassVar[str] = ""
 
     def read(self, value: Any) -> str:
         text = text_of(value)
-        return canonical_duration(parse_duration(text) or 0) if text else ""
+        if not text:
+            return ""
+        return schedule_duration(text) if self.keeps_calendar else canonical_duration(parse_duration(text) or 0)
 
     def problem(self, value: str) -> str:
         return "a duration such as 1h30m" if self.required and not value else ""

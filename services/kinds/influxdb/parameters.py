@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from services.kinds.diagnostics import Code
-from services.kinds.format.durations import parse_duration
+from services.kinds.format.durations import parse_duration, schedule_duration
 from services.kinds.format.fields import Fault, Fields
 from services.kinds.format.references import Reference
 from services.kinds.influxdb.flux.layout import rewritten
@@ -39,14 +39,14 @@ class TaskOptions:
 
     Attributes:
         name: The name of the task, in place of ``spec.name``; None when the option has none.
-        every: Nanoseconds, may be 0; None when the option has none, or no duration.
+        every: As specs have it, empty for zero; None when the option has none, or no duration.
         offset: As *every*.
         faults: Why ``every`` or ``offset`` is no duration (T2); one reason for both, or none.
     """
 
     name: Parameter | None = None
-    every: int | None = None
-    offset: int | None = None
+    every: str | None = None
+    offset: str | None = None
     faults: tuple[str, ...] = ()
 
 
@@ -245,26 +245,27 @@ def _read(text: str) -> _Source:
 _LENGTHS = ("every", "offset")
 
 
-def _lengths(options: _Values) -> dict[str, int | None]:
+def _lengths(options: _Values) -> dict[str, str | None]:
     """
-    Nanoseconds of the options that are durations; None for an option that is none, such as a negative literal.
+    The options that are durations, as specs have them; None for an option that is none, such as a negative literal.
 
     The default replaces a supplied value that does not fit its type, which is a fault of its own.
     """
-    found: dict[str, int | None] = {}
+    found: dict[str, str | None] = {}
     for name in _LENGTHS:
         if (setting := options.settings.get(name)) is None:
             continue
         supplied = options.supplied(name)
         if supplied is None or setting.supplied_misfit(supplied):
-            found[name] = None if isinstance(setting.default, str) else setting.nanoseconds
+            duration = None if isinstance(setting.default, str) else setting.duration
         else:
             length = parse_duration(supplied) if isinstance(supplied, str) else None
-            found[name] = length if length is None or length >= 0 else None
+            duration = supplied if length is not None and length >= 0 else None
+        found[name] = None if duration is None else schedule_duration(duration)
     return found
 
 
-def _task_options(options: _Values, lengths: Mapping[str, int | None], wrong: Sequence[str]) -> TaskOptions:
+def _task_options(options: _Values, lengths: Mapping[str, str | None], wrong: Sequence[str]) -> TaskOptions:
     faults: tuple[str, ...] = ()
     if wrong:
         faults = (

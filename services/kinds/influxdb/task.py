@@ -5,7 +5,7 @@ from typing import Any
 
 from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import plain
-from services.kinds.format.durations import canonical_duration, go_duration, parse_duration
+from services.kinds.format.durations import calendar_duration, go_duration, parse_duration
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.format.fields import Fault, Fields, Remark, found_text
 from services.kinds.format.kind import Kind, Reading, Scope, short_name
@@ -21,11 +21,11 @@ _OPTIONS_COUNT = "influxdata.com/v2alpha2"
 
 _FIELDS = Table(
     DESCRIPTION,
-    Field("every", Duration(), "How often the task runs, such as 1h30m."),
+    Field("every", Duration(keeps_calendar=True), "How often the task runs, such as 1h30m or 1mo."),
     Field("cron", Text(), "When the task runs, as a cron expression."),
     Field("query", Text(fold=Fold.TRIM, required=True, what="a query"), "The Flux script."),
     STATUS,
-    Field("offset", Duration(), "How long after the full interval it runs."),
+    Field("offset", Duration(keeps_calendar=True), "How long after the full interval it runs."),
     Field("params", Mappings(PARAMETER), "Defaults and types of the script's `option params`."),
     Field("task", Mappings(PARAMETER), "Defaults and types of the script's `option task`."),
     # A v2alpha2 task may have every in its script, so neither every nor cron is required.
@@ -45,7 +45,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     faults += script.misfits
     for key, length in (("every", script.task.every), ("offset", script.task.offset)):
         if length is not None:
-            values[key] = canonical_duration(length)
+            values[key] = length
     named_by = _named_by(script)
     name = (named_by and named_by.reference.resolved(scope.env)) or scope.display_name
     faults += short_name(fields, name, _MIN_NAME_BYTES)
@@ -104,7 +104,7 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def _go_form(text: str) -> str:
-    return go_duration(parse_duration(text) or 0) if text else ""
+    return calendar_duration(text) or go_duration(parse_duration(text) or 0) if text else ""
 
 
 KIND = Kind(

@@ -184,3 +184,52 @@ async def test_a_resource_without_a_kind_is_not_listed_but_keeps_its_name(client
     await asked(server, "POST", "notificationEndpoints", telegram)
     assert await client.listing(kind) == []
     assert await client.refusal(create(kind, sample(kind, "t", ""))) == NAME_TAKEN
+
+
+async def test_months_of_a_schedule_and_further_options_of_a_task_are_kept(
+    client: DriverClient, server: Influx
+) -> None:
+    [org] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == ORG]
+    query = 'from(bucket: "b") |> range(start: -1h)'
+    option = 'option task = {name: "monthly", every: 1mo, concurrency: 3, retry: 4}'
+    await asked(server, "POST", "tasks", {"orgID": org["id"], "flux": f"{option}\n\n{query}"})
+    [task] = await client.listing("Task")
+    assert (spec(task)["every"], spec(task)["query"]) == ("1mo", query)
+    for change in ({"query": query.replace("-1h", "-2h")}, {"every": "1y"}):
+        await client.made(update("Task", task.id, {**spec(task), **change}))
+        live = await asked(server, "GET", f"tasks/{task.id}")
+        assert "concurrency: 3, retry: 4}" in live["flux"]
+        [read] = await client.listing("Task")
+        assert spec(read) == {**spec(task), **change}
+    assert live["every"] == "1y"
+
+
+async def test_further_options_in_the_script_of_a_package_run_and_are_compared(
+    client: DriverClient, server: Influx
+) -> None:
+    query = 'option task = {name: "own", concurrency: 2, every: 1h, retry: 3} // why\nx()'
+    [made] = await client.made(create("Task", {**sample("Task", "t", ""), "query": query}))
+    path = f"tasks/{made.id}"
+    flux = (await asked(server, "GET", path))["flux"]
+    assert "concurrency: 2, retry: 3}" in flux
+    query = spec(made)["query"]
+    assert "concurrency: 2, " in query
+
+    by_hand = flux.replace("concurrency: 2, retry: 3}", "concurrency: 5}", 1)
+    await asked(server, "PATCH", path, {"flux": by_hand})
+    [read] = await client.read(("Task", made.id))
+    assert read
+    assert spec(read)["query"] == query.replace("concurrency: 2", "concurrency: 5").replace(", retry: 3", "")
+    await client.made(update("Task", made.id, {**spec(made), "query": "x()"}))
+    assert "concurrency" not in (await asked(server, "GET", path))["flux"]
+
+
+@pytest.mark.parametrize("option", ["concurrency: 101", "retry: 0", "concurrency: n"])
+async def test_a_script_with_an_option_that_the_server_refuses_is_refused(client: DriverClient, option: str) -> None:
+    query = f'option task = {{name: "own", every: 1h, {option}}}\nx()'
+    assert await client.refusal(create("Task", {**sample("Task", "t", ""), "query": query})) == CONTENT_REFUSED
+    assert await client.would_hold(create("Task", {**sample("Task", "t", ""), "query": query})) is None
+
+
+async def test_an_offset_in_months_is_refused(client: DriverClient) -> None:
+    assert await client.would_hold(create("Task", {**sample("Task", "t", ""), "offset": "1mo"})) is None

@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.kinds.format.durations import (
+    calendar_duration,
     canonical_duration,
     flux_duration,
     go_duration,
     parse_duration,
     parse_go_duration,
+    schedule_duration,
 )
 
 MS, SECOND, MINUTE, HOUR = 10**6, 10**9, 60 * 10**9, 3600 * 10**9
@@ -154,3 +156,21 @@ def test_go_reads_what_it_writes(nanoseconds: int) -> None:
 @given(st.integers(-(2**63) + 1, 2**63 - 1))
 def test_the_canonical_form_reads_back_equal(nanoseconds: int) -> None:
     assert parse_duration(canonical_duration(nanoseconds)) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "calendar", "schedule"),
+    [
+        ("1mo", "1mo", "1mo"),
+        ("1y06mo2d", "1y6mo2d", "1y6mo2d"),
+        ("-1mo", "-1mo", "-1mo"),
+        ("0mo1h", None, "1h0m0s"),
+        ("28d", None, "672h0m0s"),
+        ("10m", None, "10m0s"),
+        ("0y", None, ""),
+        ("1 mo", None, ""),
+        ("", None, ""),
+    ],
+)
+def test_months_and_years_are_kept_as_such(text: str, calendar: str | None, schedule: str) -> None:
+    assert (calendar_duration(text), schedule_duration(text)) == (calendar, schedule)

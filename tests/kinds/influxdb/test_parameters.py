@@ -349,7 +349,14 @@ def test_a_task_takes_name_every_and_offset_from_its_options() -> None:
     found = task('option task = {name: "n", every: 1d, offset: 1500ms, cron: "x"}').task
     key = "tasks[t].spec.task.name"
     assert found.name == Parameter("name", "spec.name", Reference(env_key=key, default="n"), "string")
-    assert (found.every, found.offset, found.faults) == (24 * HOUR, 3 * SECOND // 2, ())
+    assert (found.every, found.offset, found.faults) == ("24h0m0s", "1s500ms", ())
+
+
+def test_months_and_years_of_a_script_are_kept() -> None:
+    found = task("option task = {every: 1mo, offset: 1d}\noption params = {window: 1y6mo}")
+    assert (found.task.every, found.task.offset) == ("1mo", "24h0m0s")
+    assert "every: 1mo, offset: 24h0m0s" in found.text
+    assert "window: 1y6mo" in found.text
 
 
 def test_a_script_with_parameters_only_has_no_task_options() -> None:
@@ -357,23 +364,24 @@ def test_a_script_with_parameters_only_has_no_task_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "listed", "supplied", "nanoseconds"),
+    ("value", "listed", "supplied", "length"),
     [
-        ("1h", {}, None, HOUR),
-        ("0s", {}, None, 0),
-        ("1h", {"type": "duration", "default": "1m0s"}, None, 60 * SECOND),
-        ("1h", {"type": "duration", "default": "-1m"}, None, -60 * SECOND),
-        ("1h", {}, "5d", 120 * HOUR),
-        ("foo", {}, "1h30m", 3 * HOUR // 2),
-        ("1h", {"default": "1m"}, "2h", 2 * HOUR),
+        ("1h", {}, None, "1h0m0s"),
+        ("0s", {}, None, ""),
+        ("1h", {"type": "duration", "default": "1m0s"}, None, "1m0s"),
+        ("1h", {"type": "duration", "default": "-1m"}, None, "-1m0s"),
+        ("1h", {}, "5d", "120h0m0s"),
+        ("1h", {}, "1mo", "1mo"),
+        ("foo", {}, "1h30m", "1h30m0s"),
+        ("1h", {"default": "1m"}, "2h", "2h0m0s"),
     ],
 )
 def test_the_length_of_an_option_is_the_supplied_value_else_its_default(
-    value: str, listed: dict[str, Any], supplied: Any, nanoseconds: int
+    value: str, listed: dict[str, Any], supplied: Any, length: str
 ) -> None:
     options = [{"key": "offset", **listed}]
     found = task(f"option task = {{offset: {value}}}", options=options, env={"task.offset": supplied}).task
-    assert (found.every, found.offset, found.faults) == (None, nanoseconds, ())
+    assert (found.every, found.offset, found.faults) == (None, length, ())
 
 
 @pytest.mark.parametrize(
@@ -409,7 +417,7 @@ def test_an_option_that_is_no_duration_is_a_fault(value: str, listed: dict[str, 
 def test_a_supplied_value_that_is_no_duration_is_reported_once(supplied: Any) -> None:
     found = task("option task = {every: 1h}", env={"task.every": supplied})
     assert [path for path, _ in misfits(found)] == ["spec.task.every"]
-    assert (found.task.faults, found.task.every) == ((), HOUR)
+    assert (found.task.faults, found.task.every) == ((), "1h0m0s")
 
 
 def test_a_misfit_default_of_an_option_is_reported_where_it_is_no_length_of_the_task() -> None:

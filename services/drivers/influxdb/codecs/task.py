@@ -6,9 +6,13 @@ from typing import Any
 from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
 from services.drivers.influxdb.codecs.normal import named, normalised, refuse_negative, refuse_parts_of_seconds
 from services.drivers.influxdb.codecs.scripts import refuse_faulty
-from services.drivers.influxdb.codecs.task_script import query_in, written
+from services.drivers.influxdb.codecs.task_script import counts_in, query_in, written
+from services.kinds.format.durations import calendar_duration
 
 _KIND = "Task"
+
+_MOST = {"concurrency": 100, "retry": 10}
+"""The greatest values of options that the server accepts."""
 
 _CRON = re.compile(r"@[a-z]+( \S+)?|[-0-9A-Za-z*/,?#]+(\s+[-0-9A-Za-z*/,?#]+){4,6}")
 
@@ -24,17 +28,26 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     refuse_negative(_KIND, spec, "every")
     for key in ("every", "offset"):
         refuse_parts_of_seconds(_KIND, spec, key)
+    if calendar_duration(spec["offset"]):
+        raise Refused(f"offset of a {_KIND} cannot have months or years on this platform; found {spec['offset']!r}")
     if not spec["query"]:
         raise Refused("a task needs a query that is not empty")
     refuse_faulty(_KIND, spec["query"])
+    for option, count in counts_in(spec["query"]).items():
+        if not (isinstance(count.value, int) and 1 <= count.value <= _MOST[option] and count.value_type == "integer"):
+            raise Refused(f"the option {option} of a {_KIND} must be a whole number from 1 to {_MOST[option]}")
     if _query(query_in(written(spec)), spec["name"]) != spec["query"]:
         raise Refused("the query of a task is faulty: its statements cannot be separated")
     return spec
 
 
-def _write(spec: Content, _references: References, _held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
     # Name and schedule are sent in the script only: as separate fields they make the server rewrite the script.
-    return {"flux": written(spec), "status": spec["status"], "description": spec["description"]}
+    return {
+        "flux": written(spec, held["flux"] if held else ""),
+        "status": spec["status"],
+        "description": spec["description"],
+    }
 
 
 def _read(held: Body) -> dict[str, Any]:

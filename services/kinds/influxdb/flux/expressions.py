@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from services.kinds.format.canonical import canonical_text, plain
-from services.kinds.format.durations import canonical_duration, flux_duration
+from services.kinds.format.durations import flux_duration
 from services.kinds.format.fields import text_of
 from services.kinds.format.timestamp import Timestamp
 from services.kinds.influxdb.flux.literals import NOW, full_time
@@ -51,11 +51,6 @@ def expression(value_type: str, value: Any) -> str | None:
             return _string(value)
         case _:
             return _time(value)
-
-
-def duration_expression(nanoseconds: int) -> str:
-    """The literal of a length of time, in hours and below."""
-    return canonical_duration(nanoseconds) or "0s"
 
 
 def untyped_expression(value: Any) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from services.kinds.format.durations import go_duration, parse_duration
+from services.kinds.format.durations import calendar_duration, go_duration, parse_duration, schedule_duration
 from services.kinds.influxdb.flux.scanner import Token, TokenKind
 
 NOW = "now()"
@@ -22,12 +22,12 @@ class Literal:
         value_type: ``string``, ``integer``, ``float``, ``duration`` or ``time``; empty for an expression that has a
             value but no type (``-5``), and for one that has neither.
         value: A duration is its nanoseconds, a negative one its text, a time its RFC 3339 text. None: no value.
-        nanoseconds: Length of a duration, negative or not.
+        duration: A duration, negative or not, as specs have it: in hours and below, or with its months and years.
     """
 
     value_type: str = ""
     value: str | int | float | None = None
-    nanoseconds: int | None = None
+    duration: str | None = None
 
 
 NO_LITERAL = Literal()
@@ -101,7 +101,8 @@ def _literal(token: Token) -> Literal:
             return Literal("float", number) if math.isfinite(number) else NO_LITERAL
         case TokenKind.DURATION:
             nanoseconds = parse_duration(token.text)
-            return Literal("duration", nanoseconds, nanoseconds)
+            duration = None if nanoseconds is None else schedule_duration(token.text) or "0s"
+            return Literal("duration", nanoseconds, duration)
         case TokenKind.TIME:
             time = full_time(token.text)
             return NO_LITERAL if time is None else Literal("time", time)
@@ -111,8 +112,9 @@ def _literal(token: Token) -> Literal:
 
 def _negative(literal: Literal) -> Literal:
     """The negative of a literal: a value without a type (docs/reference/package-format.md, "Oddities", P16)."""
-    if literal.nanoseconds is not None:
-        return Literal("", go_duration(-literal.nanoseconds), -literal.nanoseconds)
+    if literal.duration is not None and isinstance(literal.value, int):
+        negative = f"-{literal.duration}" if literal.value else literal.duration
+        return Literal("", calendar_duration(negative) or go_duration(-literal.value), negative)
     if isinstance(literal.value, (int, float)):
         return Literal("", -literal.value)
     return NO_LITERAL

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from services.kinds.diagnostics import Code
-from services.kinds.format.durations import go_duration, parse_go_duration
+from services.kinds.format.durations import canonical_duration, parse_go_duration
 from services.kinds.format.field_table import Field, Table
 from services.kinds.format.fields import Fault, Fields, described, found_text, text_of
 from services.kinds.format.shapes import Free, Text
-from services.kinds.influxdb.flux.expressions import WANTED, duration_expression, expression, untyped_expression
+from services.kinds.influxdb.flux.expressions import WANTED, expression, untyped_expression
 from services.kinds.influxdb.flux.script import Record
 
 _LISTED_TYPES = {"int": "integer"} | {name: name for name in ("bool", "duration", "float", "string", "time")}
@@ -36,7 +36,7 @@ class Setting:
         literal_type: Type of the literal in the script; empty when it has none.
         listed_type: Type in the list; None when the list has none.
         default: Any tree; a duration in the script is its nanoseconds, or its text when negative.
-        nanoseconds: Length of the default, when it is a duration literal, or a duration in the ``task`` list.
+        duration: The default as specs have it, when it is a duration literal, or a duration in the ``task`` list.
         fault: Why the default of the list cannot be used; empty when it can.
         default_entry: The entry of the list with the default; None: it is in the script, or there is none.
         type_entry: The entry of the list with the type; None: it is in the script, or there is none.
@@ -47,7 +47,7 @@ class Setting:
     literal_type: str = ""
     listed_type: str | None = None
     default: Any = None
-    nanoseconds: int | None = None
+    duration: str | None = None
     fault: str = ""
     default_entry: Fields | None = None
     type_entry: Fields | None = None
@@ -86,7 +86,7 @@ class Setting:
         # A value of the script fits the type of the script, so a misfit comes from the type of an entry.
         if not self.type_entry:
             return None
-        found = described(self.default) if self.nanoseconds is None else f"the duration {go_duration(self.nanoseconds)}"
+        found = described(self.default) if self.duration is None else f"the duration {self.duration}"
         reason = f"the value of {self.name!r} in the script {self._misfit(found)}; correct the type, or add a default"
         return self.type_entry.fault(Code.PARAMETER_MISMATCH, "type", reason)
 
@@ -102,10 +102,10 @@ class Setting:
     def _default_expression(self) -> str | None:
         if self.default is None or self._keeps_script():
             return None
-        if self.nanoseconds is None:
+        if self.duration is None:
             return self._expression(self.default)
         if self.value_type == "duration":
-            return duration_expression(self.nanoseconds)
+            return self.duration
         # A duration is no number, though its default is one.
         return self._expression(self.default) if isinstance(self.default, str) else None
 
@@ -118,9 +118,7 @@ class Setting:
 def settings_in(record: Record) -> dict[str, Setting]:
     """The settings of a script by name; the last of several with one name counts."""
     return {
-        entry.key: Setting(
-            entry.key, True, entry.literal.value_type, None, entry.literal.value, entry.literal.nanoseconds
-        )
+        entry.key: Setting(entry.key, True, entry.literal.value_type, None, entry.literal.value, entry.literal.duration)
         for entry in record.properties
         if entry.key and not entry.quoted
     }
@@ -156,7 +154,7 @@ def _typed(setting: Setting, entry: Fields) -> Setting:
 
 
 def _with_default(setting: Setting, entry: Fields) -> Setting:
-    return replace(setting, default=entry.value["default"], nanoseconds=None, default_entry=entry)
+    return replace(setting, default=entry.value["default"], duration=None, default_entry=entry)
 
 
 def _with_duration(setting: Setting, entry: Fields) -> Setting:
@@ -168,7 +166,7 @@ def _with_duration(setting: Setting, entry: Fields) -> Setting:
     if not isinstance(default, str):
         return changed
     if (nanoseconds := parse_go_duration(default)) is not None:
-        return replace(changed, default=nanoseconds, nanoseconds=nanoseconds)
+        return replace(changed, default=nanoseconds, duration=canonical_duration(nanoseconds) or "0s")
     reason = (
         f"the default of {setting.name!r} in the list task must be a duration in hours and below, such as 24h or 1.5h"
     )
