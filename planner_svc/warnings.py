@@ -4,7 +4,18 @@ from collections.abc import Mapping, Sequence
 
 from planner_svc.matching import Matching, Spared
 from services.core.listing import deletes_text, listed
-from services.core.model import DataLoss, Desired, Key, Origin, PlatformTraits, StackRecord, Step, Undo, Verb
+from services.core.model import (
+    DataLoss,
+    Desired,
+    Key,
+    Origin,
+    PlatformTraits,
+    ResettingSpec,
+    StackRecord,
+    Step,
+    Undo,
+    Verb,
+)
 from services.engine.counts import counts_of
 from services.engine.effects import effect_of
 from services.kinds.comparing import loss_of
@@ -31,6 +42,7 @@ def warnings_of(
         *_lost_before(desired, steps, platform),
         *_side_effects(steps, matching),
         *_excess(steps, stack),
+        *_resets(steps, matching),
     ]
 
 
@@ -75,6 +87,18 @@ def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
             else f"{step.key} is {how}, and is changed all the same: {step.reason}"
         )
     return list(found.values())
+
+
+def _resets(steps: Sequence[Step], matching: Matching) -> list[str]:
+    """Warnings about updates that change what packages cannot express."""
+    wanted = {key: match.wanted.spec for key, match in matching.matches.items() if match.wanted}
+    updated = [step.key for step in steps if step.verb is Verb.UPDATE]
+    return [
+        f"the update of {key} also changes what packages cannot express: {reset}"
+        for key in updated
+        if isinstance(spec := wanted.get(key), ResettingSpec)
+        for reset in spec.resets
+    ]
 
 
 def _protections(matching: Matching, desired: Desired) -> list[str]:

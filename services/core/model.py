@@ -98,6 +98,22 @@ class Spec:
         return found
 
 
+class ResettingSpec(Spec):
+    """
+    A prepared spec whose write also changes what specs do not have.
+
+    Attributes:
+        resets: What it changes, each for people.
+    """
+
+    __slots__ = ("resets",)
+
+    def __init__(self, spec: Spec, resets: Sequence[str]) -> None:
+        """The content is that of *spec*."""
+        super().__init__(spec.text, spec.display_name, spec._value)
+        self.resets = tuple(resets)
+
+
 def read_object(text: str) -> Mapping[str, Any]:
     """
     Read a spec.
@@ -306,13 +322,19 @@ ResourceKey = tuple[str, str]
 
 
 class Resource(NamedTuple):
-    """A resource of a platform; ``label_ids`` are sorted, ``references`` by pointer, and only to existing resources."""
+    """
+    A resource of a platform.
+
+    ``label_ids`` are sorted, ``references`` by pointer, and only to existing resources; ``unexpressed`` names what the
+    platform holds beyond the spec.
+    """
 
     kind: str
     id: str
     spec: Spec
     label_ids: tuple[str, ...] = ()
     references: tuple[Reference, ...] = ()
+    unexpressed: tuple[str, ...] = ()
 
 
 class WantedSpec(NamedTuple):

@@ -43,7 +43,8 @@ class Driver(Protocol):
         Return for each write, in order, how the platform would hold its spec, or why it would never accept it.
 
         Nothing is written. Only content is checked, by the same rule by which ``mutate`` refuses content. A reference
-        without id is to a resource that is not yet created. A driver that stores specs unchanged returns each spec.
+        without id is to a resource that is not yet created. A driver that stores specs unchanged returns each spec. If
+        an update also changes what specs do not have, its spec is a ``ResettingSpec``.
         """
 
     async def secret_keys(self, org: str) -> Iterable[str]:

@@ -29,6 +29,7 @@ class StoredResource(NamedTuple):
         display_name: The name in the spec.
         label_ids: Sorted.
         references: Sorted by pointer; only to existing resources.
+        unexpressed: What the platform holds of it beyond the spec, each for people, without values.
     """
 
     id: ResourceId
@@ -36,6 +37,7 @@ class StoredResource(NamedTuple):
     display_name: str
     label_ids: tuple[str, ...] = ()
     references: tuple[Reference, ...] = ()
+    unexpressed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

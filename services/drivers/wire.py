@@ -8,7 +8,7 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2
 
 from services.core.errors import KindUnsupported, RequestInvalid
-from services.core.model import KindTraits, PlatformTraits, Reference, Spec
+from services.core.model import KindTraits, PlatformTraits, Reference, ResettingSpec, Spec
 from services.drivers.mutation import (
     Ambiguous,
     Attach,
@@ -194,6 +194,7 @@ def resource_fields(resource: StoredResource) -> Any:
         "display_name": resource.display_name,
         "label_ids": resource.label_ids,
         "references": references_to_pb(resource.references),
+        "unexpressed": resource.unexpressed,
     }
 
 
@@ -224,7 +225,9 @@ def prepared_to_pb(
 def _prepared_fields(sent: driver_pb2.WantedSpec, answer: Spec | Rejected) -> Any:
     if isinstance(answer, Rejected):
         return {"rejected": _rejected_fields(answer)}
-    return {"held": {"kind": sent.kind, "spec_json": answer.text if answer.text != sent.spec_json else ""}}
+    resets = answer.resets if isinstance(answer, ResettingSpec) else ()
+    spec_json = answer.text if answer.text != sent.spec_json else ""
+    return {"held": {"kind": sent.kind, "spec_json": spec_json, "resets": resets}}
 
 
 def results_to_pb(mutations: Iterable[driver_pb2.Mutation], results: Sequence[Result]) -> driver_pb2.MutateResponse:
@@ -272,7 +275,8 @@ def _resource_bytes(resource: StoredResource) -> int:
     """Estimate the size of a resource in a message."""
     labels = sum(_ITEM_BYTES + len(label_id) for label_id in resource.label_ids)
     references = sum(_ITEM_BYTES + text_bytes(each.pointer + each.kind + each.id) for each in resource.references)
-    return _ITEM_BYTES + text_bytes(resource.spec_json) + text_bytes(resource.display_name) + labels + references
+    texts = sum(text_bytes(text) for text in (resource.spec_json, resource.display_name, *resource.unexpressed))
+    return _ITEM_BYTES + texts + labels + references
 
 
 def _duration(seconds: float | None) -> Duration | None:

@@ -10,9 +10,10 @@ from services.core.errors import OrgUnknown, ServiceUnavailable
 from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.influxdb.checking import check
 from services.drivers.influxdb.client import Client
+from services.drivers.influxdb.codecs.registry import CODECS
 from services.drivers.influxdb.kinds import traits
 from services.drivers.influxdb.options import options_of, place, tls_of, token_of
-from services.drivers.influxdb.preparing import prepared_or_rejected
+from services.drivers.influxdb.preparing import prepared_or_rejected, with_resets
 from services.drivers.influxdb.reading import CannotRead, OrgMissing, Reader
 from services.drivers.influxdb.rule_scripts import RuleScripts
 from services.drivers.influxdb.writing import Batch
@@ -79,8 +80,14 @@ class InfluxdbDriver:
         return [held.get(id_) for id_ in ids]
 
     async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
-        """See ``Driver``; without a request to the server."""
-        return [prepared_or_rejected(item) for item in wanted]
+        """See ``Driver``; the server is asked only for resources of which an update may reset something."""
+        specs = [prepared_or_rejected(item) for item in wanted]
+        updates = [item.id for item in wanted if isinstance(item, Update) and CODECS[item.id.kind].resets]
+        if not updates:
+            return specs
+        async with self._reading(org):
+            live = await self._reader.bodies(await self._reader.org_id(org), updates)
+        return [with_resets(item, spec, live) for item, spec in zip(wanted, specs, strict=True)]
 
     async def secret_keys(self, org: str) -> list[str]:
         """See ``Driver``; without the keys that the server generates for endpoints."""

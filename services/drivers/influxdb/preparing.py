@@ -1,9 +1,11 @@
 """Prepares specs for plans and for writes, by one rule."""
 
-from services.core.model import Spec
-from services.drivers.influxdb.codecs.codec import References, Refused
+from collections.abc import Mapping
+
+from services.core.model import ResettingSpec, Spec
+from services.drivers.influxdb.codecs.codec import Body, References, Refused
 from services.drivers.influxdb.codecs.registry import CODECS
-from services.drivers.mutation import Create, Rejected, Update
+from services.drivers.mutation import Create, Rejected, ResourceId, Update
 from services.engine.outcome import RejectionReason
 from services.kinds.format.canonical import spec_of
 
@@ -25,3 +27,12 @@ def prepared_or_rejected(item: Create | Update) -> Spec | Rejected:
         return prepared(kind, item.spec, item.references)
     except Refused as refused:
         return Rejected(RejectionReason.CONTENT_REFUSED, str(refused))
+
+
+def with_resets(item: Create | Update, answer: Spec | Rejected, live: Mapping[ResourceId, Body]) -> Spec | Rejected:
+    """The prepared spec with what its write resets in the *live* resource, if it resets anything."""
+    if isinstance(answer, Rejected) or not isinstance(item, Update) or item.id not in live:
+        return answer
+    resets = CODECS[item.id.kind].resets
+    found = resets(answer.value, live[item.id]) if resets else []
+    return ResettingSpec(answer, found) if found else answer

@@ -208,22 +208,31 @@ class Reader:
         Raises:
             CannotRead: A read failed.
         """
+        bodies = await self.bodies(org_id, ids)
+        rules = {body["endpointID"] for id_, body in bodies.items() if CODECS[id_.kind].collection == RULES}
+        endpoints = await self.endpoint_kinds(org_id, rules)
+        asked = set(ids)
+        return {id_: stored(id_.kind, body, endpoints) for id_, body in bodies.items() if id_ in asked}
+
+    async def bodies(self, org_id: str, ids: Iterable[ResourceId]) -> dict[ResourceId, Body]:
+        """
+        The existing resources of these ids in the form of the API.
+
+        Raises:
+            CannotRead: A read failed.
+        """
         by_collection: dict[str, set[str]] = {}
         for id_ in ids:
             by_collection.setdefault(CODECS[id_.kind].collection, set()).add(id_.id)
         lists = await asyncio.gather(
             *(self._many(org_id, collection, sorted(wanted)) for collection, wanted in by_collection.items())
         )
-        held = dict(zip(by_collection, lists, strict=True))
-        endpoints = await self.endpoint_kinds(org_id, {rule["endpointID"] for rule in held.get(RULES, ())})
-        found = (
-            stored(kind, body, endpoints)
-            for collection, bodies in held.items()
+        return {
+            ResourceId(kind, body["id"]): body
+            for collection, bodies in zip(by_collection, lists, strict=True)
             for body in bodies
             if (kind := kind_of(collection, body))
-        )
-        asked = set(ids)
-        return {resource.id: resource for resource in found if resource.id in asked}
+        }
 
     async def endpoint_kinds(self, org_id: str, ids: Iterable[str]) -> dict[str, str]:
         """
@@ -316,12 +325,18 @@ def stored(kind: str, body: Body, endpoints: Mapping[str, str], labels: Body | N
         endpoints: Kinds of the existing endpoints, by id.
         labels: The body that has the labels, if not *body*.
     """
-    spec = CODECS[kind].read(body)
+    codec = CODECS[kind]
+    spec = codec.read(body)
     label_ids = {label["id"] for label in (body if labels is None else labels).get("labels") or ()}
-    used = body.get("endpointID", "") if CODECS[kind].collection == RULES else ""
+    used = body.get("endpointID", "") if codec.collection == RULES else ""
     references = (Reference(ENDPOINT, endpoints[used], used),) if endpoints.get(used) else ()
     return StoredResource(
-        ResourceId(kind, body["id"]), canonical_text(spec), spec["name"], tuple(sorted(label_ids)), references
+        ResourceId(kind, body["id"]),
+        canonical_text(spec),
+        spec["name"],
+        tuple(sorted(label_ids)),
+        references,
+        tuple(codec.unexpressed(body)) if codec.unexpressed else (),
     )
 
 

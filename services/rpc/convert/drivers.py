@@ -186,7 +186,8 @@ def prepared_from_pb(wanted: model.WantedSpec, answer: driver_pb2.PreparedSpec) 
     match answer.WhichOneof("result"):
         case "held" if answer.held.kind == wanted.kind:
             # An empty text stands for the sent spec, which is already parsed; any other text may not be canonical.
-            return spec_from_text(answer.held.spec_json) if answer.held.spec_json else wanted.spec
+            spec = spec_from_text(answer.held.spec_json) if answer.held.spec_json else wanted.spec
+            return model.ResettingSpec(spec, [*map(_shortened, answer.held.resets)]) if answer.held.resets else spec
         case "rejected" if not answer.rejected.HasField("retry_after"):
             return Failed(_shortened(answer.rejected.message), rejection_from_pb(answer.rejected.reason))
         case _:

@@ -286,6 +286,7 @@ def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:
         display_name=resource.spec.display_name,
         label_ids=resource.label_ids,
         references=references_to_pb(resource.references),
+        unexpressed=resource.unexpressed,
     )
 
 
@@ -297,6 +298,7 @@ def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
         spec=trusted_spec(message.spec_json, message.display_name),
         label_ids=tuple(message.label_ids),
         references=references_from_pb(message.references),
+        unexpressed=tuple(message.unexpressed),
     )
 
 

@@ -10,6 +10,8 @@ _KIND = "Bucket"
 _LONGEST_RETENTION = 9_223_372_036
 """Seconds: the server counts nanoseconds in 64 bits."""
 
+_SHARD_FIELD = "retentionRules[0].shardGroupDurationSeconds"
+
 _SHARDS = ((15_552_000, 604_800), (172_800, 86_400), (0, 3_600))
 """Pairs of least retention and the shard length that the server chooses for it, in seconds."""
 
@@ -39,9 +41,10 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
 def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
     seconds = _seconds(spec)
     rule = {"type": "expire", "everySeconds": seconds}
-    # A new retention needs new shards; for an unchanged one, a user may have chosen the shards.
+    # The server does not choose the shards for a new retention, and refuses shards longer than it.
     if held is not None and _seconds(_read(held)) != seconds:
-        rule["shardGroupDurationSeconds"] = _shard(seconds)
+        chosen = _chosen_shard(held)
+        rule["shardGroupDurationSeconds"] = chosen if chosen and _fits(chosen, seconds) else _shard(seconds)
     return {"name": spec["name"], "description": spec["description"], "retentionRules": [rule]}
 
 
@@ -55,6 +58,26 @@ def _read(held: Body) -> dict[str, Any]:
     return normalised(_KIND, {**texts, "retentionRules": rules})
 
 
+def _unexpressed(held: Body) -> list[str]:
+    return [*([_SHARD_FIELD] if _chosen_shard(held) else []), *(["rp"] if held.get("rp") else [])]
+
+
+def _resets(spec: Content, held: Body) -> list[str]:
+    chosen, seconds = _chosen_shard(held), _seconds(spec)
+    return [f"{_SHARD_FIELD}: {chosen} -> {_shard(seconds)}"] if chosen and not _fits(chosen, seconds) else []
+
+
+def _chosen_shard(held: Body) -> int:
+    """The shard length that a user chose; 0: it is the one that the server chooses for the retention."""
+    rule: Body = next(iter(held.get("retentionRules") or ()), {})
+    shard: int = rule.get("shardGroupDurationSeconds") or 0
+    return shard if shard != _shard(rule.get("everySeconds") or 0) else 0
+
+
+def _fits(shard: int, seconds: int) -> bool:
+    return not seconds or shard <= seconds
+
+
 def _seconds(spec: Content) -> int:
     """How long points are kept; 0: without end."""
     return next((rule["everySeconds"] for rule in spec["retentionRules"]), 0)
@@ -64,4 +87,4 @@ def _shard(seconds: int) -> int:
     return next(shard for least, shard in _SHARDS if (seconds or _LONGEST_RETENTION) >= least)
 
 
-CODEC = Codec(_KIND, "buckets", _prepare, _write, _read)
+CODEC = Codec(_KIND, "buckets", _prepare, _write, _read, unexpressed=_unexpressed, resets=_resets)

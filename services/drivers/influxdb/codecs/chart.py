@@ -1,11 +1,11 @@
 """The charts of dashboards, which the server stores as cells with views."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
-from services.drivers.influxdb.codecs.codec import Body, Refused
+from services.drivers.influxdb.codecs.codec import Body, Refused, is_unset
 from services.kinds.format.fields import Fields, text_of
 from services.kinds.format.floats import parse_float
 from services.kinds.format.kind import Scope
@@ -22,6 +22,9 @@ _SHORT = (*_LAYOUT, "decimalPlaces", "binSize")
 _SHORT_IN_LAYERS = ("radius", "blur", "trackWidth", "speed")
 """Integers that the server stores in 32 bits; for a larger one it would store an empty view."""
 
+_BUILDER = "builderConfig"
+"""The property with the state of the query builder, which is named as a whole."""
+
 _PROPERTY_NAMES = {"noteOnEmpty": "showNoteWhenEmpty", "xCol": "xColumn", "yCol": "yColumn", "shade": "shadeBelow"}
 """Fields of charts whose property of the view has another name."""
 
@@ -32,6 +35,16 @@ def normal_chart(chart: Chart) -> dict[str, Any] | None:
     kept = read_charts(fields, Scope("chart", "chart")).kept
     # JSON turns tuples into lists, so that equal charts compare equal.
     return orjson.loads(orjson.dumps(kept[0])) if kept else None
+
+
+def problem_of(cell: Body) -> str:
+    """Why ``read_cell`` returns no chart for a cell."""
+    shown = cell.get("properties") or {}
+    kind = _KINDS.get(shown.get("type", ""))
+    if kind is None:
+        return f"type {shown['type']}" if shown.get("type") else "without a view"
+    fields = Fields({"charts": [_given(kind, cell)]}, "spec", ("spec",))
+    return read_charts(fields, Scope("chart", "chart")).faults[0].reason
 
 
 def refuse_chart(chart: Chart, position: int) -> None:
@@ -56,14 +69,64 @@ def refuse_chart(chart: Chart, position: int) -> None:
                 )
 
 
-def written_cell(chart: Chart) -> dict[str, Any]:
-    """The cell of a chart, in the nested form in which the server takes cell and view in one request."""
+def written_cell(chart: Chart, live: Body | None = None) -> dict[str, Any]:
+    """
+    The cell of a chart, in the nested form in which the server takes cell and view in one request.
+
+    It keeps the id of the *live* cell before an update, and the properties of its view that charts do not have.
+    """
+    shown = _properties(chart)
+    place = {key: chart[field] for field, key in _LAYOUT.items()}
+    cell = {"name": chart["name"], **place}
+    if live is None:
+        return {**cell, "properties": {"properties": shown}}
+    before = read_cell(live)
+    merged = _merged(live["properties"], _properties(before), shown) if before else shown
+    # A property that is kept may change the meaning of one that is written; the chart matters more.
+    kept = merged if read_cell({**cell, "properties": merged}) == chart else shown
+    return {"id": live["id"], **cell, "properties": {"properties": kept}}
+
+
+def unexpressed_in(cell: Body, chart: Chart) -> dict[str, Any]:
+    """The properties of the view of a cell that its *chart* does not have, by path."""
+    return dict(_beyond(cell.get("properties") or {}, _properties(chart), ""))
+
+
+def _properties(chart: Chart) -> dict[str, Any]:
     shown = properties(chart)
     if "axes" in shown:
         bounds = {axis["name"]: [_bound(number) for number in axis["domain"]] for axis in chart["axes"]}
         shown["axes"] = {name: {**axis, "bounds": bounds[name]} for name, axis in shown["axes"].items()}
-    place = {key: chart[field] for field, key in _LAYOUT.items()}
-    return {"name": chart["name"], **place, "properties": {"properties": shown}}
+    return shown
+
+
+def _beyond(live: Any, written: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What *live* properties say beyond the *written* ones of their chart, by path."""
+    if isinstance(live, Mapping) and not path.endswith(_BUILDER):
+        for key, value in live.items():
+            other = written.get(key) if isinstance(written, Mapping) else None
+            yield from _beyond(value, other, f"{path}.{key}" if path else key)
+    elif isinstance(live, list) and isinstance(written, list) and len(live) == len(written):
+        for place, (value, other) in enumerate(zip(live, written, strict=True)):
+            yield from _beyond(value, other, f"{path}[{place}]")
+    elif live != written and not is_unset(live):
+        yield path, live
+
+
+def _merged(live: Any, before: Any, after: Any) -> Any:
+    """The properties of a changed chart: *after*, with what *live* has beyond *before*, the properties of the chart."""
+    if before == after:
+        return live
+    if isinstance(live, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping):
+        if before.get("text") != after.get("text"):
+            # The state of the query builder belongs to the text of its query.
+            return after
+        keys = [key for key in {**live, **after} if key in after or key not in before]
+        return {key: _merged(live.get(key), before.get(key), after.get(key)) for key in keys}
+    if isinstance(live, list) and isinstance(before, list) and isinstance(after, list) and len(live) == len(before):
+        both = zip(live, before, after, strict=False)
+        return [*(_merged(*each) for each in both), *after[len(live) :]]
+    return after
 
 
 def read_cell(cell: Body) -> dict[str, Any] | None:
@@ -72,8 +135,13 @@ def read_cell(cell: Body) -> dict[str, Any] | None:
     kind = _KINDS.get(shown.get("type", ""))
     if kind is None:
         return None
+    return normal_chart(_given(kind, cell))
+
+
+def _given(kind: ChartKind, cell: Body) -> dict[str, Any]:
+    """The cell of a kind of chart as a package would have it, whether or not it breaks a rule of charts."""
     place = {field: cell.get(key) or 0 for field, key in _LAYOUT.items()}
-    return normal_chart({**_fields(kind, shown), "kind": kind.name, "name": cell.get("name") or "", **place})
+    return {**_fields(kind, cell["properties"]), "kind": kind.name, "name": cell.get("name") or "", **place}
 
 
 def _fields(kind: ChartKind, shown: Mapping[str, Any]) -> dict[str, Any]:

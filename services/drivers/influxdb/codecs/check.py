@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused, is_unset
 from services.drivers.influxdb.codecs.normal import (
     named,
     normalised,
@@ -26,6 +26,7 @@ _TEXTS = ("name", "description", "every", "status", "statusMessageTemplate")
 _LENGTHS = ("staleTime", "timeSince")
 _RANGES = {True: "inside_range", False: "outside_range"}
 _QUERY_UNKNOWN_TO_SPECS = ("editMode", "name", "builderConfig")
+_ADVANCED = "advanced"
 
 
 def _prepare(content: Content, _references: References, kind: str) -> dict[str, Any]:
@@ -79,9 +80,26 @@ def _read(held: Body, kind: str) -> dict[str, Any]:
 def _query(text: str, held: Body | None) -> dict[str, Any]:
     """The query; while its text is unchanged, also the settings of the query builder."""
     live = (held or {}).get("query") or {}
-    if live.get("text") == text:
-        return {"text": text, **{key: live[key] for key in _QUERY_UNKNOWN_TO_SPECS if key in live}}
-    return {"text": text, "editMode": "advanced"}
+    if _text(live) == text:
+        return {key: live[key] for key in ("text", *_QUERY_UNKNOWN_TO_SPECS) if key in live}
+    return {"text": text, "editMode": _ADVANCED}
+
+
+def _unexpressed(held: Body) -> list[str]:
+    query = held.get("query") or {}
+    # A query without a builder has the mode that the driver writes.
+    shown = {key: query.get(key) for key in _QUERY_UNKNOWN_TO_SPECS if query.get(key) != _ADVANCED}
+    return [f"query.{key}" for key, value in shown.items() if not is_unset(value)]
+
+
+def _resets(spec: Content, held: Body) -> list[str]:
+    is_changed = _text(held.get("query") or {}) != spec["query"]
+    return [f"{field}, as the query changes" for field in _unexpressed(held)] if is_changed else []
+
+
+def _text(query: Mapping[str, Any]) -> str:
+    """The text of a query as specs have it."""
+    return (query.get("text") or "").strip()
 
 
 def _threshold(threshold: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,6 +127,8 @@ CODECS = tuple(
         partial(_write, kind=kind),
         partial(_read, kind=kind),
         replaces=True,
+        unexpressed=_unexpressed,
+        resets=_resets,
     )
     for kind in _TYPES
 )

@@ -36,6 +36,18 @@ The last argument is the resource before an update, whose fields unknown to spec
 Read = Callable[[Body], dict[str, Any]]
 """Returns the spec of a resource, as the parser would normalise it."""
 
+Unexpressed = Callable[[Body], list[str]]
+"""Names what a resource has beyond its spec, without values; an update keeps it, but for its resets."""
+
+Resets = Callable[[Content, Body], list[str]]
+"""Names what an update of a resource with a prepared spec changes beyond the spec; values only if they are public."""
+
+
+def is_unset(value: Any) -> bool:
+    """Whether a value of the API says nothing: zero, empty, or made of such values only."""
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
+    return not value if items is None else all(map(is_unset, items))
+
 
 @dataclass(frozen=True, slots=True)
 class Codec:
@@ -49,6 +61,8 @@ class Codec:
         write: See ``Write``.
         read: See ``Read``.
         replaces: Whether an update is a PUT of the whole resource, and not a PATCH.
+        unexpressed: See ``Unexpressed``; None: specs have all that users can set.
+        resets: See ``Resets``; None: an update resets nothing.
     """
 
     kind: str
@@ -57,3 +71,5 @@ class Codec:
     write: Write
     read: Read
     replaces: bool = False
+    unexpressed: Unexpressed | None = None
+    resets: Resets | None = None

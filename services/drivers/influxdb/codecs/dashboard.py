@@ -1,13 +1,25 @@
 """Dashboards with their cells and views."""
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from services.drivers.influxdb.codecs.chart import Chart, normal_chart, read_cell, refuse_chart, written_cell
+from services.core.listing import listed
+from services.drivers.influxdb.codecs.chart import (
+    Chart,
+    normal_chart,
+    problem_of,
+    read_cell,
+    refuse_chart,
+    unexpressed_in,
+    written_cell,
+)
 from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
 from services.kinds.format.fields import text_of
 
 KIND = "Dashboard"
+
+_SHOWN_CELLS = 5
 
 
 def _prepare(content: Content, _references: References) -> dict[str, Any]:
@@ -51,26 +63,50 @@ def _cells(held: Body | None) -> list[Mapping[str, Any]]:
     return list((held or {}).get("cells") or ())
 
 
-def _merged(wanted: Iterable[Chart], live: list[tuple[Mapping[str, Any], dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The cells of the *wanted* charts: of an equal chart if there is one, else of one with the same name and kind."""
-    charts, left = list(wanted), list(live)
-    cells: list[dict[str, Any] | None] = [None] * len(charts)
-    for place, chart in enumerate(charts):
-        found = next((item for item in left if item[1] == chart), None)
-        if found:
-            left.remove(found)
-            cells[place] = _kept(found[0])
-    merged: list[dict[str, Any]] = []
-    for chart, cell in zip(charts, cells, strict=True):
-        if cell is not None:
-            merged.append(cell)
+def _unexpressed(held: Body) -> list[str]:
+    names_by_fields: dict[str, list[str]] = {}
+    found = []
+    for cell in _cells(held):
+        name = cell.get("name") or ""
+        chart = read_cell(cell)
+        if chart is None:
+            found.append(f"cell {name!r} ({problem_of(cell)})")
+        elif fields := ", ".join(unexpressed_in(cell, chart)):
+            names_by_fields.setdefault(fields, []).append(repr(name))
+    return found + [_of_cells(fields, names) for fields, names in names_by_fields.items()]
+
+
+def _resets(spec: Content, held: Body) -> list[str]:
+    cells = {cell["id"]: cell for cell in _write(spec, (), held)["cells"] if "id" in cell}
+    found = []
+    for cell in _cells(held):
+        chart = read_cell(cell)
+        # A cell without a chart is kept, and the diff shows a deleted one.
+        if chart is None or cell["id"] not in cells:
             continue
-        same = ((item[0], item) for item in left if all(item[1][key] == chart[key] for key in ("name", "kind")))
-        live_cell, item = next(same, (None, None))
-        if item:
-            left.remove(item)
-        merged.append(written_cell(chart) | ({"id": live_cell["id"]} if live_cell else {}))
-    return merged
+        written = {**cells[cell["id"]], "properties": cells[cell["id"]]["properties"]["properties"]}
+        kept = unexpressed_in(written, read_cell(written) or {})
+        fields = [path for path, value in unexpressed_in(cell, chart).items() if kept.get(path) != value]
+        if fields:
+            found.append(_of_cells(", ".join(fields), [repr(cell.get("name") or "")]))
+    return found
+
+
+def _of_cells(fields: str, names: Sequence[str]) -> str:
+    return f"{fields} of {'cell' if len(names) == 1 else 'cells'} {listed(names, _SHOWN_CELLS)}"
+
+
+def _merged(wanted: Iterable[Chart], live: list[tuple[Mapping[str, Any], dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The cells of the *wanted* charts: each the cell of the most similar live chart, if there is one."""
+    charts, left = list(wanted), list(live)
+    cells: dict[int, dict[str, Any]] = {}
+    for is_same in _SAME:
+        for place, chart in enumerate(charts):
+            found = next((item for item in left if is_same(item[1], chart)), None) if place not in cells else None
+            if found:
+                left.remove(found)
+                cells[place] = _kept(found[0]) if found[1] == chart else written_cell(chart, found[0])
+    return [cells.get(place) or written_cell(chart) for place, chart in enumerate(charts)]
 
 
 def _kept(cell: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,4 +115,11 @@ def _kept(cell: Mapping[str, Any]) -> dict[str, Any]:
     return kept | ({"properties": {"properties": cell["properties"]}} if "properties" in cell else {})
 
 
-CODEC = Codec(KIND, "dashboards", _prepare, _write, _read)
+_SAME: Sequence[Callable[[Chart, Chart], bool]] = (
+    operator.eq,
+    lambda live, wanted: all(live[key] == wanted[key] for key in ("kind", "name")),
+    lambda live, wanted: all(live[key] == wanted[key] for key in ("kind", "xPos", "yPos")),
+)
+"""When a live chart is the wanted one, from the surest sign on."""
+
+CODEC = Codec(KIND, "dashboards", _prepare, _write, _read, unexpressed=_unexpressed, resets=_resets)

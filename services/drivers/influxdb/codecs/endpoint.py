@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused, is_unset
 from services.drivers.influxdb.codecs.normal import named, normalised
 
 HTTP, SLACK, PAGERDUTY = "NotificationEndpointHTTP", "NotificationEndpointSlack", "NotificationEndpointPagerDuty"
@@ -77,6 +77,10 @@ def _read(held: Body, kind: str) -> dict[str, Any]:
     return normalised(kind, content)
 
 
+def _unexpressed(held: Body) -> list[str]:
+    return [key for key in _UNKNOWN_TO_SPECS if not is_unset(held.get(key))]
+
+
 def _sent(credential: str | Mapping[str, Any]) -> str:
     return _SECRET + credential["secretRef"]["key"] if isinstance(credential, Mapping) else ""
 
@@ -94,6 +98,7 @@ CODECS = tuple(
         partial(_write, kind=kind),
         partial(_read, kind=kind),
         replaces=True,
+        unexpressed=_unexpressed if kind == HTTP else None,
     )
     for kind in TYPES
 )

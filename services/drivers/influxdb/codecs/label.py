@@ -26,4 +26,8 @@ def _read(held: Body) -> dict[str, Any]:
     return normalised(LABEL, {**properties, "name": held["name"]})
 
 
-CODEC = Codec(LABEL, "labels", _prepare, _write, _read)
+def _unexpressed(held: Body) -> list[str]:
+    return [f"properties.{key}" for key in sorted(held.get("properties") or {}) if key not in ("color", "description")]
+
+
+CODEC = Codec(LABEL, "labels", _prepare, _write, _read, unexpressed=_unexpressed)

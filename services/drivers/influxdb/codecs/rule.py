@@ -3,7 +3,7 @@
 from typing import Any
 
 from services.core.model import Reference
-from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused, is_unset
 from services.drivers.influxdb.codecs.endpoint import HTTP, SLACK, TYPES
 from services.drivers.influxdb.codecs.normal import (
     named,
@@ -77,4 +77,8 @@ def _read(held: Body) -> dict[str, Any]:
     return {**normalised(_KIND, content), "endpointName": ""}
 
 
-CODEC = Codec(_KIND, "notificationRules", _prepare, _write, _read, replaces=True)
+def _unexpressed(held: Body) -> list[str]:
+    return [key for key in _UNKNOWN_TO_SPECS if not is_unset(held.get(key))]
+
+
+CODEC = Codec(_KIND, "notificationRules", _prepare, _write, _read, replaces=True, unexpressed=_unexpressed)

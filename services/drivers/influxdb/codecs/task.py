@@ -6,7 +6,7 @@ from typing import Any
 from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, Refused
 from services.drivers.influxdb.codecs.normal import named, normalised, refuse_negative, refuse_parts_of_seconds
 from services.drivers.influxdb.codecs.scripts import refuse_faulty
-from services.drivers.influxdb.codecs.task_script import counts_in, query_in, written
+from services.drivers.influxdb.codecs.task_script import counts_in, further_options, query_in, written
 from services.kinds.format.durations import calendar_duration
 
 _KIND = "Task"
@@ -62,4 +62,8 @@ def _query(text: str, name: str) -> str:
     return query
 
 
-CODEC = Codec(_KIND, "tasks", _prepare, _write, _read)
+def _unexpressed(held: Body) -> list[str]:
+    return [f"{name} of option task" for name in further_options(held["flux"])]
+
+
+CODEC = Codec(_KIND, "tasks", _prepare, _write, _read, unexpressed=_unexpressed)

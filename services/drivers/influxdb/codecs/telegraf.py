@@ -3,7 +3,7 @@
 import tomllib
 from typing import Any
 
-from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References
+from services.drivers.influxdb.codecs.codec import Body, Codec, Content, References, is_unset
 from services.drivers.influxdb.codecs.normal import named, normalised
 
 _KIND = "Telegraf"
@@ -13,14 +13,27 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     return named(_KIND, content)
 
 
-def _write(spec: Content, _references: References, _held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
     texts = {key: spec[key] for key in ("name", "description", "config")}
     # With explicit buckets the server does not parse the configuration, which may fail.
-    return {**texts, "metadata": {"buckets": _buckets(spec["config"])}}
+    metadata = {"buckets": _buckets(spec["config"])} | (_own_metadata(held) if held else {})
+    return {**texts, "metadata": metadata}
 
 
 def _read(held: Body) -> dict[str, Any]:
     return normalised(_KIND, {key: held.get(key) or "" for key in ("name", "description", "config")})
+
+
+def _unexpressed(held: Body) -> list[str]:
+    return [f"metadata.{key}" for key, value in _own_metadata(held).items() if not is_unset(value)]
+
+
+def _own_metadata(held: Body) -> dict[str, Any]:
+    """The metadata that a user wrote: without buckets that are those of the configuration."""
+    metadata = dict(held.get("metadata") or {})
+    if (metadata.get("buckets") or []) == _buckets(held.get("config") or ""):
+        metadata.pop("buckets", None)
+    return metadata
 
 
 def _buckets(config: str) -> list[str]:
@@ -35,4 +48,4 @@ def _buckets(config: str) -> list[str]:
     return [bucket for bucket in buckets if isinstance(bucket, str)]
 
 
-CODEC = Codec(_KIND, "telegrafs", _prepare, _write, _read, replaces=True)
+CODEC = Codec(_KIND, "telegrafs", _prepare, _write, _read, replaces=True, unexpressed=_unexpressed)
