@@ -143,6 +143,8 @@ def _written(
         fields = [key for key, value in written.items() if masked(canonical_text(value)) != canonical_text(value)]
         text = f"the package holds a credential as text, in an address in {', '.join(sorted(fields))}; keep it private"
         warnings.append(_warned(resource, text))
+    for what in resource.unexpressed:
+        warnings.append(_warned(resource, f"packages cannot express {what}, which is left out"))
     labels = sorted(package.names[LABEL, id_] for id_ in chosen.label_ids if (LABEL, id_) in package.written)
     if labels and kind.labelled:
         written["associations"] = [{"kind": LABEL, "name": label} for label in labels]

@@ -49,6 +49,7 @@ class Wanted:
         schema: JSON Schema that the first line of YAML names for editors; empty: no such line.
         file: Where to write; empty for standard output.
         full: Whether all warnings are printed.
+        strict: Whether a warning makes the command fail, after the package is written.
         quiet: Whether only data, warnings and errors are printed.
     """
 
@@ -63,6 +64,7 @@ class Wanted:
     schema: str = ""
     file: str = ""
     full: bool = False
+    strict: bool = False
     quiet: bool = False
 
     def request(self) -> planner_pb2.ExportPackageRequest:
@@ -113,7 +115,8 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
     Write a package of resources; its warnings, and the secrets that it refers to, go to standard error.
 
     Raises:
-        Failed: There is no export, or it cannot be written; an existing file is unchanged.
+        Failed: There is no export, or it cannot be written; an existing file is unchanged. Or a strict export has
+            warnings; it is written.
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(EXPORTING, environ, wanted.platform) as services:
@@ -125,6 +128,9 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
         out.writelines(text.encode() for text in made.texts)
         out.flush()
     _print_remarks(made, wanted)
+    if wanted.strict and (count := len(made.warnings)):
+        problems = "what the warning above names" if count == 1 else f"what the {count:,} warnings name"
+        raise Failed(f"the package lacks {problems}; with --strict, that is an error")
 
 
 async def _make(services: Session, wanted: Wanted) -> _Export:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pkger.model.v1 import object_pb2
 
+from services.kinds.registry import KINDS
 from tests.drivers.cases import only_platforms
 from tests.drivers.client import DriverClient, create, delete, ends, spec, update
 from tests.drivers.influxdb.losses import Loss, Losses
@@ -38,7 +39,7 @@ async def test_a_create_whose_answer_is_lost_is_sent_once_and_is_found(
     lossy: Lossy, platform: PlatformUnderTest
 ) -> None:
     driver, losses = lossy
-    for kind in (await driver.describe()).kinds:
+    for kind in KINDS.keys() & (await driver.describe()).kinds.keys():
         wanted = platform.sample(kind, f"first {kind}", "")
         mutation = create(kind, wanted)
         if kind == "NotificationRule":
@@ -60,7 +61,7 @@ async def test_an_update_or_a_deletion_that_is_lost_can_be_sent_again(
     lossy: Lossy, platform: PlatformUnderTest, loss: Loss
 ) -> None:
     driver, losses = lossy
-    for kind in (await driver.describe()).kinds:
+    for kind in KINDS.keys() & (await driver.describe()).kinds.keys():
         [held] = await driver.made(create(kind, platform.sample(kind, f"first {kind}", "")))
         wanted = platform.sample(kind, f"first {kind}", "changed")
         for mutation in (update(kind, held.id, wanted, held.references), delete(kind, held.id)):

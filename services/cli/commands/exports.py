@@ -39,6 +39,9 @@ Examples:
     help="JSON Schema that the first line of YAML names for editors.  [default: no such line]",
 )
 @click.option("--full", is_flag=True, help="Print all warnings.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with status 1 after a warning: the package does not have everything."
+)
 @options.platform_option
 @options.org_option
 @export_options
@@ -52,6 +55,7 @@ def export_package(
     encoding: str | None,
     schema: str,
     full: bool,
+    strict: bool,
     platform: str,
     org: str,
 ) -> None:
@@ -73,6 +77,18 @@ def export_package(
     if not (everything or stack or kinds or labels or named):
         raise click.UsageError("nothing to export; use --all, --stack, --kind, --label, or KIND NAME")
     wanted = Wanted(
-        platform, org, stack, everything, kinds, labels, named, encoding or "", schema, out, full, common().quiet
+        platform,
+        org,
+        stack,
+        everything,
+        kinds,
+        labels,
+        named,
+        encoding or "",
+        schema,
+        out,
+        full,
+        strict,
+        common().quiet,
     )
     run(export(wanted, common().environ()))

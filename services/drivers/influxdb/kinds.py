@@ -10,6 +10,7 @@ from services.core.model import (
     Undo,
 )
 from services.drivers.influxdb.codecs.endpoint import HTTP, PAGERDUTY, SLACK
+from services.drivers.influxdb.codecs.foreign import CUSTOM_CHECK, TELEGRAM
 
 PLATFORM = "influxdb"
 """The type of platform."""
@@ -69,6 +70,8 @@ _KINDS = (
     _endpoint(HTTP, "/password", "/token", "/username"),
     _endpoint(SLACK, "/token"),
     _endpoint(PAGERDUTY, "/routingKey"),
+    _named(CUSTOM_CHECK, NameUniqueness.EXACT, name_scope=_CHECK),
+    _named(TELEGRAM, NameUniqueness.EXACT, name_scope=_ENDPOINT),
     _repeating("NotificationRule", stage=_REFERRING_KINDS),
     _repeating("Task"),
     # The views of each dashboard need a request of their own.

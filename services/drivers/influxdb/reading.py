@@ -9,6 +9,7 @@ from services.core.model import Organization, Reference
 from services.drivers.influxdb.answers import is_gone, is_unreadable
 from services.drivers.influxdb.client import Answer, Client, NotSent, Query, Unanswered
 from services.drivers.influxdb.codecs.codec import Body
+from services.drivers.influxdb.codecs.endpoint import TYPES
 from services.drivers.influxdb.codecs.registry import CODECS, kind_of
 from services.drivers.influxdb.codecs.rule import ENDPOINT
 from services.drivers.mutation import ResourceId, StoredResource
@@ -329,7 +330,8 @@ def stored(kind: str, body: Body, endpoints: Mapping[str, str], labels: Body | N
     spec = codec.read(body)
     label_ids = {label["id"] for label in (body if labels is None else labels).get("labels") or ()}
     used = body.get("endpointID", "") if codec.collection == RULES else ""
-    references = (Reference(ENDPOINT, endpoints[used], used),) if endpoints.get(used) else ()
+    # A rule cannot refer to an endpoint of a kind that packages do not have.
+    references = (Reference(ENDPOINT, endpoints[used], used),) if endpoints.get(used) in TYPES else ()
     return StoredResource(
         ResourceId(kind, body["id"]),
         canonical_text(spec),

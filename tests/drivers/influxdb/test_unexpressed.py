@@ -1,13 +1,17 @@
-"""What packages cannot express: writes leave it alone, and a plan warns where the server does not let them."""
+"""
+What packages cannot express: writes leave it alone, a plan warns where the server does not let them, exports name it.
+"""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.apply.packages import a_check, an_object, text
+from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
-from tests.drivers.client import DriverClient, create, spec, update
+from tests.drivers.client import CONTENT_REFUSED, DriverClient, create, spec, update
 from tests.drivers.influxdb.lives import FIELD
 from tests.drivers.influxdb.samples import influxdb_sample as sample
 from tests.drivers.influxdb.test_keeping import asked
@@ -157,3 +161,77 @@ async def test_metadata_of_a_user_survives_an_update_of_a_telegraf_configuration
             update("Telegraf", made.id, {**sample("Telegraf", "t", ""), "config": config.replace("raw", "new")})
         )
         assert (await asked(server, "GET", path))["metadata"] == {"buckets": after, "owner": "ops"}
+
+
+async def made_by_hand(server: Influx, collection: str, **body: Any) -> None:
+    """A resource as a user creates it, in the organisation of the services."""
+    [org] = (await asked(server, "GET", "orgs?org=default"))["orgs"]
+    await asked(server, "POST", collection, {"orgID": org["id"], **body})
+
+
+async def test_an_export_names_each_field_and_resource_that_it_leaves_out(
+    server: Influx, on_influxdb: Cluster, tmp_path: Path
+) -> None:
+    rule = {"type": "expire", "everySeconds": 3 * DAY, "shardGroupDurationSeconds": 3600}
+    await made_by_hand(server, "buckets", name="fine", retentionRules=[rule])
+    endpoint = {"type": "http", "name": "hook", "url": "http://x", "method": "POST", "authMethod": "none"}
+    further = {"headers": {"Authorization": "canary-8a1f"}, "contentTemplate": "t"}
+    await made_by_hand(server, "notificationEndpoints", status="active", **endpoint, **further)
+    telegram = {"type": "telegram", "name": "chat", "token": "x", "channel": "c", "status": "active"}
+    await made_by_hand(server, "notificationEndpoints", **telegram)
+    option = 'option task = {name: "monthly", every: 1mo, concurrency: 3}'
+    await made_by_hand(server, "tasks", flux=f"{option}\n\nx()")
+    line = {"shape": "chronograf-v2", "type": "xy", "geom": "stepAfter", "axes": {"x": {}, "y": {}}}
+    status = {"shape": "chronograf-v2", "type": "check", "checkID": "0000000000000001"}
+    cells = [
+        {"name": name, "x": 0, "y": y, "w": 4, "h": 3, "properties": {"properties": view}}
+        for y, (name, view) in enumerate((("cpu", line), ("state", status)))
+    ]
+    await made_by_hand(server, "dashboards", name="board", cells=cells)
+
+    env = environment(tmp_path, on_influxdb.addresses)
+    file = tmp_path / "p.yml"
+    ended = await pkger("export", "--all", "-o", str(file), env=env)
+    lines = ended.err.splitlines()
+    assert ended.code == 0
+    prefix = "warning: "
+    assert [line.removeprefix(prefix) for line in lines if line.startswith(prefix)] == [
+        "Bucket 'fine': packages cannot express retentionRules[0].shardGroupDurationSeconds, which is left out",
+        "Dashboard 'board': packages cannot express cell 'cpu' (geom must be line, step, stacked,"
+        " monotoneX or bar; found 'stepAfter'), which is left out",
+        "Dashboard 'board': packages cannot express cell 'state' (type check), which is left out",
+        "NotificationEndpointHTTP 'hook': packages cannot express contentTemplate, which is left out",
+        "NotificationEndpointHTTP 'hook': packages cannot express headers, which is left out",
+        "NotificationEndpointTelegram 'chat': packages have no such kind, so it is left out",
+        "Task 'monthly': packages cannot express concurrency of option task, which is left out",
+    ]
+    assert "every: 1mo" in file.read_text()
+    assert "canary-8a1f" not in ended.err + file.read_text()
+
+    strict = await pkger("export", "--all", "--strict", "-o", str(file), env=env)
+    assert (strict.code, strict.err.splitlines()[-1]) == (
+        1,
+        "Error: the package lacks what the 7 warnings name; with --strict, that is an error",
+    )
+    assert (await pkger("export", "Label", "none", "--strict", env=env)).code == 1
+    await on_influxdb.apply(text(an_object("Label", "red", "red")))
+    assert (await pkger("export", "Label", "red", "--strict", env=env)).code == 0
+
+
+async def test_a_rule_is_left_out_with_its_telegram_endpoint(server: Influx, on_influxdb: Cluster) -> None:
+    telegram = {"type": "telegram", "name": "chat", "token": "x", "channel": "c", "status": "active"}
+    await made_by_hand(server, "notificationEndpoints", **telegram)
+    endpoint = await newest(server, "notificationEndpoints")
+    rule = {"type": "telegram", "name": "r", "endpointID": endpoint["id"], "every": "1m", "status": "active"}
+    levels = [{"currentLevel": "CRIT"}]
+    await made_by_hand(server, "notificationRules", **rule, statusRules=levels, messageTemplate="m")
+    exported = await on_influxdb.export(everything={})
+    assert [(each.resource.kind, "left out" in each.text) for each in exported.warnings] == [
+        ("NotificationEndpointTelegram", True),
+        ("NotificationRule", True),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["CheckCustom", "NotificationEndpointTelegram"])
+async def test_kinds_that_packages_do_not_have_are_not_written(client: DriverClient, kind: str) -> None:
+    assert await client.refusal(create(kind, {"name": "n"})) == CONTENT_REFUSED

@@ -18,7 +18,7 @@ from services.drivers.influxdb.codecs.scripts import compared_fields, is_identif
 THRESHOLD, DEADMAN = "CheckThreshold", "CheckDeadman"
 
 KINDS_BY_TYPE = {"threshold": THRESHOLD, "deadman": DEADMAN}
-"""The kinds of checks by their ``type`` in the API; type ``custom`` has no kind."""
+"""The kinds of checks by their ``type`` in the API; packages have no kind for type ``custom``."""
 
 _TYPES = {kind: type_ for type_, kind in KINDS_BY_TYPE.items()}
 

@@ -10,7 +10,7 @@ from services.drivers.influxdb.codecs.normal import named, normalised
 HTTP, SLACK, PAGERDUTY = "NotificationEndpointHTTP", "NotificationEndpointSlack", "NotificationEndpointPagerDuty"
 
 KINDS_BY_TYPE = {"http": HTTP, "slack": SLACK, "pagerduty": PAGERDUTY}
-"""The kinds of endpoints by their ``type`` in the API; its other types have no kind."""
+"""The kinds of endpoints by their ``type`` in the API; packages have no kind for its other types."""
 
 TYPES = {kind: type_ for type_, kind in KINDS_BY_TYPE.items()}
 

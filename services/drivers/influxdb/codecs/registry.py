@@ -7,6 +7,7 @@ from services.drivers.influxdb.codecs import (
     check,
     dashboard,
     endpoint,
+    foreign,
     label,
     rule,
     task,
@@ -27,16 +28,20 @@ CODECS: Mapping[str, Codec] = {
         task.CODEC,
         telegraf.CODEC,
         dashboard.CODEC,
+        *foreign.CODECS,
     )
 }
 
-_BY_TYPE = {"checks": check.KINDS_BY_TYPE, "notificationEndpoints": endpoint.KINDS_BY_TYPE}
+_BY_TYPE = {
+    "checks": {**check.KINDS_BY_TYPE, "custom": foreign.CUSTOM_CHECK},
+    "notificationEndpoints": {**endpoint.KINDS_BY_TYPE, "telegram": foreign.TELEGRAM},
+}
 
 _ONLY = {codec.collection: codec.kind for codec in CODECS.values() if codec.collection not in _BY_TYPE}
 
 
 def kind_of(collection: str, held: Body) -> str:
-    """The kind of a resource of a *collection*; empty if it has none: a check of another type, a system bucket."""
+    """The kind of a resource of a *collection*; empty if it has none: one of an unknown type, a system bucket."""
     if collection in _BY_TYPE:
         return _BY_TYPE[collection].get(held.get("type", ""), "")
     if collection == "buckets" and held.get("type") == "system":
