@@ -9,6 +9,16 @@ from services.engine.outcome import RejectionReason
 _UNAUTHORIZED = "unauthorized"
 _TASK_GONE = "task not found"
 
+_WITH_TASKS = frozenset(("checks", "notificationRules"))
+"""Collections whose resources the server runs as tasks that it does not list."""
+
+OUT_OF_REACH = (
+    "it exists, but somebody deleted the task that the server runs for it: the server no longer lists it, refuses to"
+    " read, change or delete it, and keeps the name of a check taken. Remove its entry from the stack (pkger stacks"
+    " forget), and give its successor another name"
+)
+"""What is wrong with a resource that is out of reach, and the way out."""
+
 _SUCCESSES = frozenset((200, 201, 204))
 _REFUSED_CONTENT = frozenset((400, 405, 413, 422))
 _UNSURE = frozenset((502, 503, 504))
@@ -37,6 +47,8 @@ def refusal(request: Request, answer: Answer) -> Rejected | Ambiguous | None:
     status, what = answer.status, f"the server answered {answer.description}"
     if status in _SUCCESSES:
         return None if answer.is_whole else Ambiguous("the answer of the server cannot be read")
+    if is_out_of_reach(request.collection, answer):
+        return Rejected(RejectionReason.CONTENT_REFUSED, OUT_OF_REACH)
     if request.deletes and status == 404 and not _is_unauthorized(request.collection, answer):
         return None
     if request.attaches and status == 422 and answer.code == "conflict":
@@ -61,12 +73,17 @@ def is_unreadable(collection: str, answer: Answer) -> bool:
     return answer.status in (401, 403) or _is_unauthorized(collection, answer)
 
 
+def is_out_of_reach(collection: str, answer: Answer) -> bool:
+    """Whether a resource exists whose task was deleted, so that the server refuses every call for it."""
+    return collection in _WITH_TASKS and answer.status == 404 and answer.message.endswith(_TASK_GONE)
+
+
 def is_gone(collection: str, answer: Answer) -> bool:
     """Whether a read by id shows that there is certainly no resource."""
     if collection == "tasks":
         # A task that the token may not read is answered with 404 too.
         return answer.status == 404 and answer.message.endswith(_TASK_GONE)
-    return answer.status == 404
+    return answer.status == 404 and not is_out_of_reach(collection, answer)
 
 
 def _is_unauthorized(collection: str, answer: Answer) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from services.core.model import Organization, Reference
-from services.drivers.influxdb.answers import is_gone, is_unreadable
+from services.drivers.influxdb.answers import OUT_OF_REACH, is_gone, is_out_of_reach, is_unreadable
 from services.drivers.influxdb.client import Answer, Client, NotSent, Query, Unanswered
 from services.drivers.influxdb.codecs.codec import Body
 from services.drivers.influxdb.codecs.endpoint import TYPES
@@ -354,6 +354,8 @@ def _in_org(org_id: str, collection: str, id_: str, answer: Answer) -> Body | No
         return body if body.get("orgID") == org_id else None
     if is_gone(collection, answer):
         return None
+    if is_out_of_reach(collection, answer):
+        raise CannotRead(f"{id_!r} of {collection}: {OUT_OF_REACH}", RejectionReason.CONTENT_REFUSED)
     raise _unreadable(f"{id_!r} of {collection}", answer)
 
 

@@ -1,6 +1,7 @@
 """Performs a batch on an InfluxDB server: each write is sent once, updates and deletions after a read."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -50,6 +51,11 @@ from services.machine import Clock
 
 IN_FLIGHT = 4
 """Most concurrent mutations of one batch."""
+
+_TAKEN_UNSEEN = (
+    "The server lists no check of that name: the token may not read it, or somebody deleted the task that the server"
+    " runs for it, and then its name stays taken for ever. Give the check another name"
+)
 
 _CHECKED_BY_SERVER = frozenset(("buckets", DASHBOARDS))
 """Collections where the server refuses a label on a missing resource; elsewhere it would store the association."""
@@ -116,13 +122,26 @@ class Batch:
         codec = CODECS[item.kind]
         endpoints = await self._endpoints(item, codec)
         body = codec.write(item.spec.value, item.references, None) | {"orgID": self._org_id}
-        made = await self._written(Request("POST", codec.collection), f"/api/v2/{codec.collection}", body)
+        try:
+            made = await self._written(Request("POST", codec.collection), f"/api/v2/{codec.collection}", body)
+        except Stopped as stopped:
+            if codec.collection == "checks":
+                await self._explain_name(stopped.result, item.spec.display_name)
+            raise
         if codec.collection == DASHBOARDS and shown_charts(made) != item.spec.value["charts"]:
             await self._write(
                 Request("DELETE", DASHBOARDS, deletes=True), f"/api/v2/{DASHBOARDS}/{made['id']}", unsure=True
             )
             raise Stopped(_views_lost())
         return Done(stored(item.kind, made, endpoints))
+
+    async def _explain_name(self, result: Result, name: str) -> None:
+        """Stop with the reason why the *name* of a new check is taken, if the server lists no check with it."""
+        if not isinstance(result, Rejected) or result.reason is not RejectionReason.NAME_TAKEN:
+            return
+        with contextlib.suppress(CannotRead):
+            if all(body["name"] != name for body in await self._reader.listed(self._org_id, "checks")):
+                raise Stopped(Rejected(RejectionReason.NAME_TAKEN, f"{result.message}. {_TAKEN_UNSEEN}"))
 
     async def _update(self, item: Update) -> Result:
         codec = CODECS[item.id.kind]
