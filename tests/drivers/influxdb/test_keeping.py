@@ -18,12 +18,13 @@ from tests.drivers.client import (
     spec,
     update,
 )
+from tests.drivers.influxdb.running import Server
 from tests.drivers.influxdb.samples import influxdb_sample as sample
 from tests.influx import faults
 from tests.influx.server import Influx
 
 
-async def asked(server: Influx, method: str, path: str, body: Any = None) -> Any:
+async def asked(server: Influx | Server, method: str, path: str, body: Any = None) -> Any:
     """Change the server as a user does, without the driver."""
     headers = {"Authorization": f"Token {server.token}", "Accept": "application/json"}
     async with (
