@@ -7,8 +7,9 @@ from typing import Self
 
 from parser_svc.bounds import Bounds, Usage
 from parser_svc.fetching import Fetcher
-from parser_svc.sources import UNNAMED, Encoding, Source, encoding_of, size
+from parser_svc.sources import Encoding, Source, encoding_of, size
 from services.addresses import without_user
+from services.core import source_names
 from services.core.errors import EncodingInvalid
 from services.jsonnet.evaluation import Limits, evaluate
 from services.settings import Settings
@@ -109,7 +110,7 @@ class Gatherer:
 
 
 def _name(source: Wanted) -> str:
-    return source.name or without_user(source.url) or UNNAMED
+    return source.name or without_user(source.url) or source_names.TEXT
 
 
 def _encoding(source: Wanted) -> Encoding | None:

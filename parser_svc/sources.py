@@ -12,9 +12,6 @@ from parser_svc.yaml_reader import read_stream
 from services.addresses import is_of_jsonnet
 from services.core.errors import EncodingInvalid, SourceUndecodable
 
-UNNAMED = "string"
-"""Name of a source without a name (docs/reference/package-format.md, "Sources")."""
-
 
 class Encoding(Enum):
     """How a source is written."""

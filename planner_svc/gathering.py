@@ -101,7 +101,7 @@ async def _planned(
     run_checks(asked)
     if desired.is_for_nameless:
         live = await reader.live(known, kinds_to_list(desired, known.stack, traits))
-        known = await reader.nameless(known, match(desired, known.stack, live, traits))
+        known = await reader.nameless(known, desired.package, live)
         run_checks(replace(asked, stack=known.stack))
     stack = known.stack
     remarks = Remarks()

@@ -79,6 +79,7 @@ class Match(NamedTuple):
         owner: The other stack that owns the resource; None when none does.
         users: The other stacks that use it; the oldest one first.
         ignored: Pointers to the ignored fields of the object, which have their live values in *wanted*.
+        takes_over: Whether the plan changes the resource and takes it over from *owner*.
     """
 
     key: Key
@@ -88,6 +89,7 @@ class Match(NamedTuple):
     owner: Holder | None = None
     users: tuple[Holder, ...] = ()
     ignored: tuple[str, ...] = ()
+    takes_over: bool = False
 
     @property
     def is_removal(self) -> bool:
@@ -130,6 +132,9 @@ class Match(NamedTuple):
         """How the resource came to the stack, or comes to it by the plan."""
         if self.live is None:
             return Origin.CREATED
+        if self.takes_over:
+            # The store gives it the origin that it has with its owner; if that is gone by then, nobody deletes it.
+            return Origin.ADOPTED
         if self.owner:
             return Origin.SHARED
         return self.recorded.origin if self.recorded and self._is_owned else Origin.ADOPTED

@@ -1,59 +1,62 @@
-"""Finds the stack without a name for a package whose request names no stack (planner.proto, StackRef.nameless)."""
+"""
+Chooses the stack without a name for a package whose request names no stack (docs/http.md, "Which stack an apply without
+one joins").
+"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner_svc.matching import Matching
-from services.core.model import Key, Resource, ResourceKey
+from services.core.model import Key
+from services.core.source_names import UNNAMED
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """
-    A stack without a name that may own objects of the package.
+    A stack without a name that has objects with keys of the package.
 
     Attributes:
         stack_id: Its id.
-        resources: The resources that it owns and that the package may declare: id of the resource by key of the object.
+        sources: Names of the sources of its last apply that changed anything.
+        key_count: Number of all its keys.
+        common: The keys that it has in common with the package, each with whether its resource still has the display
+            name of the object; a resource that is gone counts as one that has.
     """
 
     stack_id: str
-    resources: Mapping[Key, str]
+    sources: Sequence[str]
+    key_count: int
+    common: Mapping[Key, bool]
 
 
-def found_by_name(matching: Matching) -> list[ResourceKey]:
-    """The resources that match objects by unique name; *matching* is the one of a plan without a stack."""
-    return [(each.live.kind, each.live.id) for each in matching.matches.values() if each.live]
-
-
-def chosen(candidates: Iterable[Candidate], matching: Matching, live: Mapping[ResourceKey, Resource]) -> str:
+def chosen(keys: Collection[Key], sources: Sequence[str], candidates: Iterable[Candidate]) -> str:
     """
-    Choose the first stack that owns one of the objects.
+    Choose the stack that holds the same template as a package.
 
-    It owns an object if it owns the resource that matches the object by its unique name. For kinds whose names may
-    repeat, its record must have the key of the object, for a resource that has the name of the object or is gone. The
-    key alone does not suffice, as two packages may use the same key.
+    It is the same template if
+
+    - the keys of one contain the keys of the other, and at least one of the common objects has kept its display name:
+      two templates may have the same few keys, such as ``dashboard``, for different things; or
+    - the sources have the same names, and at least half of the keys of the smaller one are common.
 
     Args:
+        keys: Keys of all objects of the package.
+        sources: Names of its sources.
         candidates: The stacks, the newest first.
-        matching: The matches of the objects, for a plan without a stack.
-        live: The live resources, including all that *candidates* own.
 
     Returns:
-        The id of the stack; empty if none owns an object.
+        The id of the stack with the most common keys, of several the newest one; empty if none holds the template.
     """
-    named = {*found_by_name(matching)}
-    for candidate in candidates:
-        for key, resource_id in candidate.resources.items():
-            resource = (key.kind, resource_id)
-            if resource in named or _has_name_of(key, live.get(resource), matching):
-                return candidate.stack_id
-    return ""
+    same = [each for each in candidates if _is_same_template(keys, sources, each)]
+    best = max(same, key=lambda each: len(each.common), default=None)
+    return best.stack_id if best else ""
 
 
-def _has_name_of(key: Key, resource: Resource | None, matching: Matching) -> bool:
-    """Whether there is an object of that *key*, and *resource* is gone or has its name."""
-    match = matching.matches.get(key)
-    if match is None or match.wanted is None:
+def _is_same_template(keys: Collection[Key], sources: Sequence[str], candidate: Candidate) -> bool:
+    smaller, common = min(len(keys), candidate.key_count), len(candidate.common)
+    if not common:
         return False
-    return resource is None or resource.spec.display_name == match.wanted.spec.display_name
+    is_named = bool(sources) and UNNAMED.isdisjoint(sources)
+    if is_named and {*sources} == {*candidate.sources} and 2 * common >= smaller:
+        return True
+    return common == smaller and any(candidate.common.values())

@@ -14,7 +14,7 @@ from planner_svc.matching import Match, Matching
 from planner_svc.preparing import with_prepared
 from planner_svc.refusals import Compared, Prepared, Staged, run_checks
 from planner_svc.secrets import missing_secrets, secret_steps
-from planner_svc.sharing import Holders, remarks_of, staying_labels, uses_of
+from planner_svc.sharing import Holders, remarks_of, staying_labels, uses_of, with_take_overs
 from planner_svc.steps import schedule, stages
 from planner_svc.views import Planned
 from planner_svc.warnings import warnings_of
@@ -86,6 +86,7 @@ def make_plan(
     run_checks(Prepared(stack.target.platform, matching, prepared))
     matching, protected_data = with_protected_data(with_prepared(matching, prepared), stack)
     found = differences(desired, matching, platform)
+    matching = with_take_overs(desired, matching, found, stack)
     conflicts = conflicts_of(matching, found, platform)
     run_checks(Compared(desired, platform, matching, found, conflicts))
     scheduled = schedule(matching, found, platform)
@@ -148,6 +149,7 @@ def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, s
         # Only live resources: one that was deleted outside pkger gets no other owner.
         tuple(sorted(key for key, match in matching.matches.items() if match.stays and match.live and key in recorded)),
         staying_labels(matching),
+        tuple(sorted(key for key, match in matching.matches.items() if match.takes_over)),
     )
 
 

@@ -14,14 +14,15 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from planner_svc.checking import check
 from planner_svc.live import Owner
-from planner_svc.matching import Holder, Matching, kinds_of_record
-from planner_svc.nameless import Candidate, chosen, found_by_name
+from planner_svc.matching import Holder, kinds_of_record
+from planner_svc.nameless import Candidate, chosen
 from planner_svc.sharing import Holders
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
 from services.core.model import (
     Key,
     Organization,
+    Package,
     PlatformTraits,
     Resource,
     ResourceKey,
@@ -35,6 +36,7 @@ from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import (
     key_from_pb,
+    key_to_pb,
     new_target_from_pb,
     object_from_pb,
     stack_from_pb,
@@ -222,41 +224,48 @@ class Reader:
         live = {(resource.kind, resource.id): resource for resource in (*known.live, *more)}
         return [each for each in live.values() if each.kind in kinds or known.platform.kinds[each.kind].costly_listing]
 
-    async def nameless(self, known: Known, matching: Matching) -> Known:
+    async def nameless(self, known: Known, package: Package, listed: Iterable[Resource]) -> Known:
         """
-        Find the stack without a name that owns an object of the package, or else a new one, and read its record.
+        Find the stack without a name that holds the same template as *package*, or else a new one, and read its record.
 
         Args:
             known: What was read for a plan without a stack.
-            matching: The matches of the objects, for such a plan.
+            package: All objects of the request.
+            listed: All resources of the kinds of these objects, except of kinds with a costly listing.
 
         Raises:
             StackNotFound: The stack was removed since it was found.
         """
-        target, costly = known.stack.target, []
-        candidates = await self._candidates(target, found_by_name(matching), matching.matches)
-        for candidate in candidates:
-            resources = ((key.kind, resource_id) for key, resource_id in candidate.resources.items())
-            costly += [each for each in resources if known.platform.kinds[each[0]].costly_listing]
-        read = await read_resources(self.driver(target), target.org, sorted(costly))
-        live = {(resource.kind, resource.id): resource for resource in read if resource}
-        if stack_id := chosen(candidates, matching, {**matching.live, **live}):
+        candidates = await self._candidates(known, package, listed)
+        if stack_id := chosen([item.key for item in package.objects], package.sources, candidates):
             # Listed again, with its record: recorded resources that a listing lacks are looked up by id.
             return await self.known(await read_header(self._stack, Target(), object_pb2.StackRef(id=stack_id)))
         return replace(known, stack=replace(known.stack, is_new_nameless=True))
 
-    async def _candidates(
-        self, target: Target, resources: Iterable[ResourceKey], keys: Iterable[Key]
-    ) -> list[Candidate]:
-        """The stacks without a name that own one of *resources*, or have one of *keys*, the newest first."""
-        request = journal_pb2.FindNamelessStacksRequest(
-            target=target_to_pb(target),
-            resources=[object_pb2.ResourceId(kind=kind, id=resource_id) for kind, resource_id in resources],
-            keys=[object_pb2.ObjectKey(kind=key.kind, name=key.name) for key in keys],
-        )
+    async def _candidates(self, known: Known, package: Package, listed: Iterable[Resource]) -> list[Candidate]:
+        """The stacks without a name that have keys of *package*, the newest first."""
+        target, objects = known.stack.target, {item.key: item for item in package.objects}
+        request = journal_pb2.FindNamelessStacksRequest(target=target_to_pb(target), keys=map(key_to_pb, objects))
         answer = await self._stack.call(JournalServiceStub(self._stack.channel).FindNamelessStacks, request)
+        recorded = {(each.key.kind, each.resource_id) for stack in answer.stacks for each in stack.resources}
+        kinds = known.platform.kinds
+        # The platform may lack the kinds of skipped objects.
+        costly = [each for each in recorded if each[0] in kinds and kinds[each[0]].costly_listing]
+        read = await read_resources(self.driver(target), target.org, sorted(costly))
+        live = {(resource.kind, resource.id): resource for resource in (*listed, *read) if resource}
+
+        def keeps_name(key: Key, resource_id: str) -> bool:
+            """Whether a recorded resource has the display name of the object with its key, or is gone."""
+            resource = live.get((key.kind, resource_id))
+            return resource is None or resource.spec.display_name == objects[key].spec.display_name
+
         return [
-            Candidate(stack.stack_id, {key_from_pb(each.key): each.resource_id for each in stack.resources})
+            Candidate(
+                stack.stack_id,
+                tuple(stack.sources),
+                stack.resource_count,
+                {key: keeps_name(key, each.resource_id) for each in stack.resources if (key := key_from_pb(each.key))},
+            )
             for stack in answer.stacks
         ]
 

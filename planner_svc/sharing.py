@@ -100,13 +100,14 @@ def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
 
 def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> None:
     """
-    Refuse to use resources of other stacks if the policy forbids it (``share: never``) or the stack has no name.
+    Refuse to use resources of other stacks if the policy forbids it (``share: never``).
+
+    A request that names no stack may not use resources of stacks with a name either.
 
     Raises:
         ResourceOwned: Names all such resources and their owners.
     """
-    if not desired.is_for_nameless and stack.policy.get("share") != "never":
-        return
+    is_never = stack.policy.get("share") == "never"
     owned = [
         Owned(
             *match.key,
@@ -117,15 +118,35 @@ def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> 
             "",
         )
         for match in matching.matches.values()
-        if match.wanted and match.live and match.owner
+        if match.wanted
+        and match.live
+        and match.owner
+        and (is_never or (desired.is_for_nameless and match.owner.stack_name))
     ]
     if owned:
         raise ResourceOwned(owned)
 
 
+def with_take_overs(desired: Desired, matching: Matching, found: Differences, stack: StackRecord) -> Matching:
+    """
+    *matching*, where a plan whose request names no stack takes over what other stacks own and what differs.
+
+    Such a request comes from a client that knows no owners, so its last apply wins (docs/http.md, "Which stack an apply
+    without one joins"). A resource that would have to be replaced stays, as the record of its owner has its id.
+    """
+    if not desired.is_for_nameless or "share" in stack.policy:
+        return matching
+    taken = {
+        key: match._replace(takes_over=True)
+        for key, match in matching.matches.items()
+        if match.wanted and match.owner and found.changed.get(key) and key not in found.replaced
+    }
+    return replace(matching, matches={**matching.matches, **taken}) if taken else matching
+
+
 def refuse_differing(matching: Matching, found: Differences) -> None:
     """
-    Refuse to share resources that differ from the package (``share: equal``).
+    Refuse to share resources that differ from the package (``share: equal``), but not to take them over.
 
     Raises:
         SharedDiffers: Names all such resources, with owner and fields.
@@ -133,7 +154,7 @@ def refuse_differing(matching: Matching, found: Differences) -> None:
     differing = [
         _difference(match, match.owner, found)
         for key, match in matching.matches.items()
-        if match.wanted and match.owner and (found.changed.get(key) or key in found.replaced)
+        if match.wanted and match.owner and not match.takes_over and (found.changed.get(key) or key in found.replaced)
     ]
     if differing:
         raise SharedDiffers(differing)
@@ -166,7 +187,7 @@ def uses_of(matching: Matching, links: Iterable[Association], stack: StackRecord
     found = {
         Use(key, match.live.kind, match.live.id)
         for key, match in matching.matches.items()
-        if match.wanted and match.live and match.owner and not _is_recorded_use(match)
+        if match.wanted and match.live and match.owner and not (match.takes_over or _is_recorded_use(match))
     }
     found |= {
         Use(link.resource, link.resource.kind, link.resource_id, link.label_id)
@@ -200,6 +221,9 @@ def remarks_of(matching: Matching, found: Differences) -> Iterator[str]:
             others = f"; so does {', '.join(each for each in users if each != next_owner)}" if users[1:] else ""
             stays = "stays, as" if match.live else "is gone from the platform, and"
             yield f"{key} {stays} {next_owner} uses it{others}: {next_owner} becomes its owner"
+        elif match.takes_over and match.owner:
+            used = f" and used by {', '.join(users)}" if users else ""
+            yield f"{key} is taken over from {match.owner.called}{used}: the change is theirs as well"
         elif users and found.changed.get(key):
             yield f"{key} is used by {', '.join(users)}: the change is theirs as well"
 

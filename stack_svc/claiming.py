@@ -20,14 +20,18 @@ def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: i
     """
     if not claims:
         return []
-    used = [each for each in claims if each.mode is ClaimMode.USE]
-    alone = [each for each in claims if each.mode is not ClaimMode.USE]
+    used = [each for each in claims if each.mode.is_shared]
+    alone = [each for each in claims if not each.mode.is_shared]
     removed = [
         each
         for each in alone
         if each.mode is ClaimMode.REMOVE and isinstance(each.what, ClaimedResource | ClaimedAssociation)
     ]
-    refusals = [*uses.taken_away(tx, operation, used), *uses.in_use(tx, operation, removed)]
+    refusals = [
+        *uses.taken_away(tx, operation, used),
+        *uses.named_owners(tx, operation, used),
+        *uses.in_use(tx, operation, removed),
+    ]
     wanted = {owners.text_of(each.what): each.key.name for each in alone}
     wanted |= {owners.removal_of(owners.text_of(each.what)): each.key.name for each in removed}
     if refusals:

@@ -166,7 +166,8 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     revision, unless the package is the same as well. A pending stack becomes active, created now, when the operation
     SUCCEEDED or its record lists resources; after any other end the stack is removed.
 
-    A resource that the stack releases while others use it is handed over to the stack that has used it longest.
+    A resource that the stack releases while others use it is handed over to the stack that has used it longest. The
+    owner of a resource that the stack takes over becomes a user of it.
 
     Raises:
         OperationNotFound: There is no such operation.
@@ -177,9 +178,9 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     """
     stack_id = tx.operations.stack_of(name) or ""
     found = tx.stacks.find(stack_id)
-    heirs = _estate(tx, found, ending.outcome).stacks if found else set()
+    others = {*_estate(tx, found, ending.outcome).stacks, *_yielding(tx, found, ending.outcome)} if found else set()
     # All transactions lock stacks in the order of their ids.
-    locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *heirs})}
+    locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *others})}
     stack = locked[stack_id]
     now = tx.now()
     operation = journal.existing(tx, name)
@@ -198,13 +199,17 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     estate = _estate(tx, stack, ending.outcome)
     if estate.orphaned or estate.orphaned_labels:
         return Ended(0, estate.orphaned, estate.orphaned_labels)
+    existing = {key: each for key, each in locked.items() if each}
+    if isinstance(ending.outcome, Record) and (owned := _yielding(tx, stack, ending.outcome)):
+        changes = inheriting.take_over(tx, ending.outcome.changes, owned, existing, now)
+        ending = replace(ending, outcome=replace(ending.outcome, changes=changes))
     left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
     generation = left.record.generation if left else 0
     if left:
         tx.leases.put(operation.stack, leases.released(lease, ending.seen_token))
     else:
         tx.stacks.delete(operation.stack)
-    inheriting.hand_over(tx, estate, {key: each for key, each in locked.items() if each}, now)
+    inheriting.hand_over(tx, estate, existing, now)
     _end(tx, operation, ending, generation, now)
     return Ended(generation)
 
@@ -219,6 +224,15 @@ def _estate(reading: Reading, stack: Stack, outcome: Outcome) -> Estate:
             return inheriting.whole_estate(reading, target, stack_id, staying, labels)
         case Abandon():
             return inheriting.NOTHING
+
+
+def _yielding(reading: Reading, stack: Stack, outcome: Outcome) -> dict[str, dict[Key, Key]]:
+    """The stacks that own what *stack* takes over, as of ``inheriting.yielding``."""
+    match outcome:
+        case Record(changes=changes):
+            return inheriting.yielding(reading, stack.record.target, stack.record.id, changes)
+        case _:
+            return {}
 
 
 def _is_repeated(reading: Reading, operation: Operation, token: int, ending: Ending) -> bool:

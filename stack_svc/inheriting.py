@@ -1,6 +1,6 @@
 """
-Hands resources that a stack releases over to the stack that has used each of them longest (docs/reference/engine.md,
-"Shared resources").
+Hands resources over: those that a stack releases, to the stack that has used each of them longest; and those that a
+stack takes over, to that stack (docs/reference/engine.md, "Shared resources").
 """
 
 from collections import defaultdict
@@ -112,7 +112,67 @@ def hand_over(tx: Transaction, estate: Estate, locked: Mapping[str, Stack], now:
         tx.uses.remove(stack_id, record.target, names)
         tx.owners.take(stack_id, record.target, RECORDED, names, now)
         tx.inventory.change(stack_id, record.target, (), entries)
-        moved = replace(record, generation=record.generation + 1)
-        tx.stacks.update(replace(stack, record=moved, update_time=max(now, stack.update_time)))
-        if operation := tx.operations.unfinished_on(stack_id):
-            tx.operations.update(replace(operation, handed_over=operation.handed_over + 1))
+        _move(tx, stack, now)
+
+
+def yielding(reading: Reading, target: Target, stack: str, changes: RecordChanges) -> dict[str, dict[Key, Key]]:
+    """
+    The stacks that own what *stack* takes over with *changes*.
+
+    Returns:
+        For each owner, the keys under which it has the resources, each with the key of *stack*.
+    """
+    if not changes.taken_over:
+        return {}
+    keys = {*changes.taken_over}
+    taken = {entry: owners.what_of(*resource_of(entry)) for entry in changes.entries if entry.key in keys}
+    holders = {each.what: each for each in reading.owners.of(target, [*taken.values()])}
+    found: defaultdict[str, dict[Key, Key]] = defaultdict(dict)
+    for entry, what in taken.items():
+        owner = holders.get(what)
+        if owner and owner.operation == RECORDED and owner.stack != stack:
+            found[owner.stack][Key(entry.key.kind, owner.name)] = entry.key
+    return found
+
+
+def take_over(
+    tx: Transaction,
+    changes: RecordChanges,
+    owned: Mapping[str, Mapping[Key, Key]],
+    locked: Mapping[str, Stack],
+    now: int,
+) -> RecordChanges:
+    """
+    Make the owners of the resources that a stack takes over users of them.
+
+    Args:
+        tx: The store.
+        changes: The changes of the record of the stack.
+        owned: What ``yielding`` returned.
+        locked: The owners, locked.
+        now: The time.
+
+    Returns:
+        *changes*, where the resources have the origins that they had with their owners.
+    """
+    origins: dict[Key, Origin] = {}
+    for stack_id, keys in sorted(owned.items()):
+        target = locked[stack_id].record.target
+        entries = tx.inventory.entries(stack_id, keys)
+        origins |= {keys[entry.key]: entry.origin for entry in entries}
+        names = {owners.what_of(*resource_of(entry)): entry.key.name for entry in entries}
+        tx.owners.release(stack_id, target, names)
+        tx.uses.add(stack_id, target, RECORDED, names, now)
+        tx.inventory.change(stack_id, target, (), [entry._replace(origin=Origin.SHARED) for entry in entries])
+        _move(tx, locked[stack_id], now)
+    taken = (entry._replace(origin=origins.get(entry.key, entry.origin)) for entry in changes.entries)
+    return replace(changes, entries=tuple(taken))
+
+
+def _move(tx: Transaction, stack: Stack, now: int) -> None:
+    """Increase the generation of a stack whose record another stack has changed."""
+    record = stack.record
+    moved = replace(record, generation=record.generation + 1)
+    tx.stacks.update(replace(stack, record=moved, update_time=max(now, stack.update_time)))
+    if operation := tx.operations.unfinished_on(record.id):
+        tx.operations.update(replace(operation, handed_over=operation.handed_over + 1))

@@ -6,7 +6,7 @@ Inventories: the resources that stacks own and use, by object; a resource has on
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from services.core.errors import RequestInvalid
-from services.core.model import InventoryEntry, Key, Origin, RecordChanges, ResourceKey, Target
+from services.core.model import InventoryEntry, Key, Origin, RecordChanges, ResourceKey
 from services.engine.claims import Claim, ClaimedResource, Refusal
 from stack_svc import owners
 from stack_svc.store.owners import RECORDED
@@ -18,7 +18,8 @@ def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> t
     """
     Change the inventory of a stack at *now*.
 
-    A resource that the stack is to use or to adopt, but that it owns by now, stays owned, with its origin.
+    A resource that the stack is to use or to adopt, but that it owns by now, stays owned, with its origin. One that it
+    is to own, but that another stack has taken over by now, is shared.
 
     Returns:
         Whether anything changed, and the number of its resources; the order of associations is ignored.
@@ -33,7 +34,7 @@ def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> t
         entry.key: entry
         for entry in tx.inventory.entries(stack_id, [*changes.removed, *(entry.key for entry in changes.entries)])
     }
-    entries = _with_origins(tx, target, recorded.values(), changes.entries)
+    entries = _with_origins(tx, stack, recorded.values(), changes.entries)
     gone = [key for key in changes.removed if key in recorded]
     new = [entry for entry in entries if not _is_same(recorded.get(entry.key), entry)]
     if not (gone or new):
@@ -60,18 +61,24 @@ def resource_of(entry: InventoryEntry) -> ResourceKey:
 
 
 def _with_origins(
-    reading: Reading, target: Target, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
+    reading: Reading, stack: Stack, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
 ) -> Sequence[InventoryEntry]:
     """
-    *entries* with the origins that hold by now, as another stack may have let go since they were planned.
+    *entries* with the origins that hold by now, as another stack may have let go or taken over since they were planned.
 
     An entry whose resource the stack owns already keeps its origin. Any other shared one that no stack owns is adopted.
+    An entry of a resource that the stack shares and that another stack owns stays shared.
     """
+    target, stack_id = stack.record.target, stack.record.id
     owned = {resource_of(entry): entry.origin for entry in recorded if entry.origin is not Origin.SHARED}
+    used = {resource_of(entry) for entry in recorded if entry.origin is Origin.SHARED}
     free = {resource_of(entry) for entry in entries if entry.origin is Origin.SHARED} - owned.keys()
-    if free:
-        free -= {resource for resource, _ in owners.of_resources(reading, target, free)}
-    origins = dict.fromkeys(free, Origin.ADOPTED) | owned
+    lost = {resource_of(entry) for entry in entries if entry.origin is not Origin.SHARED} & used
+    if free or lost:
+        holders = dict(owners.of_resources(reading, target, free | lost))
+        free -= holders.keys()
+        lost = {each for each in lost if each in holders and holders[each].stack != stack_id}
+    origins = dict.fromkeys(free, Origin.ADOPTED) | dict.fromkeys(lost, Origin.SHARED) | owned
     if not origins:
         return entries
     return [entry._replace(origin=origins.get(resource_of(entry), entry.origin)) for entry in entries]

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b, sha256
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from google.protobuf import json_format
@@ -42,6 +40,7 @@ from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remov
 from stack_svc.journal import Advance, Beginning, Planned, Write
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
+from stack_svc.store.inventory import NamelessStack
 from stack_svc.store.looks import Look
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
@@ -404,14 +403,12 @@ def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
     )
 
 
-def nameless_stacks_to_pb(
-    found: Iterable[tuple[str, Key, str]],
-) -> journal_pb2.FindNamelessStacksResponse:
-    """Translate stack, key and resource id of entries of nameless stacks; entries of a stack are adjacent."""
+def nameless_stacks_to_pb(stacks: Iterable[NamelessStack]) -> journal_pb2.FindNamelessStacksResponse:
+    """Translate stacks without a name."""
     answer = journal_pb2.FindNamelessStacksResponse()
-    for stack, entries in groupby(found, key=itemgetter(0)):
-        message = answer.stacks.add(stack_id=stack)
-        for _, key, resource_id in entries:
+    for stack in stacks:
+        message = answer.stacks.add(stack_id=stack.id, resource_count=stack.resource_count, sources=list(stack.sources))
+        for key, resource_id in stack.resources.items():
             message.resources.add(key=key_fields(key), resource_id=resource_id)
     return answer
 
@@ -704,11 +701,14 @@ def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
         case "record":
             record = request.record
             changes = record_changes_from_pb(record.changes)
-            removed, staying = (tuple(map(_cleaned_key, keys)) for keys in (changes.removed, changes.staying))
-            entries, labels = (tuple(map(_cleaned, changes.entries)), changes.staying_labels)
-            changes = RecordChanges(entries, removed, staying, labels)
             return Record(
-                changes,
+                RecordChanges(
+                    tuple(map(_cleaned, changes.entries)),
+                    tuple(map(_cleaned_key, changes.removed)),
+                    tuple(map(_cleaned_key, changes.staying)),
+                    changes.staying_labels,
+                    tuple(map(_cleaned_key, changes.taken_over)),
+                ),
                 tuple(record.sources),
                 record.platform_changed,
                 record.secrets_written,

@@ -318,11 +318,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def FindNamelessStacks(
         self, request: journal_pb2.FindNamelessStacksRequest, context: object
     ) -> journal_pb2.FindNamelessStacksResponse:
-        """Find the stacks without a name that own one of the given resources or objects."""
+        """Find the stacks without a name whose record has one of the given keys."""
         target = messages.target_of(request.target)
-        resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
         keys = [Key(texts.clean(each.kind), texts.clean(each.name)) for each in request.keys]
-        found = await self._store.read(lambda tx: tx.inventory.of_nameless(target, resources, keys))
+        found = await self._store.read(lambda tx: tx.inventory.of_nameless(target, keys))
         return messages.nameless_stacks_to_pb(found)
 
     async def KeepAttachment(

@@ -69,6 +69,17 @@ def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) ->
     ]
 
 
+def named_owners(reading: Reading, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
+    """Claims of *used* to take over what another stack owns that has a name."""
+    asked = {owners.text_of(each.what): each for each in used if each.mode is ClaimMode.TAKE_OVER}
+    found = reading.owners.of(operation.target, asked) if asked else ()
+    return [
+        Refusal(asked[owner.what], owners.holder_of(owner))
+        for owner in found
+        if owner.operation == RECORDED and owner.stack_name and owner.stack != operation.stack
+    ]
+
+
 def unowned(reading: Reading, target: Target, claims: Sequence[Claim]) -> str:
     """A sentence about the first resource that *claims* use and no stack owns any more; empty when there is none."""
     used = [each for each in claims if each.mode is ClaimMode.USE and isinstance(each.what, ClaimedResource)]

@@ -280,10 +280,14 @@ class Cluster:
         return await self.stored_plan(events[0].accepted.plan)
 
     async def uninstall(
-        self, stack: str, platform: str = "", then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE
+        self,
+        stack: str = "",
+        platform: str = "",
+        then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE,
+        stack_id: str = "",
     ) -> operation_pb2.Finished:
-        """An uninstall to its end; it deletes the stack, too, unless *then* says otherwise."""
-        target, ref = self.target(platform), object_pb2.StackRef(name=stack)
+        """An uninstall of a stack, by name or by id, to its end; it deletes the stack, unless *then* says otherwise."""
+        target, ref = self.target(platform), stack_ref(stack, stack_id)
         request = applier_pb2.UninstallStackRequest(target=target, stack=ref, then=then)
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
@@ -299,10 +303,11 @@ class Cluster:
         stub = ApplierServiceStub(self.peers["applier"].channel)
         await self.peers["applier"].call(stub.CancelOperation, applier_pb2.CancelOperationRequest(operation=operation))
 
-    async def record(self, name: str, org: str = "", platform: str = "") -> Record:
-        """The record of a stack."""
+    async def record(self, name: str = "", org: str = "", platform: str = "", stack_id: str = "") -> Record:
+        """The record of a stack, by name or by id."""
         peer, target = self.peers["stack"], self.target(platform, org)
-        stub, ref = StackServiceStub(peer.channel), object_pb2.StackRef(name=name)
+        ref = stack_ref(name, stack_id)
+        stub = StackServiceStub(peer.channel)
         stack = (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
         request, resources = stack_pb2.ListResourcesRequest(target=target, stack=ref), list[object_pb2.InventoryEntry]()
         while True:
@@ -374,6 +379,11 @@ async def cluster(
             for name, address in addresses.items()
         }
         yield Cluster(addresses, peers, connect=transport.connect)
+
+
+def stack_ref(name: str, stack_id: str) -> object_pb2.StackRef:
+    """A stack by its id, or by its name if *stack_id* is empty."""
+    return object_pb2.StackRef(id=stack_id) if stack_id else object_pb2.StackRef(name=name)
 
 
 def sources(texts: Sequence[str]) -> list[parser_pb2.Source]:

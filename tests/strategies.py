@@ -190,9 +190,9 @@ label_mapping_diffs = st.builds(model.LabelMappingDiff, diff_statuses, keys, res
 
 _word_lists = st.lists(words, max_size=2).map(tuple)
 
-record_changes = st.builds(
-    model.RecordChanges, inventories, st.lists(keys, unique=True, max_size=3).map(lambda found: tuple(sorted(found)))
-)
+_sorted_keys = st.lists(keys, unique=True, max_size=3).map(lambda found: tuple(sorted(found)))
+
+record_changes = st.builds(model.RecordChanges, inventories, _sorted_keys, taken_over=_sorted_keys)
 
 conflicts = st.builds(model.Conflict, keys, resource_ids, words)
 

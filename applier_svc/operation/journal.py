@@ -11,7 +11,17 @@ from applier_svc.operation.events import Event, Feed
 from applier_svc.operation.lease import Lease
 from services.core.errors import ResourceOwned
 from services.core.model import PlatformTraits
-from services.engine.claims import Claim, ClaimedResource, Holder, Refusal, adopted_claims, used_claims
+from services.engine.claims import (
+    Claim,
+    Claimed,
+    ClaimedResource,
+    ClaimMode,
+    Holder,
+    Refusal,
+    adopted_claims,
+    taken_claims,
+    used_claims,
+)
 from services.engine.conclusion import NO_ORPHANS, Orphans, Remove, Write
 from services.engine.decisions import BlockedStep
 from services.engine.effects import AnyEffect, inverse_of
@@ -43,6 +53,7 @@ class Journal:
     def __init__(self, lease: Lease, feed: Feed, progress: Progress, traits: PlatformTraits) -> None:
         self.progress = progress
         self._traits = traits
+        self._taken = frozenset(claim.what for claim in taken_claims(progress.plan.record))
         self._lease = lease
         self._feed = feed
         # Writes are serialised, so that events are stored in their order.
@@ -54,14 +65,19 @@ class Journal:
         Start the operation with *new_plan*, or with the stored plan of *header* (None), and publish the accepted event.
 
         Raises:
-            ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses.
+            ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses or takes
+                over.
             PlanStale: A resource that the plan uses has no owner any more.
         """
         async with self._turn:
             event = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
             [accepted] = self._feed.stamp(event)
             plan = self.progress.plan
-            claims = [*adopted_claims(plan.adoptions, self._traits), *used_claims(plan.uses)]
+            claims = [
+                *adopted_claims(plan.adoptions, self._traits),
+                *used_claims(plan.uses),
+                *taken_claims(plan.record),
+            ]
             request = journal_pb2.StartOperationRequest(accepted=accepted, claims=map(claim_to_pb, claims))
             if new_plan:
                 request.plan.CopyFrom(new_plan)
@@ -90,11 +106,14 @@ class Journal:
         unpublished = [record for record in records if record.step in before_ids]
         effects = [self._effect(step, direction) for step in steps]
         claims = [
-            Claim(effect.number, effect.step.key, what, effect.claim_mode)
+            Claim(effect.number, effect.step.key, what, self._mode(effect, what))
             for effect in effects
             for what in effect.claims(self.progress.ids, self._traits)
         ]
         return await self._fold(records, unpublished, steps_sent_to_pb(steps, direction), claims=claims)
+
+    def _mode(self, effect: AnyEffect, what: Claimed) -> ClaimMode:
+        return ClaimMode.TAKE_OVER if what in self._taken else effect.claim_mode
 
     async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
         """Publish which steps wait, and for which operation or stack."""

@@ -660,12 +660,15 @@ class RecordChanges:
         staying: The keys in *removed* whose resource stays on the platform because other stacks use or own it, sorted.
         staying_labels: Labels that leave the record and stay attached because records of other stacks contain them,
             sorted.
+        taken_over: The keys in *entries* whose resource another stack without a name owns and hands over when the
+            operation ends, sorted.
     """
 
     entries: tuple[InventoryEntry, ...] = ()
     removed: tuple[Key, ...] = ()
     staying: tuple[Key, ...] = ()
     staying_labels: tuple[Use, ...] = ()
+    taken_over: tuple[Key, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -871,8 +874,8 @@ class Desired:
         allow_replace: Whether unowned resources may be replaced.
         allow_empty: Whether a package without objects may remove all resources of a stack.
         rollback_of: The revision whose package this is; 0: none.
-        is_for_nameless: Whether the request names no stack: then nothing is removed, and resources of other stacks are
-            refused.
+        is_for_nameless: Whether the request names no stack: then nothing is removed, and resources of other stacks
+            without a name are shared or taken over.
     """
 
     package: Package

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from services.core.errors import Owned
-from services.core.model import Adoption, Key, PlatformTraits, Spec, Use
+from services.core.model import Adoption, Key, PlatformTraits, RecordChanges, Spec, Use
 from services.engine.outcome import RejectionReason
 
 
@@ -64,6 +64,16 @@ class ClaimMode(Enum):
     """Exclusive, because the operation removes it: no other stack may use it."""
     USE = "use"
     """Shared: others may use it and its owner may change it, but no operation may remove it."""
+    TAKE_OVER = "take over"
+    """
+    Shared, for a resource that the operation changes and takes over at its end: no stack with a name may own it.
+    If two operations change it at one time, the expectation of one of them is not met.
+    """
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another stack may own the claimed thing."""
+        return self in (ClaimMode.USE, ClaimMode.TAKE_OVER)
 
 
 class Claim(NamedTuple):
@@ -161,4 +171,14 @@ def used_claims(uses: Iterable[Use]) -> list[Claim]:
             ClaimMode.USE,
         )
         for key, kind, resource_id, label_id in uses
+    ]
+
+
+def taken_claims(changes: RecordChanges) -> list[Claim]:
+    """The claims of a plan with *changes* of the record on the resources that it takes over."""
+    taken = {*changes.taken_over}
+    return [
+        Claim(0, entry.key, ClaimedResource(entry.key.kind, entry.resource_id), ClaimMode.TAKE_OVER)
+        for entry in changes.entries
+        if entry.key in taken
     ]

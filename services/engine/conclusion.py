@@ -250,9 +250,12 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
         elif key in before and key in removed:
             entries[key] = before[key]._replace(is_pending_delete=True)
     removed -= entries.keys()
-    staying = tuple(key for key in changes.staying if key in removed)
     return RecordChanges(
-        tuple(entries[key] for key in sorted(entries)), tuple(sorted(removed)), staying, changes.staying_labels
+        tuple(entries[key] for key in sorted(entries)),
+        tuple(sorted(removed)),
+        tuple(key for key in changes.staying if key in removed),
+        changes.staying_labels,
+        tuple(key for key in changes.taken_over if key in entries),
     )
 
 
@@ -282,6 +285,7 @@ def _with_orphans(changes: RecordChanges, recorded: Sequence[InventoryEntry], or
         tuple(key for key in changes.removed if key not in staying),
         tuple(key for key in changes.staying if key not in staying),
         tuple(use for use in changes.staying_labels if use not in orphans.labels),
+        changes.taken_over,
     )
 
 

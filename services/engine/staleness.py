@@ -123,7 +123,9 @@ def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
 
     For an apply without a stack, the resources that it writes.
     """
+    taken_over = {*plan.record.taken_over}
     recorded = {(entry.key.kind, entry.resource_id) for entry in record.resources}
+    recorded |= {(entry.key.kind, entry.resource_id) for entry in plan.record.entries if entry.key in taken_over}
     # A shared resource keeps its owner.
     recorded |= {(entry.key.kind, entry.resource_id) for entry in plan.record.entries if entry.origin is Origin.SHARED}
     recorded |= {(use.kind, use.resource_id) for use in plan.uses if not use.label_id}

@@ -90,7 +90,7 @@ class ApplyRoutes:
                 return _refusal(made)
             if wanted.plan_digest not in ("", made.header.digest):
                 raise _other_plan(made.header.digest)
-            stack_id, new_keys = wanted.stack_id, safe.secrets.keys() - wanted.secrets.keys()
+            stack_id, new_keys = made.header.stack_id, safe.secrets.keys() - wanted.secrets.keys()
             # Frees the memory of a large package before the answer is made.
             del wanted, safe
             return await off_loop(_size(made), _answer, made, 200, stack_id, org, new_keys)

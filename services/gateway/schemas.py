@@ -467,7 +467,7 @@ SCHEMAS: dict[str, Schema] = {
         "The changes that a plan would make, or has made.",
         {
             "sources": _list(_text(), "names of the sources of the package"),
-            "stackID": _text("the stack; empty for a dry run without one"),
+            "stackID": _text("the stack; empty in a dry run whose apply would create one"),
             "diff": ref("Diff"),
             "summary": ref("Summary"),
         },

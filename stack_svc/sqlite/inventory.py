@@ -1,12 +1,14 @@
 """Inventories in SQLite."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
 import sqlite_utils
 
-from services.core.model import InventoryEntry, Key, Origin, ResourceKey, Target
+from services.core.model import InventoryEntry, Key, Origin, Target
+from stack_svc.store.inventory import NamelessStack
 
 
 class SqliteInventory:
@@ -25,29 +27,36 @@ class SqliteInventory:
             )
         )
 
-    def of_nameless(
-        self, target: Target, resources: Collection[ResourceKey], keys: Collection[Key]
-    ) -> list[tuple[str, Key, str]]:
-        """Read the entries of *resources* or *keys* that stacks without a name own."""
-        asked = {"resources": resources, "keys": keys}
+    def of_nameless(self, target: Target, keys: Collection[Key]) -> list[NamelessStack]:
+        """Read the stacks without a name that have entries of *keys*."""
+        # The signs make SQLite read each entry once, and not look each key up in each stack.
         rows = self._db.execute(
             """
-            SELECT id, kind, inventory.name, resource_id FROM stacks JOIN inventory ON stack = id
-            WHERE stacks.platform = :platform AND stacks.org = :org AND stacks.name = '' AND stacks.state = 'ACTIVE'
-                AND origin <> 'shared' AND (
-                    (kind, resource_id) IN (
-                        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:resources)
-                    )
-                    OR (kind, inventory.name) IN (
-                        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys)
-                    )
-                )
-            ORDER BY stacks.create_time DESC, id, kind, inventory.name
+            WITH nameless AS (
+                SELECT id, sources, create_time, COUNT(*) AS entry_count FROM stacks JOIN inventory ON stack = id
+                WHERE stacks.platform = :platform AND stacks.org = :org AND stacks.name = ''
+                    AND stacks.state = 'ACTIVE' AND inventory.state = 'PRESENT'
+                GROUP BY id
+            )
+            SELECT id, sources, entry_count, kind, name, resource_id FROM nameless JOIN inventory ON stack = id
+            WHERE state = 'PRESENT' AND (+kind, +name) IN (
+                SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys)
+            )
+            ORDER BY create_time DESC, id, kind, name
             """,
-            {name: orjson.dumps(list(map(list, found))).decode() for name, found in asked.items()}
-            | {"platform": target.platform, "org": target.org},
+            {
+                "keys": orjson.dumps(list(map(list, keys))).decode(),
+                "platform": target.platform,
+                "org": target.org,
+            },
         )
-        return [(stack, Key(kind, name), resource_id) for stack, kind, name, resource_id in rows]
+        found: dict[str, NamelessStack] = {}
+        resources: defaultdict[str, dict[Key, str]] = defaultdict(dict)
+        for stack, sources, count, kind, name, resource_id in rows:
+            resources[stack][Key(kind, name)] = resource_id
+            if stack not in found:
+                found[stack] = NamelessStack(stack, orjson.loads(sources), count, resources[stack])
+        return list(found.values())
 
     def entries(self, stack: str, keys: Collection[Key]) -> list[InventoryEntry]:
         """Read some entries of a stack."""

@@ -1,9 +1,28 @@
 """The inventories of stacks, as stored: maps from object keys to resources."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from services.core.model import InventoryEntry, Key, ResourceKey, Target
+from services.core.model import InventoryEntry, Key, Target
+
+
+@dataclass(frozen=True, slots=True)
+class NamelessStack:
+    """
+    A stack without a name, and what it has in common with a package. Entries with a pending deletion do not count.
+
+    Attributes:
+        id: Its id.
+        sources: Names of the sources of its last apply that changed anything.
+        resource_count: Number of all its entries.
+        resources: Ids of the resources that it has under keys of the package, sorted by key.
+    """
+
+    id: str
+    sources: Sequence[str]
+    resource_count: int
+    resources: Mapping[Key, str]
 
 
 class InventoryReading(Protocol):
@@ -12,15 +31,8 @@ class InventoryReading(Protocol):
     def page(self, stack: str, after: Key, most: int) -> list[InventoryEntry]:
         """Read at most *most* entries of a stack after *after*, sorted by kind and name."""
 
-    def of_nameless(
-        self, target: Target, resources: Collection[ResourceKey], keys: Collection[Key]
-    ) -> list[tuple[str, Key, str]]:
-        """
-        Read the entries of *resources* or *keys* that active stacks of *target* without a name own.
-
-        Returns:
-            Stack, key and resource id of each entry; entries of the newest stack first, then by key.
-        """
+    def of_nameless(self, target: Target, keys: Collection[Key]) -> list[NamelessStack]:
+        """Read the active stacks of *target* without a name that have entries of *keys*, the newest first."""
 
     def entries(self, stack: str, keys: Collection[Key]) -> list[InventoryEntry]:
         """Read the existing entries of a stack for *keys*, in any order."""

@@ -1,14 +1,17 @@
 """Applies without the name of a stack, for which one is found or created (planner.proto, StackRef.nameless)."""
 
+import random
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from services.core.errors import PlanStale, RequestInvalid, ResourceOwned
+from services.core.errors import PlanStale, RequestInvalid, ResourceOwned, SharedDiffers
 from services.core.model import Verb
 from tests.applier.faulty import ItemFault
 from tests.applier.world import ROLLED_BACK, SUCCEEDED, Case, World, end
@@ -19,6 +22,8 @@ from tests.drivers.client import delete
 SENSORS = an_object("Label", "l", "sensors")
 RAW = an_object("Bucket", "b", "raw", ["l"])
 BOARD = an_object("Dashboard", "d", "board")
+
+CREATED, SHARED = object_pb2.ORIGIN_CREATED, object_pb2.ORIGIN_SHARED
 
 
 async def planned(case: Case, *objects: dict[str, Any], store: bool = True, **more: Any) -> Shown:
@@ -46,6 +51,12 @@ async def keys(case: Case, stack: str) -> list[str]:
     return [each.key.name for each in answer.resources]
 
 
+async def origins(case: Case, stack: str) -> dict[str, int]:
+    """The origins of the resources of a stack, by the names of their objects."""
+    record = await case.services.record(stack_id=stack)
+    return {entry.key.name: entry.origin for entry in record.resources}
+
+
 async def test_the_first_apply_creates_a_stack_and_the_next_uses_it(faulty: World) -> None:
     case = faulty.case("")
     plan = await planned(case, SENSORS, RAW)
@@ -69,22 +80,26 @@ async def test_the_first_apply_creates_a_stack_and_the_next_uses_it(faulty: Worl
 async def test_nothing_leaves_the_stack(faulty: World) -> None:
     case = faulty.case("")
     stack = (await applied(case, SENSORS, RAW, BOARD)).stack_id
-    renamed = an_object("Label", "other", "sensors", color="#ff0000")
+    changed, new = an_object("Label", "l", "sensors", color="#ff0000"), an_object("Label", "m", "more")
 
-    plan = await planned(case, renamed)
+    plan = await planned(case, changed, new)
 
     assert (plan.header.stack_id, plan.header.untouched_count) == (stack, 2)
-    assert [(step.verb, step.key.name) for step in plan.steps] == [(Verb.UPDATE, "other")]
+    assert [(step.verb, step.key.name) for step in plan.steps] == [(Verb.UPDATE, "l"), (Verb.CREATE, "m")]
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
-    assert await keys(case, stack) == ["b", "d", "other"]
-    assert len((await case.look()).resources) == 3
+    assert await keys(case, stack) == ["b", "d", "l", "m"]
 
 
-async def test_an_object_of_a_name_that_may_repeat_is_found_by_its_key_and_name(faulty: World) -> None:
+async def test_equal_keys_are_another_template_if_the_source_and_all_names_differ(faulty: World) -> None:
     case = faulty.case("")
     stack = (await applied(case, BOARD)).stack_id
-    assert (await planned(case, BOARD)).header.stack_id == stack
-    assert (await planned(case, an_object("Dashboard", "d", "another"))).header.creates_nameless_stack
+    renamed = an_object("Dashboard", "d", "another")
+    assert (await planned(case, renamed)).header.stack_id == stack
+    source = parser_pb2.Source(name="elsewhere.json", text=text(renamed))
+    package = planner_pb2.PackageSources(sources=[source])
+    ref = object_pb2.StackRef(nameless=True)
+    elsewhere = await case.services.plan(stack_ref=ref, org=case.org, package=package)
+    assert elsewhere.header.creates_nameless_stack
     assert (await planned(case, an_object("Dashboard", "another", "board"))).header.creates_nameless_stack
 
     [board] = (await case.look()).resources
@@ -92,15 +107,90 @@ async def test_an_object_of_a_name_that_may_repeat_is_found_by_its_key_and_name(
     assert (await planned(case, BOARD)).header.stack_id == stack, "a deleted resource is created again in its stack"
 
 
-async def test_the_newest_stack_that_owns_an_object_is_chosen_and_the_others_are_named(faulty: World) -> None:
+async def test_a_resource_that_another_stack_without_a_name_owns_is_shared(faulty: World) -> None:
     case = faulty.case("")
-    first, second = [(await applied(case, each)).stack_id for each in (SENSORS, BOARD)]
+    first, second = [(await applied(case, each)).stack_id for each in (SENSORS, an_object("Label", "tag", "sensors"))]
     assert first != second
+    assert await origins(case, first) == {"l": CREATED}
+    assert await origins(case, second) == {"tag": SHARED}
 
-    with pytest.raises(ResourceOwned) as caught:
-        await planned(case, SENSORS, BOARD)
 
-    assert first in str(caught.value)
+async def test_a_resource_that_differs_is_taken_over(faulty: World) -> None:
+    case = faulty.case("")
+    first = (await applied(case, SENSORS, RAW)).stack_id
+    plan = await planned(case, an_object("Label", "tag", "sensors", color="#ff0000"), BOARD)
+    assert plan.warnings == [f"Label 'tag' is taken over from stack '{first}': the change is theirs as well"]
+
+    second = end(await case.apply_plan(plan)).stack_id
+
+    assert await origins(case, first) == {"b": CREATED, "l": SHARED}
+    assert await origins(case, second) == {"d": CREATED, "tag": CREATED}
+    assert (await planned(case, an_object("Label", "tag", "sensors", color="#ff0000"), BOARD)).header.no_change
+    back = await planned(case, SENSORS, RAW)
+    assert (back.header.stack_id, [step.key.name for step in back.steps]) == (first, ["l"])
+
+
+async def test_a_rollback_hands_nothing_over(faulty: World) -> None:
+    case = faulty.case("")
+    first = (await applied(case, SENSORS)).stack_id
+    case.driver.fail({1: ItemFault.REJECT})
+
+    finished = await applied(
+        case, an_object("Label", "tag", "sensors", color="#ff0000"), an_object("Bucket", "b", "raw")
+    )
+
+    assert finished.state == ROLLED_BACK
+    assert [(stack.id, stack.generation) for stack in await stacks(case)] == [(first, 1)]
+    assert await origins(case, first) == {"l": CREATED}
+    assert (await planned(case, SENSORS)).header.no_change
+
+
+async def test_a_resource_that_would_be_replaced_is_not_taken_over(faulty: World) -> None:
+    case = faulty.case("")
+    await applied(case, an_object("Bucket", "b", "raw", schemaType="implicit"))
+    with pytest.raises(SharedDiffers):
+        await planned(case, an_object("Bucket", "other", "raw", schemaType="explicit"))
+
+
+async def test_a_plan_that_takes_over_is_stale_once_another_apply_has_changed_the_resource(faulty: World) -> None:
+    case = faulty.case("")
+    await applied(case, SENSORS)
+    plans = [await planned(case, an_object("Label", name, "sensors", color=f"#00000{name}")) for name in "12"]
+    second = end(await case.apply_plan(plans[0])).stack_id
+    with pytest.raises(PlanStale):
+        await case.apply_plan(plans[1])
+    assert await origins(case, second) == {"1": CREATED}
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_removing_a_stack_removes_what_only_its_template_declares(faulty: World, seed: int) -> None:
+    """Of templates that share and contest labels and buckets, in any order of applies and removals."""
+    case, rng = faulty.case(""), random.Random(seed)
+    templates = {number: a_template(f"t{number}", rng) for number in range(5)}
+    made: dict[int, str] = {}
+    for _ in range(16):
+        number = rng.choice(list(templates))
+        if number in made and rng.random() < 0.5:
+            removed = await case.services.uninstall(stack_id=made.pop(number))
+            assert (removed.state, removed.leftover_count) == (SUCCEEDED, 0)
+        else:
+            finished = await applied(case, *templates[number])
+            assert finished.stack_id == made.setdefault(number, finished.stack_id)
+            assert (await planned(case, *templates[number])).header.no_change
+        declared = {(each["kind"], each["spec"]["name"]) for number in made for each in templates[number]}
+        assert sorted((each.kind, each.display_name) for each in (await case.look()).resources) == sorted(declared)
+    assert len({*made.values()}) == len(made)
+
+
+def a_template(name: str, rng: random.Random) -> list[dict[str, Any]]:
+    """A template of its own dashboard, and of labels and a bucket that others declare as well, not always equally."""
+    labels = [
+        an_object("Label", f"{name}-{number}", f"label {number}", color=rng.choice(["#000001", "#000002"]))
+        for number in rng.sample(range(3), rng.randint(0, 2))
+    ]
+    attached = [each["metadata"]["name"] for each in labels]
+    bucket = an_object("Bucket", f"{name}-b", rng.choice(["one", "two"]), attached)
+    return [*labels, bucket, an_object("Dashboard", f"{name}-d", name, attached)]
 
 
 async def test_what_a_named_stack_owns_is_refused_although_it_is_equal(faulty: World) -> None:

@@ -101,6 +101,8 @@ async def test_a_nameless_stack_is_found_again_and_loses_nothing(http: aiohttp.C
     stack = await get(http, f"{STACKS}/{first['stackID']}")
     assert [resource["templateMetaName"] for resource in stack["resources"]] == ["b", "l"]
     _, dry = await post(http, APPLY, body_of(LABEL, dryRun=True))
+    assert dry["stackID"] == first["stackID"]
+    _, dry = await post(http, APPLY, body_of(an_object("Label", "new", name="new"), dryRun=True))
     assert dry["stackID"] == ""
 
 

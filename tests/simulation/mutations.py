@@ -374,8 +374,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "use_not_claimed",
         _APPLIER_JOURNAL,
-        "claims = [*adopted_claims(plan.adoptions, self._traits), *used_claims(plan.uses)]",
-        "claims = adopted_claims(plan.adoptions, self._traits)",
+        "                *used_claims(plan.uses),\n",
+        "",
         frozenset({"I8", "LACKS", "OTHERS"}),
         100,
         _SHARING,
@@ -383,8 +383,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "what_is_used_is_taken_away",
         "stack_svc/claiming.py",
-        "refusals = [*uses.taken_away(tx, operation, used), *uses.in_use(tx, operation, removed)]",
-        "refusals = uses.taken_away(tx, operation, used)",
+        "        *uses.in_use(tx, operation, removed),\n",
+        "",
         frozenset({"LACKS"}),
         200,
         _SHARING,
@@ -392,7 +392,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "what_is_let_go_gets_no_owner",
         "stack_svc/endings.py",
-        "    inheriting.hand_over(tx, estate, {key: each for key, each in locked.items() if each}, now)\n",
+        "    inheriting.hand_over(tx, estate, existing, now)\n",
         "",
         frozenset({"I8"}),
         20,
@@ -437,8 +437,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "an_heir_adopts_what_it_owns",
         _INVENTORY,
-        "dict.fromkeys(free, Origin.ADOPTED) | owned\n",
-        "dict.fromkeys(free, Origin.ADOPTED)\n",
+        "dict.fromkeys(free, Origin.ADOPTED) | dict.fromkeys(lost, Origin.SHARED) | owned\n",
+        "dict.fromkeys(free, Origin.ADOPTED) | dict.fromkeys(lost, Origin.SHARED)\n",
         frozenset({"I3", "LEFT_OVER"}),
         200,
         frozenset({"share", "same_names"}),

@@ -6,6 +6,7 @@ from pkger.model.v1.object_pb2 import ResourceId
 from pkger.model.v1.operation_pb2 import OPERATION_STATE_SUCCEEDED
 from pkger.model.v1.plan_pb2 import PlanRecord
 from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2 import Stack
 
 from services.core.errors import PlanStale, RequestInvalid, ResourceOwned
 from services.core.model import InventoryEntry, Key, Origin, Use
@@ -36,10 +37,10 @@ async def holders(service: Client) -> tuple[list[tuple[str, list[str]]], list[tu
     return owners, users
 
 
-async def start(service: Client, begun: Begun, *used: Claimed) -> None:
-    """Start an operation with claims to use."""
+async def start(service: Client, begun: Begun, *used: Claimed, mode: ClaimMode = ClaimMode.USE) -> None:
+    """Start an operation with claims to use, or to take over."""
     request = start_request(begun, 1)
-    request.claims.extend(claim_to_pb(Claim(0, Key("Bucket", "raw"), each, ClaimMode.USE)) for each in used)
+    request.claims.extend(claim_to_pb(Claim(0, Key("Bucket", "raw"), each, mode)) for each in used)
     await service.peer.call(service.journal.StartOperation, request)
     begun.position, begun.last_seq = 1, 1
 
@@ -205,3 +206,61 @@ async def test_an_unknown_claim_mode_is_refused(service: Client) -> None:
     request.claims.add(key=key_to_pb(Key("Bucket", "raw")), secret="k", mode=99)
     with pytest.raises(RequestInvalid, match="99 is not a claim mode"):
         await service.peer.call(service.journal.StartOperation, request)
+
+
+async def taken(service: Client, begun: Begun) -> Stack:
+    """End an operation that takes the bucket over."""
+    record = await service.changes_to(begun.stack.id, [entry("mine", "id-raw", origin=Origin.ADOPTED)])
+    record.changes.taken_over.append(key_to_pb(Key("Bucket", "mine")))
+    await service.finish(begun, OPERATION_STATE_SUCCEEDED, record=record)
+    return await service.get(begun.stack.id)
+
+
+async def nameless(service: Client, *entries: InventoryEntry) -> str:
+    """A stack without a name that has *entries*."""
+    made = await service.peer.call(service.stacks.CreateStack, stack_pb2.CreateStackRequest(target=target_to_pb(HERE)))
+    await service.record(await service.begin(stack_id=made.stack.id), entries)
+    return made.stack.id
+
+
+async def origins(service: Client, stack: str) -> dict[str, Origin]:
+    return {each.key.name: each.origin for each in await service.resources(stack)}
+
+
+async def test_a_stack_takes_over_what_another_one_keeps_as_a_user(service: Client) -> None:
+    before = await nameless(service, entry("raw"), entry("other"))
+    generation = (await service.get(before)).generation
+
+    stack = await taken(service, await service.begin(stack_id=await nameless(service)))
+
+    # The resource keeps the origin that it had with its owner.
+    assert await origins(service, stack.id) == {"mine": Origin.CREATED}
+    assert await origins(service, before) == {"raw": Origin.SHARED, "other": Origin.CREATED}
+    assert (await service.get(before)).generation == generation + 1
+    await service.remove(await service.begin(stack_id=stack.id))
+    assert await origins(service, before) == {"raw": Origin.CREATED, "other": Origin.CREATED}
+
+
+async def test_an_operation_of_the_owner_that_runs_meanwhile_leaves_the_resource_taken_over(service: Client) -> None:
+    owner = await nameless(service, entry("raw"))
+    begun = await service.begin(stack_id=owner)
+    stack = await taken(service, await service.begin(stack_id=await nameless(service)))
+
+    await service.record(begun, [entry("raw", labels=["l"]), entry("l", kind="Label")])
+
+    assert await origins(service, owner) == {"raw": Origin.SHARED, "l": Origin.CREATED}
+    assert await origins(service, stack.id) == {"mine": Origin.CREATED}
+
+
+async def test_what_is_taken_over_is_not_removed_meanwhile(service: Client) -> None:
+    owner = await service.begin(stack_id=await nameless(service, entry("raw")))
+    begun = await service.begin("second", steps=None)
+    await start(service, begun, RESOURCE, mode=ClaimMode.TAKE_OVER)
+    assert await claim_removal(service, owner, RESOURCE) == ["second"]
+
+
+async def test_a_resource_of_a_stack_with_a_name_cannot_be_taken_over(service: Client) -> None:
+    await service.apply("owner", [entry("raw")])
+    begun = await service.begin(stack_id=await nameless(service), steps=None)
+    with pytest.raises(ResourceOwned, match=r"which stack 'owner' .* owns"):
+        await start(service, begun, RESOURCE, mode=ClaimMode.TAKE_OVER)

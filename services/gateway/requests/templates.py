@@ -8,12 +8,10 @@ from typing import Any, Self
 import orjson
 
 from services.addresses import is_of_jsonnet
+from services.core import source_names
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.requests.members import Members
-
-UNNAMED = "byte stream"
-"""Name of a template without sources (docs/reference/package-format.md, "Sources")."""
 
 
 class Encoding(StrEnum):
@@ -90,7 +88,7 @@ def read_templates(body: Members) -> list[Template]:
 def _template(place: int, given: Members) -> Iterator[Template]:
     names, kind, contents = given.texts("sources"), given.text("contentType"), given.any("contents")
     encoding = _of_type(kind) or _of_name(names[0] if names else "")
-    name = "; ".join(names) or UNNAMED
+    name = "; ".join(names) or source_names.STREAM
     if isinstance(contents, str):
         yield Template(name, encoding, text=contents)
     elif encoding is Encoding.JSONNET:

@@ -20,6 +20,7 @@ _MODES = {
     ClaimMode.ALONE: journal_pb2.CLAIM_MODE_UNSPECIFIED,
     ClaimMode.REMOVE: journal_pb2.CLAIM_MODE_REMOVE,
     ClaimMode.USE: journal_pb2.CLAIM_MODE_USE,
+    ClaimMode.TAKE_OVER: journal_pb2.CLAIM_MODE_TAKE_OVER,
 }
 _MODES_OF_NUMBERS = {number: mode for mode, number in _MODES.items()}
 

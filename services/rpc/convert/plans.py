@@ -228,6 +228,7 @@ def record_changes_to_pb(changes: model.RecordChanges) -> plan_pb2.PlanRecord:
         removed=map(key_fields, changes.removed),
         staying=map(key_fields, changes.staying),
         staying_labels=map(use_to_pb, changes.staying_labels),
+        taken_over=map(key_fields, changes.taken_over),
     )
 
 
@@ -263,9 +264,13 @@ def use_from_pb(message: plan_pb2.Use) -> model.Use:
 
 def record_changes_from_pb(message: plan_pb2.PlanRecord) -> model.RecordChanges:
     """Translate the changes of a record."""
-    removed, staying = (tuple(map(key_from_pb, keys)) for keys in (message.removed, message.staying))
-    labels = tuple(map(use_from_pb, message.staying_labels))
-    return model.RecordChanges(entries_from_pb(message.entries), removed, staying, labels)
+    return model.RecordChanges(
+        entries_from_pb(message.entries),
+        tuple(map(key_from_pb, message.removed)),
+        tuple(map(key_from_pb, message.staying)),
+        tuple(map(use_from_pb, message.staying_labels)),
+        tuple(map(key_from_pb, message.taken_over)),
+    )
 
 
 def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Plan:

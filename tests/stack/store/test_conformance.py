@@ -4,15 +4,16 @@ sweeps.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from services.core.errors import StackNotFound
-from services.core.model import InventoryEntry, Key, OperationKind, Origin, ResourceKey, Target
+from services.core.model import InventoryEntry, Key, OperationKind, Origin, Target
 from services.engine.operation import OperationState
+from stack_svc.store.inventory import NamelessStack
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import RELEASED, Lease
 from stack_svc.store.locks import LockedTooLateError
@@ -318,18 +319,24 @@ async def test_stacks_without_a_name_are_found_by_their_entries(store: Store) ->
     old, new = a_stack("s2", "", create_time=7, update_time=7), a_stack("s3", "", create_time=8, update_time=8)
     pending, there = a_stack("s4", "", state=State.PENDING), a_stack("s5", "", target=Target(org="there"))
     await with_stack(store, old, new, pending, there)
+    await store.write(lambda tx: tx.stacks.update(replace(old, record=replace(old.record, sources=("a.yml", "ü")))))
     for stack in ("s1", "s2", "s3", "s4"):
-        entries = [an_entry("one", f"id-{stack}"), an_entry("two"), an_entry("used", "u", origin=Origin.SHARED)]
+        entries = [
+            an_entry("one", f"id-{stack}"),
+            an_entry("two", is_pending_delete=True),
+            an_entry("used", "u", origin=Origin.SHARED),
+        ]
         await store.write(lambda tx, stack=stack, entries=entries: tx.inventory.change(stack, HERE, [], entries))  # type: ignore[misc]
 
-    async def found(*resources: ResourceKey, keys: Sequence[Key] = ()) -> list[tuple[str, Key, str]]:
-        return await store.read(lambda tx: tx.inventory.of_nameless(HERE, resources, keys))
+    async def found(*keys: Key) -> list[NamelessStack]:
+        return await store.read(lambda tx: tx.inventory.of_nameless(HERE, keys))
 
-    one, two = an_entry("one").key, an_entry("two").key
-    assert await found(("Bucket", "id-s2"), ("Bucket", "u"), ("Task", "id-s3")) == [("s2", one, "id-s2")]
-    assert await found(("Bucket", "id-s2"), keys=[one]) == [("s3", one, "id-s3"), ("s2", one, "id-s2")]
-    assert [each[:2] for each in await found(keys=[two, one])] == [("s3", one), ("s3", two), ("s2", one), ("s2", two)]
-    assert await found(keys=[Key("Task", "one")]) == []
+    one, two, used = (an_entry(name).key for name in ("one", "two", "used"))
+    assert await found(used, one) == [
+        NamelessStack("s3", [], 2, {one: "id-s3", used: "u"}),
+        NamelessStack("s2", ["a.yml", "ü"], 2, {one: "id-s2", used: "u"}),
+    ]
+    assert await found(two, Key("Task", "one")) == []
 
 
 async def test_objects_of_a_stack_swap_their_resources(store: Store) -> None:
