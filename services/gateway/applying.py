@@ -28,7 +28,7 @@ from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.progress import Run, run_to_end
 from services.gateway.requests.apply import Apply, read_apply
-from services.gateway.requests.literals import Replaced, objects_with_references, with_references
+from services.gateway.requests.literals import Replaced, Scope, objects_with_references, with_references
 from services.gateway.requests.templates import Encoding, Template
 from services.gateway.running import Runner
 from services.gateway.services import Services
@@ -184,7 +184,7 @@ class ApplyRoutes:
         parsing = parser_pb2.ParsePackageRequest(sources=package.sources, env=package.env, allow_empty=True)
         parsed = await parse_package(self._services.parser, parsing)
         places = [(key_from_pb(each.key), each.pointer) for each in parsed.credentials]
-        scope, size = f"{org.id}/{wanted.stack_id}", sum(len(template.text) for template in wanted.templates)
+        scope, size = Scope(org.id, wanted.stack_id), sum(len(template.text) for template in wanted.templates)
         made = await off_loop(size, with_references, wanted.templates, places, wanted.env, scope)
         if len(made.secrets) < len(set(places)):
             parsing.view.append(parser_pb2.PACKAGE_VIEW_OBJECTS)
@@ -193,7 +193,7 @@ class ApplyRoutes:
             return None
         return replace(wanted, templates=made.templates, secrets={**wanted.secrets, **made.secrets})
 
-    async def _rendered(self, parsed: Parsed, places: Sequence[tuple[Key, str]], scope: str) -> Replaced:
+    async def _rendered(self, parsed: Parsed, places: Sequence[tuple[Key, str]], scope: Scope) -> Replaced:
         """The parsed objects as templates, with references in place of credentials; none if the package is invalid."""
         size = sum(len(item.spec_json) for item in parsed.objects)
         objects, secrets = await off_loop(size, objects_with_references, parsed.objects, places, scope)

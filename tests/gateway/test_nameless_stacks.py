@@ -2,6 +2,7 @@
 Applies without a stack: each template gets a stack of its own (docs/http.md, "Which stack an apply without one joins").
 """
 
+import json
 import random
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -150,6 +151,18 @@ async def test_of_two_templates_that_differ_the_last_apply_wins(site: Site, goes
     assert '"constant"' in variable.spec_json
     await site.remove({"first": second, "second": first}[goes]["stackID"])
     assert await site.names() == []
+
+
+async def test_two_templates_keep_their_credentials_apart(site: Site) -> None:
+    """Their endpoints have one ``metadata.name``, and are two endpoints."""
+    secrets = []
+    for name in ("one", "two"):
+        endpoint = an_object("NotificationEndpointSlack", "chat", name=name, token=f"token of {name}")
+        objects = [{**endpoint, "spec": {**endpoint["spec"], "url": "https://chat.example"}}, an_object("Bucket", name)]
+        done = await site.apply(objects, f"{name}.json")
+        secrets.append(done["summary"]["notificationEndpoints"][0]["notificationEndpoint"]["token"])
+        assert changes(await site.apply(json.dumps(objects), f"{name}.json")) == []
+    assert len({*secrets}) == len(await site.services.secret_keys("example")) == 2
 
 
 @pytest.mark.timeout(900)

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from pkger.model.v1 import object_pb2
@@ -29,8 +29,21 @@ class Replaced:
     secrets: Mapping[str, str] = field(repr=False)
 
 
+class Scope(NamedTuple):
+    """
+    Where the keys of credentials are distinct.
+
+    Attributes:
+        org: Id of the organisation.
+        stack_id: Id of the stack; empty for an apply without one.
+    """
+
+    org: str
+    stack_id: str
+
+
 def with_references(
-    templates: Iterable[Template], places: Iterable[tuple[Key, str]], env: Mapping[str, Any], scope: str
+    templates: Iterable[Template], places: Iterable[tuple[Key, str]], env: Mapping[str, Any], scope: Scope
 ) -> Replaced:
     """
     Replace credentials by references in templates that are lists of objects; other templates stay as they are.
@@ -39,7 +52,7 @@ def with_references(
         templates: The templates of a request.
         places: Keys of objects that have credentials, with pointers into their specs.
         env: Environment values; a credential may be one of them.
-        scope: Organisation and stack: the same object of another scope gets other keys.
+        scope: The same object of another scope gets other keys.
     """
     pointers: dict[Key, list[str]] = {}
     for key, pointer in places:
@@ -52,7 +65,8 @@ def with_references(
         key = Key(str(item.get("kind")), _name(item, env))
         spec = item["spec"]
         for pointer in pointers.get(key, ()):
-            spec = _with_reference(spec, pointer.split("/")[1:], env, secrets, secret_key(scope, key, pointer))
+            secret = secret_key(scope, key, _display_name(item, env), pointer)
+            spec = _with_reference(spec, pointer.split("/")[1:], env, secrets, secret)
         return item if spec is item["spec"] else {**item, "spec": spec}
 
     def without(template: Template) -> Template:
@@ -64,7 +78,7 @@ def with_references(
 
 
 def objects_with_references(
-    objects: Iterable[object_pb2.Object], places: Iterable[tuple[Key, str]], scope: str
+    objects: Iterable[object_pb2.Object], places: Iterable[tuple[Key, str]], scope: Scope
 ) -> tuple[list[object_pb2.Object], dict[str, str]]:
     """
     Replace credentials by references in parsed objects, for sources of any encoding.
@@ -87,7 +101,8 @@ def objects_with_references(
         if key in pointers:
             spec = orjson.loads(item.spec_json)
             for pointer in pointers[key]:
-                spec = _with_reference(spec, pointer.split("/")[1:], {}, secrets, secret_key(scope, key, pointer))
+                secret = secret_key(scope, key, item.display_name, pointer)
+                spec = _with_reference(spec, pointer.split("/")[1:], {}, secrets, secret)
             item.spec_json = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode()
             # A credential from an environment value is a secret now, so its environment reference is removed.
             written = [each for each in item.written if each.pointer.removeprefix("/spec") not in pointers[key]]
@@ -97,9 +112,15 @@ def objects_with_references(
     return changed, secrets
 
 
-def secret_key(scope: str, key: Key, pointer: str) -> str:
-    """The key for a credential; the same in each apply of the same object to the same stack."""
-    digest = hashlib.sha256(f"{scope}/{key.kind}/{key.name}".encode()).hexdigest()[:16]
+def secret_key(scope: Scope, key: Key, display_name: str, pointer: str) -> str:
+    """
+    The key for a credential; the same in each apply of the same object to the same stack.
+
+    Without a stack, templates may have different objects of one key. Their display names differ, as those of endpoints
+    are unique.
+    """
+    place = scope.stack_id or display_name
+    digest = hashlib.sha256(f"{scope.org}/{place}/{key.kind}/{key.name}".encode()).hexdigest()[:16]
     return f"{digest}-{_WORDS.sub('-', pointer.rpartition('/')[2]).lower()}"
 
 
@@ -124,6 +145,10 @@ def _with_reference(
 def _name(item: Mapping[str, Any], env: Mapping[str, Any]) -> str:
     metadata = item.get("metadata")
     return str(_resolved(metadata.get("name"), env)) if isinstance(metadata, dict) else ""
+
+
+def _display_name(item: Mapping[str, Any], env: Mapping[str, Any]) -> str:
+    return str(_resolved(item["spec"].get("name"), env) or _name(item, env))
 
 
 def _resolved(value: Any, env: Mapping[str, Any]) -> Any:
