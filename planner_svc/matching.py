@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
+from planner_svc.key_changes import key_changes
 from planner_svc.policies import policy_of_leaving, stays_behind
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty
 from services.core.model import (
@@ -258,7 +259,7 @@ def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits)
 
 def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platform: PlatformTraits) -> Matching:
     """
-    Match objects and resources by recorded id, else by unique name.
+    Match objects and resources by recorded id, else by unique name, else by the name of a resource of the stack.
 
     A resource that a stack only uses is matched by its name first: the owner may have given the name to another one.
 
@@ -305,6 +306,13 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         if key not in taken and key not in kept
     }
     untouched |= _skipped_by_name(desired, leaving, holders, platform)
+    for resource_key, new_key in _with_new_keys(desired, leaving, matches, untouched, by_id, platform).items():
+        entry = leaving.pop(resource_key)
+        if new_key in matches:
+            matches[new_key] = matches[new_key]._replace(recorded=entry, live=by_id[resource_key])
+        else:
+            # The object is skipped, so its entry keeps its key.
+            untouched[entry.key] = entry
     released: dict[Key, InventoryEntry] = {}
     protected: list[Key] = []
     for resource_key, entry in sorted(leaving.items(), key=lambda item: item[1].key):
@@ -323,6 +331,35 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
     ordered = {key: matches[key] for key in sorted(matches)}
     return Matching(ordered, untouched, released, by_id, _renamed(matches), protected, (), clashes)
+
+
+def _with_new_keys(
+    desired: Desired,
+    leaving: Mapping[ResourceKey, InventoryEntry],
+    matches: Mapping[Key, Match],
+    untouched: Mapping[Key, InventoryEntry],
+    live: Mapping[ResourceKey, Resource],
+    platform: PlatformTraits,
+) -> dict[ResourceKey, Key]:
+    """The resources of *leaving* entries whose objects are in the package under another key, with that key."""
+    old = {
+        entry.key: resource_key
+        for resource_key, entry in leaving.items()
+        # A unique name has matched already. The object of a pending deletion left the package in an earlier apply.
+        if resource_key in live and platform.kinds[entry.key.kind].names_may_repeat and not entry.is_pending_delete
+    }
+    if not old:
+        return {}
+
+    def is_new(key: Key) -> bool:
+        known = matches.get(key)
+        return not (known.recorded or known.live) if known else not entries_of([key], untouched.values())
+
+    changes = key_changes(
+        [(key, live[resource_key].spec.display_name) for key, resource_key in old.items()],
+        [(item.key, item.spec.display_name) for item in desired.package.objects if is_new(item.key)],
+    )
+    return {old[key]: new_key for key, new_key in changes.items()}
 
 
 def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:

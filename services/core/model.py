@@ -797,6 +797,11 @@ class KindTraits:
         """The scope in which names are unique."""
         return self.name_scope or self.kind
 
+    @property
+    def names_may_repeat(self) -> bool:
+        """Whether several resources may have one display name, so that it does not identify a resource."""
+        return self.name_uniqueness is NameUniqueness.NONE
+
     def unique_name(self, display_name: str) -> str | None:
         """The form in which the platform compares *display_name*; None when names of the kind may repeat."""
         return None if self.name_uniqueness is NameUniqueness.NONE else self.compared_name(display_name)

@@ -24,7 +24,7 @@ MIXED = text(
     an_object("Label", "red", "crimson"),
     an_object("Label", "blue", "blue"),
     an_object("Dashboard", "cpu", "board", ["blue"]),
-    an_object("Dashboard", "disk", "board", ["red"]),
+    an_object("Dashboard", "disk", "disk", ["red"]),
     an_object("Variable", "region", "region", type="constant", values=["eu"]),
 )
 """After FRESH: creations, an update, attaches, detaches, reversible deletions and at last that of a bucket."""
@@ -34,7 +34,7 @@ REVERSIBLE = text(
     an_object("Label", "blue", "blue"),
     an_object("Bucket", "raw", "raw", ["blue"]),
     an_object("Dashboard", "cpu", "board", ["blue"]),
-    an_object("Dashboard", "disk", "board", ["red"]),
+    an_object("Dashboard", "disk", "disk", ["red"]),
 )
 """After FRESH: as MIXED, without irreversible steps."""
 
@@ -55,7 +55,7 @@ REWIRED = text(
     an_endpoint("Slack", "chat", "chat"),
     an_endpoint("HTTP", "hook", "hook"),
     a_rule("moving", "chat"),
-    a_rule("coming", "hook"),
+    a_rule("coming", "hook", "new rule"),
 )
 """After ALERTS: a rule gets another endpoint, another one goes with its endpoint, a third comes with a new one."""
 
