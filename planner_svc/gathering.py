@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
@@ -11,6 +12,7 @@ from pkger.planner.v1 import planner_pb2
 from planner_svc.credentials import without_credentials
 from planner_svc.ignoring import used_as_they_are, with_ignored
 from planner_svc.matching import Matching, Spared, kinds_to_list, match
+from planner_svc.namesakes import kinds_to_search, namesakes_of
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
@@ -150,7 +152,7 @@ class _Fitted:
     Attributes:
         desired: The desired state.
         matching: The matches.
-        holders: The stacks that own or use the resources that the plan may change.
+        holders: The stacks that own or use the resources that the plan may change, and the namesakes.
         prepared: The specs that differ, as the platform would hold them.
         remarks: Warnings.
     """
@@ -181,17 +183,31 @@ async def _fitted(
     stack, traits = known.stack, known.platform
     matching = with_ignored(match(desired, stack, live, traits), stack)
     matching = replace(matching, spared=spared)
+    matching = await _with_namesakes(matching, desired, known, reader)
     if matching.is_anything_protected:
         # A stack with a protected resource is not deleted.
         desired = replace(desired, then=AfterUninstall.KEEP)
     wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
+    namesakes = chain.from_iterable(namesakes_of(matching, stack, traits).values())
     asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, wanted.keys(), traits)}
+    asked |= {(each.kind, each.id) for each in namesakes}
     holders = await reader.holders(stack.target, sorted(asked))
     matching, used = used_as_they_are(with_holders(matching, holders, stack), stack, traits)
     wanted = {key: spec for key, spec in wanted.items() if key not in used}
     run_checks(Matched(desired, stack, matching, holders))
     prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
     return _Fitted(desired, matching, holders, prepared, [remark for remark in used.values() if remark])
+
+
+async def _with_namesakes(matching: Matching, desired: Desired, known: Known, reader: Reader) -> Matching:
+    """*matching* with all resources of the kinds that are created and have a costly listing; no call if none is."""
+    stack, traits = known.stack, known.platform
+    costly = {kind for kind in kinds_to_search(matching, traits) if traits.kinds[kind].costly_listing}
+    unlisted = sorted(costly.difference(kinds_to_list(desired, stack, traits) if costly else ()))
+    if not unlisted:
+        return matching
+    more = {(each.kind, each.id): each for each in await reader.live(known, unlisted)}
+    return replace(matching, live={**matching.live, **more})
 
 
 def _desired(

@@ -11,6 +11,7 @@ from planner_svc.digests import plan_digest
 from planner_svc.history import history_of
 from planner_svc.losing import with_protected_data
 from planner_svc.matching import Match, Matching
+from planner_svc.namesakes import namesakes_of, warnings_about
 from planner_svc.preparing import with_prepared
 from planner_svc.refusals import Compared, Prepared, Staged, run_checks
 from planner_svc.secrets import missing_secrets, secret_steps
@@ -75,7 +76,7 @@ def make_plan(
         platform: Rules of the platform.
         remarks: The findings of the parser, for the remarks of the plan.
         held_secrets: Keys of the secrets that the platform holds.
-        holders: Owners of the resources that use deleted resources, where they have one.
+        holders: Owners of namesakes, and of the resources that use deleted resources, where they have one.
         prepared: The specs of ``specs_to_prepare`` as the platform would hold them; missing: the spec is held as it is.
         previous: The package of the current revision of the stack; needed only if an object of the stack is skipped.
 
@@ -100,6 +101,7 @@ def make_plan(
     inventory = _inventory(desired, matching, replaced, stack)
     record = _record_changes(inventory, matching, stack)
     changes_anything = bool(steps or record.entries or record.removed) or desired.deletes_stack
+    namesakes = namesakes_of(matching, stack, platform)
     history = history_of(desired, matching, found, inventory, steps, stack, previous)
     plan = Plan(
         target=stack.target,
@@ -116,6 +118,7 @@ def make_plan(
             missing_secrets=missing_secrets(remarks.secret_refs, desired.secret_keys, held_secrets),
             warnings=(
                 *remarks.warnings,
+                *warnings_about(namesakes, holders, stack),
                 *warnings_of(desired, matching, steps, stack, platform, protected_data),
                 *remarks_of(matching, found),
             ),
@@ -134,6 +137,7 @@ def make_plan(
         untouched_count=len(matching.untouched) + len(protected_data),
         creates_nameless_stack=stack.is_new_nameless,
         max_deletes=max_deletes(stack.policy),
+        duplicate_count=len(namesakes),
     )
     return Planned(plan, desired, matching, found, links, history.texts)
 

@@ -35,7 +35,6 @@ def warnings_of(
     """All warnings of the plan with *steps*; *protected_data*: the data that protected objects would lose."""
     return [
         *_emptiness(desired),
-        *_repetitions(matching, stack, platform),
         *_releases(matching, desired),
         *_protections(matching, desired),
         *(_keeping(key, loss) for key, loss in protected_data.items()),
@@ -49,25 +48,6 @@ def warnings_of(
 def _emptiness(desired: Desired) -> list[str]:
     """A warning about a package without objects."""
     return [] if desired.is_end or desired.package.objects else ["the package has no objects"]
-
-
-def _repetitions(matching: Matching, stack: StackRecord, platform: PlatformTraits) -> list[str]:
-    """Warnings of an apply without a stack: it cannot find the resources that it created before if names may repeat."""
-    if stack.is_kept:
-        return []
-    names = {(resource.kind, resource.spec.display_name) for resource in matching.live.values()}
-    found = []
-    for key, match in matching.matches.items():
-        traits = platform.kinds[key.kind]
-        if not match.wanted or match.live or traits.unique_name("") is not None:
-            continue
-        name = match.wanted.spec.display_name
-        if (key.kind, name) in names:
-            found.append(f"{key} is created beside another one named {name!r}; only a stack would match the two")
-        elif traits.costly_listing:
-            # The resources of the kind were not listed.
-            found.append(f"{key} is created, also if one named {name!r} exists; only a stack would match the two")
-    return found
 
 
 def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:

@@ -54,12 +54,12 @@ class Approval:
 
     async def approve(self, made: JoinedPlan) -> None:
         """
-        Show a plan and, if it has steps, ask whether to apply it.
+        Show a plan and, if it has steps, ask whether to apply it; without a terminal, refuse what needs an answer.
 
-        Without a terminal, only a plan that deletes resources or loses data is refused.
+        Deletions and losses of data need one, and duplicates from the second one on.
 
         Raises:
-            Failed: The user refuses, or the plan deletes resources or loses data and there is no terminal.
+            Failed: The user refuses, or there is no terminal and the plan needs an answer.
             ValuesMissing: Values are missing, so the plan cannot be applied.
             DeletesExceeded: The plan deletes too much.
         """
@@ -77,6 +77,11 @@ class Approval:
             raise Failed(
                 f"the plan {text}, and there is no terminal to ask at; nothing was written."
                 " --yes applies it without asking"
+            )
+        elif (count := made.header.duplicate_count) > 1:
+            raise Failed(
+                f"the plan creates {count:,} resources beside others of the same kind and name, and there is no"
+                " terminal to ask at; nothing was written. --yes applies it without asking"
             )
 
 

@@ -691,7 +691,7 @@ class Plan:
     stack has none of the three. Attachments are stored apart and named by digest: the package of its revision, and the
     baselines of resources that it does not write. ``untouched_count`` is the number of resources that it does not
     bring to the declared state. ``max_deletes`` is the limit of the policy for deletions and updates that lose data;
-    None: there is none.
+    None: there is none. ``duplicate_count`` is the number of objects that it creates beside a resource of their name.
     """
 
     target: Target
@@ -716,6 +716,7 @@ class Plan:
     untouched_count: int = 0
     creates_nameless_stack: bool = False
     max_deletes: int | None = None
+    duplicate_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

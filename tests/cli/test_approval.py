@@ -72,6 +72,34 @@ async def test_without_a_terminal_nothing_is_deleted_unasked(
     assert len(await services.resources()) == 1
 
 
+async def test_without_a_terminal_no_two_resources_are_doubled_unasked(
+    services: Cluster, env: Mapping[str, str], file: Path
+) -> None:
+    file.write_text(text(*(an_object("Dashboard", name, name) for name in ("one", "two"))))
+    apply = ["apply", "-f", str(file), "--stack"]
+    assert (await pkger(*apply, "s", env=env)).code == 0
+    refused = await pkger(*apply, "mistyped", env=env)
+    assert refused.code == 1
+    assert (
+        "the plan creates 2 resources beside others of the same kind and name, and there is no terminal" in refused.err
+    )
+    assert await services.stack_names() == ["s"]
+    code, shown = await at_terminal(*apply, "mistyped", answers=[(QUESTION, b"n\n")], env=env)
+    assert (code, len(await services.resources())) == (1, 2), shown
+    assert (await pkger(*apply, "meant", "--yes", env=env)).code == 0
+    assert len(await services.resources()) == 4
+
+
+async def test_without_a_terminal_one_resource_is_doubled_with_a_warning(
+    services: Cluster, env: Mapping[str, str], file: Path
+) -> None:
+    file.write_text(text(an_object("Dashboard", "one", "one")))
+    for stack in ("s", "other"):
+        applied = await pkger("apply", "-f", str(file), "--stack", stack, env=env)
+        assert applied.code == 0
+    assert "warning: Dashboard 'one' is created beside another one named 'one', of stack 's'" in applied.out
+
+
 async def test_a_saved_plan_stays_when_it_is_refused(services: Cluster, env: Mapping[str, str], file: Path) -> None:
     """Another user saved it, and others may still apply it."""
     saved = json.loads((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)

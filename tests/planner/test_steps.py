@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from services.core.errors import DependencyCycle, NameTaken
-from services.core.model import DiffStatus, Key, StackRecord, Target, Undo
+from services.core.model import DiffStatus, Key, Undo
 from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, step_lines
 
@@ -211,26 +211,6 @@ def test_the_digest_covers_the_effect_of_the_plan() -> None:
     before = one.plan(*S1).digest
     one.add("Label", "label_1")
     assert one.plan(*S1).digest != before
-
-
-def test_without_a_stack_a_second_resource_of_one_name_is_warned_of() -> None:
-    world = World(record=StackRecord("", Target(), "", 0))
-    world.add("Dashboard", "same")
-    world.add("Label", "same")
-    plan = world.plan(an_object("Dashboard", "same"), an_object("Label", "same"), an_object("Task", "same"))
-    assert plan.remarks.warnings == (
-        "Dashboard 'same' is created beside another one named 'same'; only a stack would match the two",
-    )
-    assert World().plan(an_object("Dashboard", "same")).remarks.warnings == ()
-
-
-def test_without_a_stack_each_create_of_a_kind_with_a_costly_listing_is_warned_of() -> None:
-    costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
-    platform = replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
-    world = World(record=StackRecord("", Target(), "", 0), platform=platform)
-    assert world.plan(an_object("Dashboard", "same")).remarks.warnings == (
-        "Dashboard 'same' is created, also if one named 'same' exists; only a stack would match the two",
-    )
 
 
 def test_an_adopted_resource_that_is_as_wanted_needs_a_record_and_no_step() -> None:

@@ -123,6 +123,7 @@ class Kind:
         default_words: Fields of the spec, each with the word that means the same as an empty text.
         write: Writes a normalised spec as a person would; None: the table of fields does.
         loss_of: Returns the data that an update deletes; None: no update of the kind deletes any.
+        effect: What a resource does by itself, as a verb, such as "runs"; empty: nothing.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Kind:
     default_words: Mapping[str, str] = field(default_factory=dict)
     write: Write | None = None
     loss_of: LossOf | None = None
+    effect: str = ""
 
     @property
     def holds_credentials(self) -> bool:

@@ -103,4 +103,5 @@ KIND = Kind(
     summarise=_summarise,
     summarise_uses=_summarise_endpoint,
     uses={_ENDPOINT.key: _ENDPOINT.family},
+    effect="notifies",
 )

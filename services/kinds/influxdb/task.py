@@ -119,4 +119,5 @@ KIND = Kind(
     read=_read,
     summarise=_summarise,
     references_by_key=True,
+    effect="runs",
 )

@@ -62,6 +62,7 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
         untouched_count=plan.untouched_count,
         creates_nameless_stack=plan.creates_nameless_stack,
         max_deletes=plan.max_deletes,
+        duplicate_count=plan.duplicate_count,
     )
 
 
