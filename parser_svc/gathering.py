@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Self
 
 from parser_svc.bounds import Bounds, Usage
@@ -46,12 +47,14 @@ class Gatherer:
 
     Attributes:
         bounds: The limits of one package.
-        allow_jsonnet: Whether programs are evaluated. They can import nothing.
+        allow_jsonnet: Whether programs are evaluated.
+        libraries: Folders whose files programs can import; the first one is searched first.
         fetcher: Fetches the texts at addresses.
     """
 
     bounds: Bounds = field(default_factory=Bounds)
     allow_jsonnet: bool = False
+    libraries: Sequence[Path] = ()
     fetcher: Fetcher = field(default_factory=Fetcher)
     _fetches: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FETCHES), init=False)
     _evaluations: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EVALUATIONS), init=False)
@@ -60,7 +63,7 @@ class Gatherer:
     def of(cls, settings: Settings) -> Self:
         """The gatherer that the settings describe."""
         fetcher = Fetcher(may_ask=lambda _: True) if settings.allow_private_addresses else Fetcher()
-        return cls(settings.bounds, settings.allow_jsonnet, fetcher)
+        return cls(settings.bounds, settings.allow_jsonnet, settings.libraries, fetcher)
 
     async def gather(self, wanted: Sequence[Wanted]) -> list[Source]:
         """
@@ -104,7 +107,7 @@ class Gatherer:
         async with self._evaluations:
             usage.check_time(name)
             limits = Limits(self.bounds.bytes, self.bounds.memory, usage.seconds_left)
-            result = await evaluate(text, name, folder=None, limits=limits)
+            result = await evaluate(text, name, folder=None, limits=limits, libraries=self.libraries)
         usage.take_bytes(name, size(name, result))
         return Source(name, result, Encoding.JSON, generated=True)
 

@@ -115,6 +115,7 @@ class Settings:
         home: Folder for data that the command line keeps between calls.
         bounds: Limits of the parser for one package.
         allow_jsonnet: Whether the parser evaluates Jsonnet that it receives or fetches.
+        libraries: Folders in which imports of Jsonnet programs are looked up, the first one first.
         allow_private_addresses: Whether the parser fetches packages from addresses that are not public.
         lease: Seconds after which another applier resumes the operation of an applier that died.
         holder: Name of this applier in leases and operations, for users.
@@ -132,6 +133,7 @@ class Settings:
     home: Path
     bounds: Bounds = Bounds()
     allow_jsonnet: bool = False
+    libraries: tuple[Path, ...] = ()
     allow_private_addresses: bool = False
     lease: int = LEASE_SECONDS
     holder: str = field(default_factory=process_name)
@@ -156,6 +158,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
     of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
+    ``PKGER_JPATH`` the folders with libraries of Jsonnet, separated as those of ``PATH``;
     ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases;
     ``PKGER_KEEP_<BOUND>`` a field of ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads
     it), ``PKGER_MORE_PLATFORMS`` further rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers;
@@ -173,6 +176,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         home=home,
         bounds=_bounds(environ),
         allow_jsonnet=_switch(environ, "PKGER_ALLOW_JSONNET"),
+        libraries=tuple(Path(folder) for folder in environ.get("PKGER_JPATH", "").split(os.pathsep) if folder),
         allow_private_addresses=_switch(environ, "PKGER_ALLOW_PRIVATE_ADDRESSES"),
         lease=_whole_number("PKGER_LEASE", environ.get("PKGER_LEASE") or str(LEASE_SECONDS), LONGEST_LEASE_SECONDS),
         holder=environ.get("PKGER_HOLDER") or process_name(),

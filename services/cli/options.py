@@ -222,6 +222,13 @@ def stack_name(_context: click.Context, _option: click.Parameter, value: str | N
     return value or ""
 
 
+def libraries(jpath: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The folders of ``--jpath``, else of ``PKGER_JPATH``, in the order in which they are searched."""
+    from services.settings import load
+
+    return jpath[::-1] or load(caller().environ).libraries
+
+
 def _place(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
     """A platform or an organisation; empty without the option."""
     if value == "":
@@ -244,6 +251,14 @@ encoding_option = click.option(
     "--encoding",
     type=click.Choice(["yml", "yaml", "json", "jsonnet"]),
     help="Encoding of standard input, and of files whose names do not show it.",
+)
+jpath_option = click.option(
+    "--jpath",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Folder with libraries that Jsonnet programs may import; the last one is searched first.  [default: folders of"
+    " PKGER_JPATH]",
 )
 recursive_option = click.option("-R", "--recursive", is_flag=True, help="Read all package files in folders.")
 more_files = click.argument("more_files", nargs=-1, metavar="[FILE]...")

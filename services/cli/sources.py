@@ -40,16 +40,21 @@ _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
 async def read_sources(
-    names: Sequence[str], recursive: bool = False, bounds: Bounds | None = None, encoding: str = ""
+    names: Sequence[str],
+    recursive: bool = False,
+    bounds: Bounds | None = None,
+    encoding: str = "",
+    libraries: Sequence[Path] = (),
 ) -> list[parser_pb2.Source]:
     """
-    Read the sources of a package. Jsonnet is evaluated; it can import files in and below its own folder.
+    Read the sources of a package. Jsonnet is evaluated; it can import files of its own folder and of libraries.
 
     Args:
         names: Files; folders, if *recursive*; http(s) addresses, which the parser fetches; ``-`` for standard input.
         recursive: Whether a folder stands for all package files in it and below.
         bounds: Bounds of the evaluation of Jsonnet; None: the default.
         encoding: ``JSONNET`` or a key of ``ENCODINGS``: of standard input, and of files whose names do not show it.
+        libraries: Folders in which Jsonnet imports are looked up, in this order, after that of the importing file.
 
     Returns:
         The sources in the order of *names*; those of a folder by their paths.
@@ -63,7 +68,11 @@ async def read_sources(
     sources = []
     for name in expanded(names, recursive):
         is_address = _is_address(name)
-        source = parser_pb2.Source(url=name) if is_address else await _source(name, left, bounds or Bounds(), encoding)
+        source = (
+            parser_pb2.Source(url=name)
+            if is_address
+            else await _source(name, left, bounds or Bounds(), encoding, libraries)
+        )
         left -= len(source.text.encode())
         sources.append(source)
     return sources
@@ -108,7 +117,7 @@ def _is_package(name: str) -> bool:
     return name.endswith(ENDINGS) and not name.startswith(".") and name != WORKSPACE
 
 
-async def _source(name: str, limit: int, bounds: Bounds, encoding: str) -> parser_pb2.Source:
+async def _source(name: str, limit: int, bounds: Bounds, encoding: str, libraries: Sequence[Path]) -> parser_pb2.Source:
     if name == STDIN:
         shown, text = "stdin", _text(name, await _standard_input(limit))
     else:
@@ -120,7 +129,7 @@ async def _source(name: str, limit: int, bounds: Bounds, encoding: str) -> parse
     if meant != JSONNET and not name.lower().endswith(".jsonnet"):
         return parser_pb2.Source(name=shown, text=text, encoding=ENCODINGS.get(meant, parser_pb2.ENCODING_UNSPECIFIED))
     limits = Limits(limit, bounds.memory, bounds.seconds)
-    result = await evaluate(text, shown, Path(name).parent, limits)
+    result = await evaluate(text, shown, Path(name).parent, limits, libraries=libraries)
     return parser_pb2.Source(name=shown, text=result, encoding=parser_pb2.ENCODING_JSON, generated=True)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from pkger.parser.v1 import parser_pb2
@@ -38,12 +39,14 @@ class Wanted:
         recursive: Whether to read folders.
         env: Environment values by key: JSON values.
         encoding: Encoding of sources whose names do not show it; empty: the parser detects it.
+        libraries: Folders in which Jsonnet imports are looked up, the first one first.
     """
 
     files: Sequence[str]
     recursive: bool
     env: Mapping[str, Any]
     encoding: str = ""
+    libraries: Sequence[Path] = ()
 
 
 async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> bool:
@@ -77,7 +80,7 @@ async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source]
         try:
             for name in expanded((given,), wanted.recursive):
                 try:
-                    sources += await read_sources((name,), bounds=bounds, encoding=wanted.encoding)
+                    sources += await read_sources((name,), False, bounds, wanted.encoding, wanted.libraries)
                 except _UNREADABLE as error:
                     unreadable.append(_violation(error))
                 except Failed as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pkger.model.v1 import object_pb2, plan_pb2
@@ -26,6 +27,7 @@ class Wanted:
         platform: Platform; empty for the default one.
         recursive: Whether a folder stands for the package files in it and below.
         encoding: Encoding of sources whose names do not show it; empty: the parser detects it.
+        libraries: Folders in which Jsonnet imports are looked up, the first one first.
         skip: Objects and kinds to skip: ``KIND:NAME`` or ``KIND``.
         allow_empty: Whether a package without objects may remove all resources of the stack.
         allow_missing: Whether to apply although values are missing.
@@ -43,6 +45,7 @@ class Wanted:
     platform: str = ""
     recursive: bool = False
     encoding: str = ""
+    libraries: Sequence[Path] = ()
     skip: Sequence[str] = ()
     allow_empty: bool = False
     allow_missing: bool = False
@@ -81,7 +84,8 @@ class Wanted:
         if self.revision:
             request.revision = self.revision
         elif self.then is None:
-            request.package.sources.extend(await read_sources(self.files, self.recursive, bounds, self.encoding))
+            sources = await read_sources(self.files, self.recursive, bounds, self.encoding, self.libraries)
+            request.package.sources.extend(sources)
             put_env(request.package.env, self.env)
         else:
             request.destroy.then = self.then

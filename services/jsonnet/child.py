@@ -35,7 +35,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     evaluate = program(Evaluator(request["evaluator"]))
     _limit(request["memory"], request["seconds"] + 1)
     try:
-        result = evaluate(request["text"], Imports(request["folder"], request["bytes"]))
+        result = evaluate(request["text"], Imports(request["folder"], request["bytes"], request["libraries"]))
     except ProgramFaulty as faulty:
         return {"fault": faulty.fault}
     # No string in JSON holds a line break, so this removes only indentation: most of the text of deep results.

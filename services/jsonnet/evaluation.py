@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,12 @@ class Limits:
 
 
 async def evaluate(
-    text: str, name: str, folder: Path | None = None, limits: Limits | None = None, evaluator: Evaluator | None = None
+    text: str,
+    name: str,
+    folder: Path | None = None,
+    limits: Limits | None = None,
+    evaluator: Evaluator | None = None,
+    libraries: Sequence[Path] = (),
 ) -> str:
     """
     Evaluate a program.
@@ -52,9 +58,10 @@ async def evaluate(
     Args:
         text: The program.
         name: Name for errors.
-        folder: Files in it and in its subfolders can be imported; None: no files.
+        folder: Files in it and in its subfolders can be imported; None: only files of *libraries*.
         limits: Limits of the evaluation; None: the default.
         evaluator: None: the fastest one; if it reports an error, the reference implementation finds its position.
+        libraries: Folders in which an import is looked up, in this order, after the folder of the importing file.
 
     Returns:
         The result of the program: any JSON text, without line breaks.
@@ -64,7 +71,7 @@ async def evaluate(
         SourceTooLarge: The evaluation exceeds a limit.
     """
     limits = limits or Limits()
-    request = _Request(text, name, folder, limits)
+    request = _Request(text, name, folder, limits, libraries)
     loop = asyncio.get_running_loop()
     end = loop.time() + limits.seconds
     chosen = evaluator or preferred()
@@ -91,12 +98,14 @@ class _Request:
     name: str
     folder: Path | None
     limits: Limits
+    libraries: Sequence[Path]
 
     def encoded(self, evaluator: Evaluator) -> bytes:
         """The request as the child reads it: JSON."""
         document = {
             "text": self.text,
             "folder": None if self.folder is None else str(self.folder.absolute()),
+            "libraries": [str(library.absolute()) for library in self.libraries],
             "bytes": self.limits.bytes,
             "memory": self.limits.memory,
             "seconds": math.ceil(self.limits.seconds),

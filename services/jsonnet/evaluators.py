@@ -1,6 +1,5 @@
 """The two Jsonnet evaluators, and how each reports an error of a program."""
 
-import os
 import re
 from collections.abc import Callable
 from enum import Enum
@@ -85,7 +84,7 @@ def program(evaluator: Evaluator) -> Callable[[str, Imports], str]:
         # The panics of rjsonnet do not derive from Exception.
         except BaseException as error:
             problem, frames = trace_of(str(error), {MAIN: text, **imports.texts})
-            raise ProgramFaulty(_fault(imports.refusal or problem, frames, imports.root)) from None
+            raise ProgramFaulty(_fault(imports.refusal or problem, frames, imports.shown)) from None
         return result
 
     return evaluate
@@ -144,7 +143,7 @@ _PLAIN_SENTENCES = {
 }
 
 
-def _fault(problem: str, frames: list[_Frame], root: str | None) -> Fault:
+def _fault(problem: str, frames: list[_Frame], shown: Callable[[str], str]) -> Fault:
     """One sentence with the position in the program; for an error in an imported file, also the position there."""
     sentence = " ".join(problem.split()).removesuffix(".") or "the program raises an error without a text"
     sentence = _PLAIN_SENTENCES.get(sentence, sentence)
@@ -152,7 +151,7 @@ def _fault(problem: str, frames: list[_Frame], root: str | None) -> Fault:
         sentence = f"{sentence[:_LONGEST_PROBLEM]}..."
     if frames and frames[0].file != MAIN:
         file, line, column = frames[0]
-        sentence = f"{sentence} ({os.path.relpath(file, root)}:{line}:{column})"
+        sentence = f"{sentence} ({shown(file)}:{line}:{column})"
     for file, line, column in frames:
         if file == MAIN:
             return Fault(sentence, line, column)

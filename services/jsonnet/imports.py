@@ -1,8 +1,9 @@
-"""The files that a Jsonnet program may read: regular files in the folder of the package, or none."""
+"""The files that a Jsonnet program may read: regular files in the folder of the package and in libraries."""
 
 import json
 import os
 import stat
+from collections.abc import Sequence
 
 
 class ImportRefused(Exception):
@@ -14,16 +15,18 @@ class Imports:
     Reads the files that one program imports.
 
     Attributes:
-        root: The folder, as a real path; None: nothing can be imported.
+        root: The folder of the package, as a real path; None: the program is in no folder.
         texts: The files that were read so far, by real path.
         refusal: Why an import failed; empty if none did. The messages of evaluators lack this text.
     """
 
-    def __init__(self, folder: str | None, most: int) -> None:
+    def __init__(self, folder: str | None, most: int, libraries: Sequence[str] = ()) -> None:
         """
         Args:
-            folder: Files in it and in its subfolders can be imported. None: no files.
+            folder: Files in it and in its subfolders can be imported. None: only files of libraries.
             most: Most bytes of all files together.
+            libraries: Folders in which an import is looked up, in this order, after the folder of the importing file.
+                Files in them and in their subfolders can be imported.
 
         Raises:
             OSError: The folder cannot be entered. It becomes the working directory, to which imports are relative.
@@ -32,9 +35,15 @@ class Imports:
         self.texts: dict[str, str] = {}
         self.refusal = ""
         self._left = most
+        self._libraries = [os.path.realpath(library) for library in libraries]
         if folder is not None:
             self.root = os.path.realpath(folder)
             os.chdir(self.root)
+        self._roots = [*([self.root] if self.root else []), *self._libraries]
+
+    def shown(self, real: str) -> str:
+        """The path of an imported file, relative to the folder of the package, or to its library."""
+        return os.path.relpath(real, next(root for root in self._roots if _is_in(root, real)))
 
     def read(self, base: str, path: str) -> tuple[str, str]:
         """
@@ -57,15 +66,12 @@ class Imports:
             raise
 
     def _read(self, base: str, path: str) -> tuple[str, str]:
-        if self.root is None:
+        if not self._roots:
             raise ImportRefused("only a program in a local file can import files")
         if os.path.isabs(path):
-            raise ImportRefused("write a path relative to the importing file")
+            raise ImportRefused("write a path relative to the importing file, or to a library")
         try:
-            # The check applies to the target of links; O_NOFOLLOW refuses a target that was replaced by a link since.
-            real = os.path.realpath(os.path.join(base, path))
-            if os.path.commonpath([self.root, real]) != self.root:
-                raise ImportRefused("it is not in the folder of the package, or below it")
+            real = self._target(base, path)
             if real not in self.texts:
                 self.texts[real] = self._text(real)
         except OSError as error:
@@ -75,6 +81,22 @@ class Imports:
         except ValueError:
             raise ImportRefused("it is not a valid file name") from None
         return real, self.texts[real]
+
+    def _target(self, base: str, path: str) -> str:
+        """
+        The real path of an import: of the first file that exists, else of the first that could be imported.
+
+        Raises:
+            ImportRefused: Each place is outside of the folders that can be read.
+        """
+        beside = [os.path.join(self.root or "", base)] if self.root or os.path.isabs(base) else []
+        # The check applies to the target of links; O_NOFOLLOW refuses a target that was replaced by a link since.
+        targets = [os.path.realpath(os.path.join(folder, path)) for folder in (*beside, *self._libraries)]
+        allowed = [real for real in targets if any(_is_in(root, real) for root in self._roots)]
+        if not allowed:
+            where = "the folder of the package, or below it, or in a folder of --jpath" if self.root else "PKGER_JPATH"
+            raise ImportRefused(f"it is not in {where}")
+        return next(filter(os.path.exists, allowed), allowed[0])
 
     def _text(self, real: str) -> str:
         # Without O_NONBLOCK, opening a pipe blocks until another process opens it for writing.
@@ -86,3 +108,8 @@ class Imports:
         if self._left < 0:
             raise ImportRefused("the imported files together are too large")
         return data.decode()
+
+
+def _is_in(folder: str, real: str) -> bool:
+    """Whether a real path is that of *folder*, or below it."""
+    return os.path.commonpath([folder, real]) == folder

@@ -193,6 +193,29 @@ async def test_jsonnet_imports_files_of_its_folder(tmp_path: Path) -> None:
     assert (plain.encoding, plain.generated) == (ENCODING_UNSPECIFIED, False)
 
 
+async def test_each_command_that_reads_packages_finds_libraries(services: Cluster, tmp_path: Path) -> None:
+    for name in ("first", "last"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "label.libsonnet").write_text(LABEL % name)
+    (tmp_path / "package").mkdir()
+    program = tmp_path / "package" / "a.jsonnet"
+    program.write_text('[import "label.libsonnet"]')
+    env = environment(tmp_path, services.addresses)
+    folders = [f"--jpath={tmp_path / name}" for name in ("first", "last")]
+    # As jsonnet has it: the last option counts first, and of a setting the first folder.
+    shown = await pkger("plan", "-f", str(program), *folders, env=env)
+    assert "Label last" in shown.out
+    shown = await pkger(
+        "plan", "-f", str(program), env=env | {"PKGER_JPATH": f"{tmp_path / 'first'}:{tmp_path / 'last'}"}
+    )
+    assert "Label first" in shown.out
+    for command in (["validate"], ["plan"], ["apply", "--yes"]):
+        assert (await pkger(*command, "-f", str(program), env=env)).code == 1
+        assert (await pkger(*command, "-f", str(program), *folders, env=env)).code == 0
+    missing = await pkger("validate", "-f", str(program), "--jpath", str(tmp_path / "none"), env=env)
+    assert (missing.code, "does not exist" in missing.err) == (2, True)
+
+
 async def test_a_missing_import_and_a_syntax_error_are_reported(tmp_path: Path) -> None:
     program = tmp_path / "a.jsonnet"
     for text, message in (

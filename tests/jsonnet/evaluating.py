@@ -1,6 +1,7 @@
 """Evaluates programs for tests."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,13 @@ each_choice = pytest.mark.parametrize(
 
 
 async def result(
-    text: str, evaluator: Evaluator | None = None, folder: Path | None = None, limits: Limits = LIMITS
+    text: str,
+    evaluator: Evaluator | None = None,
+    folder: Path | None = None,
+    limits: Limits = LIMITS,
+    libraries: Sequence[Path] = (),
 ) -> Any:
     """The result of a program, as a tree."""
     # Packages in JSON have only floats (docs/reference/package-format.md, "JSON"); the evaluators write whole ones
     # differently.
-    return json.loads(await evaluate(text, "a.jsonnet", folder, limits, evaluator), parse_int=float)
+    return json.loads(await evaluate(text, "a.jsonnet", folder, limits, evaluator, libraries), parse_int=float)

@@ -1,4 +1,4 @@
-"""A program reads regular files in its own folder, or none."""
+"""A program reads regular files in its own folder and in libraries, and no others."""
 
 import os
 from collections.abc import Callable
@@ -100,7 +100,10 @@ async def test_a_link_to_a_file_of_the_package_is_followed(evaluator: Evaluator,
     [
         ("{number: 2,\n oops", r"\(lib/two\.libsonnet:2:6\)"),
         ('{number:\n  error "é no"}', r"é no \(lib/two\.libsonnet:2:3\)"),
-        ('importstr "../../secret.txt"', r"not in the folder of the package, or below it \(lib/two\.libsonnet:1:1\)"),
+        (
+            'importstr "../../secret.txt"',
+            r"not in the folder of the package, or below it, or .*--jpath \(lib/two\.libsonnet:1:1\)",
+        ),
     ],
 )
 async def test_an_error_in_an_imported_file_names_that_file(text: str, problem: str, folder: Path) -> None:
@@ -108,6 +111,57 @@ async def test_an_error_in_an_imported_file_names_that_file(text: str, problem: 
     with pytest.raises(SourceUndecodable, match=problem) as caught:
         await result('local one = import "lib/one.libsonnet";\n[one]', None, folder)
     assert str(folder) not in str(caught.value)
+
+
+@pytest.fixture
+def library(folder: Path) -> Path:
+    """A library beside the package, whose files import each other and one of another library."""
+    library, other = folder.parent / "library", folder.parent / "other"
+    library.mkdir()
+    other.mkdir()
+    (library / "three.libsonnet").write_text('{three: 3, four: (import "four.libsonnet").four}')
+    (library / "four.libsonnet").write_text('{four: import "five.libsonnet"}')
+    (other / "five.libsonnet").write_text("5")
+    (other / "note").write_text("another note")
+    return library
+
+
+@each_choice
+async def test_files_of_libraries_are_imported_by_name_or_path(
+    evaluator: Evaluator | None, folder: Path, library: Path
+) -> None:
+    libraries = [library, folder.parent / "other"]
+    program = '[import "three.libsonnet", (import "../library/three.libsonnet").three, importstr "note"]'
+    assert await result(program, evaluator, folder, libraries=libraries) == [{"three": 3, "four": 5}, 3, "é\n"]
+    program = '[import "three.libsonnet", importstr "note"]'
+    assert await result(program, evaluator, libraries=libraries) == [{"three": 3, "four": 5}, "another note"]
+
+
+async def test_the_first_library_with_a_file_counts(folder: Path, library: Path) -> None:
+    (library / "note").write_text("first")
+    libraries = [library, folder.parent / "other"]
+    assert await result('[importstr "note"]', None, None, libraries=libraries) == ["first"]
+    assert await result('[importstr "note"]', None, None, libraries=libraries[::-1]) == ["another note"]
+
+
+@each_evaluator
+@pytest.mark.parametrize("has_folder", [True, False])
+@pytest.mark.parametrize("path", ["../secret.txt", "link", "../library/../secret.txt"])
+async def test_libraries_do_not_open_other_folders(
+    path: str, has_folder: bool, evaluator: Evaluator, folder: Path, library: Path
+) -> None:
+    (library / "link").symlink_to("../secret.txt")
+    if has_folder:
+        (folder / "link").symlink_to("../secret.txt")
+    with pytest.raises(SourceUndecodable, match="it is not in ") as caught:
+        await result(f'[importstr "{path}"]', evaluator, folder if has_folder else None, libraries=[library])
+    assert str(folder.parent) not in caught.value.metadata["problem"]
+
+
+async def test_an_error_in_a_library_names_its_file(library: Path) -> None:
+    (library / "four.libsonnet").write_text("{four:\n  error 'no'}")
+    with pytest.raises(SourceUndecodable, match=r"no \(four\.libsonnet:2:3\)"):
+        await result('[import "three.libsonnet"]', None, None, libraries=[library])
 
 
 async def test_modules_beside_a_package_are_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,15 @@ JSONNET = [
 ]
 
 
+async def test_programs_import_files_of_the_libraries_of_the_operator(tmp_path: Path) -> None:
+    (tmp_path / "label.libsonnet").write_text('{kind: "Label"}')
+    gatherer = Gatherer.of(load({"PKGER_ALLOW_JSONNET": "1", "PKGER_JPATH": f"/nowhere:{tmp_path}"}))
+    [source] = await gatherer.gather([Wanted("a.jsonnet", text='[import "label.libsonnet"]')])
+    assert source.text == '[{"kind": "Label"}]'
+    with pytest.raises(SourceUndecodable, match="it is not in PKGER_JPATH"):
+        await gatherer.gather([Wanted("a.jsonnet", text=f'[importstr "..{__file__}"]')])
+
+
 @pytest.mark.parametrize("wanted", JSONNET, ids=str)
 async def test_jsonnet_is_evaluated_only_where_it_is_allowed(wanted: Wanted) -> None:
     paths = ("/a", "/a.jsonnet", "/a.jSONNET")

@@ -19,6 +19,7 @@ Examples:
 @options.more_files
 @options.recursive_option
 @options.encoding_option
+@options.jpath_option
 @options.env_option
 @options.env_file_option
 @common_options
@@ -27,6 +28,7 @@ def validate(
     more_files: tuple[str, ...],
     recursive: bool,
     encoding: str | None,
+    jpath: tuple[Path, ...],
     env: tuple[str, ...],
     env_files: tuple[str, ...],
 ) -> int:
@@ -37,7 +39,7 @@ def validate(
     from services.cli.validate import validate as check
 
     given = {**values.env_files(env_files), **values.pairs(env)}
-    wanted = Wanted(_some(files + more_files), recursive, given, encoding or "")
+    wanted = Wanted(_some(files + more_files), recursive, given, encoding or "", options.libraries(jpath))
     return 0 if run(check(wanted, common().environ(), common().format)) else 1
 
 
@@ -86,6 +88,7 @@ Examples:
 @options.stack_option
 @options.recursive_option
 @options.encoding_option
+@options.jpath_option
 @options.platform_option
 @options.org_option
 @options.env_option
@@ -110,6 +113,7 @@ def plan(
     stack: str,
     recursive: bool,
     encoding: str | None,
+    jpath: tuple[Path, ...],
     platform: str,
     org: str,
     env: tuple[str, ...],
@@ -141,6 +145,7 @@ def plan(
         platform=platform,
         recursive=recursive,
         encoding=encoding or "",
+        libraries=options.libraries(jpath),
         skip=skip,
         allow_empty=allow_empty,
         allow_replace=allow_replace,
@@ -170,6 +175,7 @@ Examples:
 @options.stack_option
 @options.recursive_option
 @options.encoding_option
+@options.jpath_option
 @options.platform_option
 @options.org_option
 @options.env_option
@@ -193,6 +199,7 @@ def apply(
     stack: str,
     recursive: bool,
     encoding: str | None,
+    jpath: tuple[Path, ...],
     platform: str,
     org: str,
     env: tuple[str, ...],
@@ -225,7 +232,7 @@ def apply(
     typed, sources = common(), files + more_files
     manner = Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)
     if plan_name:
-        typed_too = sources or stack or recursive or platform or org or env or env_files or skip or encoding
+        typed_too = sources or stack or recursive or platform or org or env or env_files or skip or encoding or jpath
         if typed_too or allow_empty or allow_replace:
             raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
         known = {**values.secret_files(secret_files), **given(secrets, ())}
@@ -241,6 +248,7 @@ def apply(
         platform=platform,
         recursive=recursive,
         encoding=encoding or "",
+        libraries=options.libraries(jpath),
         skip=skip,
         allow_empty=allow_empty,
         allow_missing=allow_missing,
