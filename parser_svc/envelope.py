@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from parser_svc.other_formats import other_format
 from parser_svc.places import NOWHERE, Place, Pointer, places, source_texts
 from services.core.errors import SourceUndecodable
 from services.core.model import Location
@@ -32,6 +33,7 @@ class RawObject(NamedTuple):
         spelling: The keys of the envelope as the source spells them, by key; empty for YAML.
         unknown_keys: Keys that an envelope does not have.
         missing_keys: Keys of the envelope that the source does not have.
+        other_format: What it is instead of an object of a package, and what to do, in one sentence; empty if unknown.
     """
 
     source: int
@@ -44,6 +46,7 @@ class RawObject(NamedTuple):
     spelling: Mapping[str, str] = _NO_SPELLING
     unknown_keys: tuple[str, ...] = ()
     missing_keys: Collection[str] = ()
+    other_format: str = ""
 
     def pointer_to(self, within: Pointer) -> Pointer:
         """The pointer in the source to the value at *within* in the object."""
@@ -136,13 +139,14 @@ def _from_element(source: int, location: Location, text: str, pointer: Pointer, 
         spelling,
         tuple(key for key in written if key.lower() not in known),
         _KEY_SET - spelling.keys(),
+        other_format(written),
     )
 
 
-def _odd_keys(root: Mapping[str, Any]) -> tuple[tuple[str, ...], Collection[str]]:
-    """The keys of *root* that an envelope does not have, and the keys of an envelope that *root* lacks."""
+def _odd_keys(root: Mapping[str, Any]) -> tuple[tuple[str, ...], Collection[str], str]:
+    """The keys of *root* that an envelope does not have, the keys that it lacks, and ``other_format``."""
     keys = root.keys()
-    return ((), ()) if keys == _KEY_SET else (tuple(keys - _KEY_SET), _KEY_SET - keys)
+    return ((), (), "") if keys == _KEY_SET else (tuple(keys - _KEY_SET), _KEY_SET - keys, other_format(root))
 
 
 def _document(name: str, text: str, position: int, root: Any) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ import re
 from typing import Any, NoReturn
 
 from parser_svc.bounds import Usage
+from parser_svc.other_formats import other_format
 from parser_svc.places import Place
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.kinds.format.fields import LARGEST_EXACT, fits
@@ -23,7 +24,8 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
     """
     Read the JSON array at the beginning of *text*, with the places of its elements; text after the array is ignored.
 
-    Numbers are floats, except integers of 64 bits that a float may not represent exactly.
+    A byte order mark before it is ignored, too. Numbers are floats, except integers of 64 bits that a float may not
+    represent exactly.
 
     Args:
         source: Name for errors.
@@ -35,8 +37,7 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
         SourceTooLarge: The array exceeds a bound.
     """
     usage = usage or Usage()
-    if text.startswith("\ufeff"):
-        raise SourceUndecodable(source, "JSON must not begin with a byte order mark; save the file without it", 1, 1)
+    text = text.removeprefix("\ufeff")
     start = _after_space(text, 0)
     value: Any
     try:
@@ -54,7 +55,7 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
     if value is None:
         return [], []
     if not isinstance(value, list):
-        problem = "a package in JSON is an array of objects; put the object into [ ]"
+        problem = other_format(value) or "a package in JSON is an array of objects; put the object into [ ]"
         raise SourceUndecodable(source, problem, *_place(text, start))
     # The decoder takes time in proportion to the text, which is bounded, so the time is checked only once.
     usage.check_time(source)

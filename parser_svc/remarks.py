@@ -24,7 +24,7 @@ def remarks_on(raw: RawObject, spec_is_unremarkable: bool = False) -> Iterator[R
         text = f"{raw.kind} is a family of kinds, so this object will be ignored; write the kind that you mean"
         yield Remark(Code.FAMILY_IGNORED, "kind", text, ("kind",))
         return
-    for key in sorted(raw.unknown_keys):
+    for key in sorted(raw.unknown_keys) if not raw.other_format else ():
         yield _unknown(key, raw)
     if raw.kind in KINDS:
         if not METADATA.is_unremarkable(raw.metadata):

@@ -125,4 +125,4 @@ def _read(number: int, source: Source, usage: Usage, known: KnownDocuments | Non
 def _begins_as(text: str) -> Encoding:
     # No YAML package begins with a list, so this can only be the JSON array (docs/reference/package-format.md,
     # "Oddities", P1).
-    return Encoding.JSON if text.lstrip().startswith("[") else Encoding.YAML
+    return Encoding.JSON if text.removeprefix("\ufeff").lstrip().startswith("[") else Encoding.YAML

@@ -182,6 +182,8 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     """
     if raw.kind in FAMILY_NAMES:
         return None
+    if raw.other_format:
+        return Fault(Code.OTHER_FORMAT, "kind", raw.other_format, ("kind",))
     if raw.kind not in KINDS:
         return _wrong_kind(raw.kind)
     if raw.api_version not in API_VERSIONS:

@@ -41,6 +41,7 @@ class Code(StrEnum):
     NUMBER_TRUNCATED = "number-truncated"
     OPTION_INVALID = "option-invalid"
     OPTION_REPLACED = "option-replaced"
+    OTHER_FORMAT = "other-format"
     PACKAGE_EMPTY = "package-empty"
     PARAMETER_MISMATCH = "parameter-mismatch"
     RANGE_REVERSED = "range-reversed"
@@ -295,6 +296,12 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "every: 1h\nquery: 'option task = {every: 1h}'",
             "every: 1h\nquery: 'from(bucket: \"b\")'",
             Severity.INFORMATION,
+        ),
+        Code.OTHER_FORMAT: Diagnostic(
+            Severity.ERROR,
+            "The object is an export of the user interface of InfluxDB, or a dashboard of Grafana.",
+            "content:\n  data: {type: dashboard, attributes: {name: Fleet}}\n",
+            _text("Dashboard", "name: Fleet"),
         ),
         Code.PACKAGE_EMPTY: Diagnostic(
             Severity.ERROR, "The package has no objects.", "# nothing is declared here\n", _text("Label")

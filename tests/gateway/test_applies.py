@@ -78,6 +78,20 @@ async def test_an_apply_runs_the_plan_that_was_shown_and_no_other(http: aiohttp.
     assert (status, done["planDigest"]) == (201, shown["planDigest"])
 
 
+@pytest.mark.parametrize("is_list", [True, False])
+@pytest.mark.parametrize("is_text", [True, False])
+async def test_an_export_of_the_user_interface_is_named(
+    http: aiohttp.ClientSession, is_list: bool, is_text: bool
+) -> None:
+    export = {"meta": {"version": "1"}, "content": {"data": {"type": "dashboard", "attributes": {"name": "Load"}}}}
+    contents: Any = [export] if is_list else export
+    template = {"contents": json.dumps(contents) if is_text else contents, "sources": ["load.json"]}
+    status, refused = await post(http, APPLY, {"orgID": ORG, "template": template, "dryRun": True})
+    assert status == 422
+    assert "this is a dashboard as the user interface of InfluxDB exports it" in json.dumps(refused)
+    assert "pkger convert FILE" in json.dumps(refused)
+
+
 async def test_the_same_key_gets_the_same_answer(http: aiohttp.ClientSession) -> None:
     stack = await a_stack(http)
     key = {"Idempotency-Key": "k"}

@@ -25,6 +25,7 @@ def read(text: str) -> list[Any]:
     [
         ("[]", []),
         (" \n[] trailing", []),
+        ("\ufeff\n[1.0]", [1.0]),
         ("null", []),
         ("[null]", [None]),
         ('["\\ud83d\\ude00 \\ud83d"]', ["😀 \ufffd"]),
@@ -56,7 +57,8 @@ def test_an_integer_that_a_float_holds_or_that_is_beyond_64_bits_is_a_float(numb
     [
         ("", 1, 1),
         ("   \n", 2, 1),
-        ("\ufeff[]", 1, 1),
+        ("\ufeff[1,\n x]", 2, 2),
+        ("\ufeff\ufeff[]", 1, 1),
         ("// c\n[]", 1, 1),
         ("[1,\n x]", 2, 2),
         ('\n{"kind": "Label"}', 2, 1),
