@@ -112,10 +112,12 @@ async def _planned(
             f"the environment value {key!r} is given, and the package does not refer to it"
             for key in parsed.header.unused_env_keys
         )
-        warnings = (*map(_warning, parsed.warnings), *unused, *idle_skips(skips, desired.package, stack))
+        warnings = (*unused, *idle_skips(skips, desired.package, stack))
         named = all_secrets_of(desired, traits) if desired.rollback_of else parsed.missing_secrets
         referred = secrets_of(desired, traits, named)
-        remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings)
+        # Fixes are edits of sources, which a plan does not have.
+        of_package = (replace(violation_from_pb(warning), fixes=()) for warning in parsed.warnings)
+        remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings, tuple(of_package))
     asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
     held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
     live = await reader.live(known, kinds_to_list(desired, stack, traits))
@@ -237,8 +239,3 @@ def _without_credentials(desired: Desired, objects: Iterable[object_pb2.Object],
             message.spec_json = item.spec.text
             del message.written[:]
     return replace(desired, package=replace(package, objects=tuple(items)))
-
-
-def _warning(warning: object_pb2.Violation) -> str:
-    found = violation_from_pb(warning)
-    return f"{found.location}: {found.path}: {found.reason}"

@@ -32,6 +32,7 @@ from services.core.model import (
     ResourceKey,
     Spec,
     StackRecord,
+    Violation,
     by_key,
 )
 from services.engine.outcome import Failed
@@ -48,11 +49,13 @@ class Remarks:
         missing_env_refs: Environment keys that were not supplied.
         secret_refs: Keys of secrets that the package refers to.
         warnings: Warnings for the user.
+        package_warnings: Warnings about the package, without fixes.
     """
 
     missing_env_refs: tuple[str, ...] = ()
     secret_refs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    package_warnings: tuple[Violation, ...] = ()
 
 
 def make_plan(
@@ -123,6 +126,7 @@ def make_plan(
                 *remarks_of(matching, found),
             ),
             conflicts=conflicts,
+            package_warnings=remarks.package_warnings,
         ),
         sources=desired.package.sources,
         digest=plan_digest(desired, stack, platform, ordered, inventory, history.package_digest),

@@ -34,6 +34,7 @@ from services.rpc.convert.plans import step_from_pb
 from services.rpc.plan_parts import JoinedPlan, View, joined
 from services.rpc.process import Opened
 from services.settings import Settings
+from services.views.warnings import warning_lines
 from tests.databases import copy_databases
 from tests.transport import Transport, through, transport_of_loop
 
@@ -89,7 +90,7 @@ class Shown:
         self.missing_env_refs = list(parts.remarks.missing_env_refs)
         self.unresolved_env_refs = list(parts.remarks.unresolved_env_refs)
         self.missing_secrets = list(parts.remarks.missing_secrets)
-        self.warnings = list(parts.remarks.warnings)
+        self.warnings = list(warning_lines(parts.remarks, full=True))
         self.conflicts = list(parts.remarks.conflicts)
 
 

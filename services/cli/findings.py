@@ -14,6 +14,7 @@ from services.kinds.registry import KINDS
 from services.rpc.convert.objects import credential_from_pb, violation_from_pb, violation_to_pb
 from services.rpc.documents import document_of
 from services.rpc.parsing import Parsed
+from services.views.warnings import repeated
 
 _CREDENTIAL = re.compile("tok|pass|user|secret|key|auth|cred", re.IGNORECASE)
 """Matches a line that may hold a credential, even if its field is misspelled."""
@@ -80,20 +81,25 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
     """
     Print the findings as a table, each row with its line below; a line that may hold a credential is not shown.
 
+    Warnings that differ only in their places are one row.
+
     Args:
         out: The console to print to.
         found: The findings.
         texts: Texts of the sources whose lines are known, by name.
     """
-    rows = [*((violation, "red") for violation in found.violations), *((item, "yellow") for item in found.warnings)]
+    rows = [
+        *((violation, "red", "") for violation in found.violations),
+        *((each.first, "yellow", each.more) for each in repeated(found.warnings)),
+    ]
     lines = {name: text.removeprefix("\ufeff").splitlines() for name, text in texts.items()}
     hidden = {(place.source, place.line) for place in found.credentials}
-    places = max((len(str(row.location)) for row, _ in rows), default=0)
-    kinds = max((len(row.kind) for row, _ in rows), default=0)
-    for row, style in rows:
+    places = max((len(str(row.location)) for row, _, _ in rows), default=0)
+    kinds = max((len(row.kind) for row, _, _ in rows), default=0)
+    for row, style, more in rows:
         level = "warning: " if style == "yellow" else ""
         out.print(Text.assemble((f"{row.location!s:<{places}}  {row.kind:<{kinds}}  {row.path}".rstrip(), "bold")))
-        out.print(Text(f"    {level}{row.reason} [{row.code}]", style))
+        out.print(Text(f"    {level}{row.reason} [{row.code}]{more}", style))
         if (row.location.source, row.location.line) in hidden or _may_hold_credential(row, lines):
             continue
         for line in _excerpt(row.location, lines.get(row.location.source, ())):

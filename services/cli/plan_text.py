@@ -16,6 +16,7 @@ from services.views.entries import Act, Entry, Mark, counts_by_kind, entries
 from services.views.fields import fields_of
 from services.views.hunks import Hunk
 from services.views.lines import ADDED, LEFT_OUT, REMOVED, Line
+from services.views.warnings import warning_lines
 
 SHOWN_WARNINGS = 10
 
@@ -206,7 +207,7 @@ def _remark_lines(remarks: plan_pb2.PlanRemarks, full: bool) -> list[Text]:
     if remarks.missing_secrets:
         lines.append(f"secrets not given: {', '.join(remarks.missing_secrets)}")
     lines += _some("conflict", [conflict.message for conflict in remarks.conflicts], full)
-    lines += _some("warning", remarks.warnings, full)
+    lines += _some("warning", warning_lines(remarks, full), full)
     return [Text(one_line(line), "yellow") for line in lines]
 
 

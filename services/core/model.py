@@ -680,6 +680,7 @@ class PlanRemarks:
     missing_secrets: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    package_warnings: tuple[Violation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

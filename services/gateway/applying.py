@@ -39,6 +39,7 @@ from services.rpc.convert.objects import key_from_pb, target_to_pb
 from services.rpc.convert.values import put_values
 from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.plan_parts import JoinedPlan, joined
+from services.views.warnings import warning_lines
 
 ATTEMPTS = 3
 """How many plans are made for one apply: a plan that is stale before it runs is made again."""
@@ -274,7 +275,7 @@ def _source(template: Template) -> parser_pb2.Source:
 
 def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
     body = answer_json(made, stack_id, org.id, is_applied=status == 201, hidden=new_keys)
-    return Answer(status, body, warning_headers(made.remarks.warnings))
+    return Answer(status, body, warning_headers(warning_lines(made.remarks)))
 
 
 def _size(made: JoinedPlan) -> int:

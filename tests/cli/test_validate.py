@@ -98,6 +98,27 @@ async def test_an_address_that_is_refused_is_a_finding(module_services: Cluster,
     assert ended.code == 1
 
 
+async def test_equal_warnings_are_one_line_in_all_that_is_printed(module_services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, module_services.addresses)
+    names = []
+    for number in range(3):
+        file = tmp_path / f"{number}.yml"
+        chart = "{kind: Markdown, name: note, width: 1, height: 1, colour: red}"
+        file.write_text(HEAD.format("Dashboard", f"d{number}") + f"spec: {{charts: [{chart}, {chart}]}}\n")
+        names += ["-f", str(file)]
+    line = "there is no field 'colour', so it will be ignored; did you mean 'colors'?"
+    for command, more in (("validate", " [unknown-field]"), ("plan", "")):
+        shown = (await pkger(command, *names, env=env)).out
+        assert shown.count(line) == 1
+        assert f"{line}{more} (and at 5 other places)" in shown
+    assert "6 warnings" in (await pkger("validate", *names, env=env)).out
+    assert (await pkger("plan", *names, "--full", env=env)).out.count(line) == 6
+    validated = orjson.loads((await pkger("validate", *names, "-o", "json", env=env)).out)
+    planned = orjson.loads((await pkger("plan", *names, "-o", "json", env=env)).out)
+    assert len(validated["warnings"]) == 6
+    assert planned["package_warnings"] == [{**warning, "fixes": []} for warning in validated["warnings"]]
+
+
 async def test_schemas_are_printed(module_services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, module_services.addresses)
     asked: list[list[str]] = [["Task"], [], ["Rocket"], ["Check"]]

@@ -92,6 +92,14 @@ async def test_an_export_of_the_user_interface_is_named(
     assert "pkger convert FILE" in json.dumps(refused)
 
 
+async def test_equal_warnings_are_one_in_the_header(http: aiohttp.ClientSession) -> None:
+    labels = [an_object("Label", name, colour="red") for name in ("one", "two")]
+    async with http.post(APPLY, json=body_of(*labels, dryRun=True)) as answer:
+        shown = answer.headers["X-Pkger-Warnings"]
+    assert shown.count("there is no field 'colour'") == 1
+    assert shown.endswith("(and at 1 other place)")
+
+
 async def test_the_same_key_gets_the_same_answer(http: aiohttp.ClientSession) -> None:
     stack = await a_stack(http)
     key = {"Idempotency-Key": "k"}

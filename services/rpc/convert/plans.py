@@ -21,6 +21,8 @@ from services.rpc.convert.objects import (
     target_from_pb,
     target_to_pb,
     trusted_spec,
+    violation_from_pb,
+    violation_to_pb,
 )
 
 KINDS = Numbers(model.OperationKind, plan_pb2.OperationKind, "OPERATION_KIND")
@@ -84,6 +86,7 @@ def remarks_to_pb(remarks: model.PlanRemarks) -> plan_pb2.PlanRemarks:
         missing_secrets=remarks.missing_secrets,
         warnings=remarks.warnings,
         conflicts=map(_conflict_fields, remarks.conflicts),
+        package_warnings=map(violation_to_pb, remarks.package_warnings),
     )
 
 
@@ -94,6 +97,7 @@ def remarks_from_pb(message: plan_pb2.PlanRemarks) -> model.PlanRemarks:
         unresolved_env_refs=tuple(message.unresolved_env_refs),
         missing_secrets=tuple(message.missing_secrets),
         warnings=tuple(message.warnings),
+        package_warnings=tuple(map(violation_from_pb, message.package_warnings)),
     )
 
 
