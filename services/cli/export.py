@@ -122,7 +122,7 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
         async with session(EXPORTING, environ, wanted.platform) as services:
             made = await interrupts.or_stop(_make(services, wanted))
     if wanted.file:
-        _write(wanted.file, made.texts)
+        write_file(wanted.file, made.texts)
     else:
         out = caller().stdout.buffer
         out.writelines(text.encode() for text in made.texts)
@@ -168,7 +168,7 @@ def _print_remarks(made: _Export, wanted: Wanted) -> None:
         out.print(Text(f"Exported {objects}" + (f" to {file}." if file else ".")))
 
 
-def _write(file: str, texts: Iterable[str]) -> None:
+def write_file(file: str, texts: Iterable[str]) -> None:
     """
     Write a file that only its owner can read, whole or not at all.
 

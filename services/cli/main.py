@@ -45,6 +45,7 @@ for command in (
     dry_run,
     packages.apply,
     exports.export_package,
+    exports.convert,
     packages.schema,
     packages.kinds,
     stacks.stacks,

@@ -92,3 +92,30 @@ def export_package(
         common().quiet,
     )
     run(export(wanted, common().environ()))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  pkger convert sensors.json -o sensors.yml
+  pkger convert sensors.json | pkger plan -f - --stack sensors"""
+)
+@click.argument("file")
+@click.option(
+    "-o",
+    "--out",
+    default="",
+    metavar="PACKAGE",
+    help="File to write; JSON if it ends with .json.  [default: standard output]",
+)
+@export_options
+def convert(file: str, out: str) -> None:
+    """
+    Make a package of FILE, which the user interface of InfluxDB exported: a dashboard, a task or a variable.
+
+    Variables and labels that it uses become objects as well. What a package cannot express is named on standard error.
+    """
+    from services.cli.convert import convert as make_package
+    from services.cli.running import run
+
+    run(make_package(file, out))
