@@ -92,11 +92,14 @@ def _cells(
     dashboard: Item, known: Mapping[tuple[str, str], Item], shown: str, warnings: list[str]
 ) -> Iterator[dict[str, Any]]:
     """The cells of a dashboard that packages can express, with their views, as the API has them."""
-    for id_ in _related(dashboard, "cell"):
+    # An export has one dashboard, so all cells are of this one.
+    ids = dict.fromkeys([*_related(dashboard, "cell"), *(id_ for type_, id_ in known if type_ == "cell")])
+    for id_ in ids:
         cell = known.get(("cell", id_), {})
-        [view_id] = _related(cell, "view") or [id_]
+        view_id, *_ = [*_related(cell, "view"), id_]
         view = _mapping(known.get(("view", view_id), {}), "attributes")
-        body = {**_mapping(cell, "attributes"), "id": id_, "name": view.get("name"), **_properties(view)}
+        place = _mapping(cell, "attributes")
+        body = {**place, "id": id_, "name": view.get("name"), "properties": _mapping(view, "properties")}
         try:
             is_chart = read_cell(body) is not None
         except _UNREADABLE:
@@ -106,10 +109,6 @@ def _cells(
             continue
         what = f"of type {body['properties'].get('type')!r}" if body["properties"] else "without a view"
         warnings.append(f"{shown}: the cell {view.get('name') or id_!r} {what} is left out: packages cannot express it")
-
-
-def _properties(view: Item) -> dict[str, Any]:
-    return {"properties": _mapping(view, "properties")}
 
 
 def _related(item: Item, type_: str) -> list[str]:

@@ -147,6 +147,21 @@ def test_a_cell_that_packages_lack_is_named(view: dict[str, Any], what: str) -> 
     assert exported_objects(read)["Dashboard"].spec.value["charts"] == []
 
 
+@pytest.mark.parametrize(
+    "relationships", [{}, {"cell": {"data": None}}, related("cell", "c1"), related("cell", "c1", "c0")]
+)
+def test_every_cell_belongs_to_the_dashboard(relationships: dict[str, Any]) -> None:
+    shown = {"shape": "chronograf-v2", "type": "markdown"}
+    cells = [{"x": 0, "y": y, "w": 4, "h": 4, "name": f"n{y}", "properties": shown} for y in (0, 4)]
+    export = export_of("Dashboard", {"name": "Load", "cells": cells})
+    export["content"]["data"]["relationships"] = relationships
+    for item in export["content"]["included"]:
+        if item["type"] == "cell":
+            item["relationships"] |= related("view", f"v{item['id']}", "another")
+    charts = exported_objects(read_exports(export))["Dashboard"].spec.value["charts"]
+    assert sorted((chart["name"], chart["yPos"]) for chart in charts) == [("n0", 0), ("n4", 4)]
+
+
 def test_other_items_are_named() -> None:
     export = export_of(
         "Task", {"name": "Hourly", "flux": "x()", "every": "1h"}, {"type": "bucket", "attributes": {"name": "b"}}
