@@ -16,11 +16,10 @@ def other_format(root: Any) -> str:
         return ""
     content = root.get("content")
     data = content.get("data") if isinstance(content, Mapping) else None
-    if isinstance(data, Mapping) and "type" in data:
-        exported = data["type"] if data["type"] in _EXPORTED else "resource"
+    if isinstance(data, Mapping) and data.get("type") in _EXPORTED:
         return (
-            f"this is a {exported} as the user interface of InfluxDB exports it, and no package; `pkger convert FILE`"
-            " makes a package of it, and `pkger export` and `influx export` write packages"
+            f"this is a {data['type']} as the user interface of InfluxDB exports it, and no package;"
+            " `pkger convert FILE` makes a package of it, and `pkger export` and `influx export` write packages"
         )
     if _is_of_grafana(root) or _is_of_grafana(root.get("dashboard")):
         return (

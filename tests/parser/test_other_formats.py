@@ -52,7 +52,17 @@ def test_an_element_or_a_document_is_named_and_nothing_else_is_said_of_it(root: 
         assert parsed.warnings == ()
 
 
-@pytest.mark.parametrize("root", [{}, {"content": {}}, {"content": {"data": []}}, {"dashboard": [1]}, {"spec": {}}])
+@pytest.mark.parametrize(
+    "root",
+    [
+        {},
+        {"content": {}},
+        {"content": {"data": []}},
+        {"content": {"data": {"type": ["task"]}}},
+        {"dashboard": [1]},
+        {"spec": {}},
+    ],
+)
 def test_other_objects_lack_a_kind(root: Any) -> None:
     [violation] = parse_text(json.dumps([root]), encoding=Encoding.JSON).violations
     assert violation.code == "kind-missing"
