@@ -209,7 +209,7 @@ async def test_each_command_that_reads_packages_finds_libraries(services: Cluste
         "plan", "-f", str(program), env=env | {"PKGER_JPATH": f"{tmp_path / 'first'}:{tmp_path / 'last'}"}
     )
     assert "Label first" in shown.out
-    for command in (["validate"], ["plan"], ["apply", "--yes"]):
+    for command in (["validate"], ["plan"], ["apply", "--yes", "--stack", "s"], ["stacks", "import", "s", "--yes"]):
         assert (await pkger(*command, "-f", str(program), env=env)).code == 1
         assert (await pkger(*command, "-f", str(program), *folders, env=env)).code == 0
     missing = await pkger("validate", "-f", str(program), "--jpath", str(tmp_path / "none"), env=env)

@@ -1,5 +1,6 @@
 """``pkger stacks``."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -288,6 +289,7 @@ Examples:
 @options.file_option
 @options.recursive_option
 @options.encoding_option
+@options.jpath_option
 @options.env_option
 @options.env_file_option
 @options.platform_option
@@ -301,6 +303,7 @@ def import_resources(
     files: tuple[str, ...],
     recursive: bool,
     encoding: str | None,
+    jpath: tuple[Path, ...],
     env: tuple[str, ...],
     env_files: tuple[str, ...],
     platform: str,
@@ -332,11 +335,12 @@ def import_resources(
             platform=platform,
             recursive=recursive,
             encoding=encoding or "",
+            libraries=options.libraries(jpath),
         )
         run(import_package(wanted, typed.environ(), Manner(typed.format, typed.quiet, yes=yes)))
         return
-    if recursive or encoding or env or env_files:
-        raise click.UsageError("-R, -e, --env-ref and --env-file are for a package: name its files with -f")
+    if recursive or encoding or jpath or env or env_files:
+        raise click.UsageError("-R, -e, --jpath, --env-ref and --env-file are for a package: name its files with -f")
     if len(resource) != 2:
         raise click.UsageError("name one resource by KIND and NAME, or the files of a package with -f")
     kind, id_or_name = resource
