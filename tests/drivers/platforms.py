@@ -1,7 +1,7 @@
 """The platforms of the conformance suite: one entry each."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -54,6 +54,7 @@ class PlatformUnderTest:
         needs_references: Whether kinds that can refer to a resource have to.
         with_reader: Starts two drivers of an empty platform, the second one without rights to write; None: the platform
             has no rights.
+        freely_labelled: Kinds whose labels the platform lets a credential attach and detach that has no right to write.
         with_losses: Starts a driver of an empty platform behind a proxy that loses messages; None: no proxy can be
             between driver and platform.
     """
@@ -66,6 +67,7 @@ class PlatformUnderTest:
     is_sampled: bool = False
     needs_references: bool = False
     with_reader: Callable[[Path], AbstractAsyncContextManager[tuple[DriverClient, DriverClient]]] | None = None
+    freely_labelled: Collection[str] = ()
     with_losses: Callable[[Path], AbstractAsyncContextManager[tuple[DriverClient, Losses]]] | None = None
 
     @cached_property
@@ -143,16 +145,17 @@ def sample(kind: str, name: str, description: str) -> dict[str, Any]:
 
 def _influxdb(serving: Serving, is_sampled: bool, has_tls: bool) -> PlatformUnderTest:
     """An InfluxDB server. It has no schemas of buckets, and refuses any bucket that has one."""
-    bucket = influxdb_sample("Bucket", "measured", "")
+    bucket, described = influxdb_sample("Bucket", "measured", ""), traits(version="")
     return PlatformUnderTest(
         partial(driver_of, serving),
         influxdb_sample,
         missing_id="00000000deadbeef",
         immutable_change={("Bucket", "/schemaType"): (bucket, {**bucket, "schemaType": "explicit"})},
-        described=traits(version=""),
+        described=described,
         is_sampled=is_sampled,
         needs_references=True,
         with_reader=partial(driver_and_reader, serving),
+        freely_labelled=described.kinds.keys() - {"Label", "Bucket", "Dashboard"},
         with_losses=None if has_tls else partial(driver_behind_losses, serving),
     )
 

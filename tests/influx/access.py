@@ -82,10 +82,14 @@ class Caller:
 
     def require(self, action: str, type_: str, org: str = "", id_: str = "") -> None:
         """Raise unless the token permits this."""
-        if not self.active:
-            raise Problem("unauthorized", "token is inactive")
+        self.require_active()
         if not self.may(action, type_, org, id_):
             raise Problem("unauthorized", f"{Permission(action, type_, id_, org)} is unauthorized")
+
+    def require_active(self) -> None:
+        """Raise if the token is inactive."""
+        if not self.active:
+            raise Problem("unauthorized", "token is inactive")
 
 
 ANONYMOUS = Caller("", ())

@@ -127,7 +127,7 @@ class _OfKind:
         if label not in self._state.labels:
             raise Problem("not found", "label not found")
         found = self._state.labels[label]
-        call.caller.require("write", "labels", found["orgID"], label)
+        self._require_label(call, found)
         attached = self._state.attached[self._kind, id_]
         if label in attached:
             raise Problem("conflict", "Cannot add label, label already exists on resource")
@@ -140,15 +140,21 @@ class _OfKind:
         if found is None and self._is_newer:
             raise Problem("not found", "label not found")
         if found is not None:
-            call.caller.require("write", "labels", found["orgID"], label)
+            self._require_label(call, found)
         self._state.attached[self._kind, id_].discard(label)
         return nothing()
+
+    def _require_label(self, call: Call, label: Resource) -> None:
+        """Raise unless the token permits to write *label*; only buckets and dashboards are guarded."""
+        if self._is_newer:
+            call.caller.require("write", "labels", label["orgID"], label["id"])
 
     def _resource(self, call: Call, action: str) -> str:
         """
         The id of the resource.
 
-        Buckets and dashboards are looked up; for other kinds any valid id is accepted.
+        Buckets and dashboards are looked up; for other kinds any valid id is accepted, and any
+        active token may write.
         """
         id_ = call.id()
         resource = self._state.kinds[self._kind].get(id_)
@@ -156,7 +162,8 @@ class _OfKind:
             resource is None or not call.caller.may("read", self._kind, resource["orgID"], resource["id"])
         ):
             raise Problem("not found", "404 page not found")
-        if resource is not None:
+        call.caller.require_active()
+        if resource is not None and (self._is_newer or action == "read"):
             call.caller.require(action, self._kind, resource["orgID"], id_)
         return id_
 
