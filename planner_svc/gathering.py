@@ -143,7 +143,7 @@ async def _planned(
         )
     except UnreadableSpecError as error:
         driver = reader.driver(stack.target)
-        raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error
+        raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform, answered=True) from error
 
 
 @dataclass(frozen=True, slots=True)

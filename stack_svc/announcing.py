@@ -48,7 +48,7 @@ class Watchers:
             with suppress(TimeoutError):
                 await asyncio.wait_for(event.wait(), self._longest)
         if self._is_closed:
-            raise ServiceUnavailable("stack", "this one", "it is shutting down")
+            raise ServiceUnavailable("stack", "this one", "it is shutting down", answered=True)
         event.clear()
 
     def wake(self, stack: str) -> None:

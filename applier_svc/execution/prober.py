@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 
-import grpc
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from applier_svc.execution.retrying import Answer, repeated, stop_after
@@ -17,7 +16,7 @@ from services.engine.outcome import Done, Failed, Finding, NoEffect, Unknown
 from services.rpc.client import Peer
 from services.rpc.resources import find_owners, list_resources, list_secret_keys, live_resources, read_resources
 
-UNREADABLE = (PkgerError, UnreadableSpecError, grpc.aio.AioRpcError)
+UNREADABLE = (PkgerError, UnreadableSpecError)
 """Exceptions of a driver or store that does not answer, or answers with a spec that cannot be decoded."""
 
 IdsByName = dict[tuple[str, str], tuple[str, ...]]
@@ -74,10 +73,8 @@ class Prober:
         )
         try:
             return await repeated(retrying, look)
-        except (PkgerError, UnreadableSpecError) as error:
+        except UNREADABLE as error:
             problem = self._masked(str(error))
-        except grpc.aio.AioRpcError as error:
-            problem = f"the driver failed: {self._masked(str(error.details()))}"
         return {effect.number: Unknown(f"its outcome could not be looked up: {problem}") for effect in effects}
 
     async def read(self, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Resource]:
@@ -148,8 +145,6 @@ class Prober:
         )
         try:
             return await repeated(retrying, look)
-        except grpc.aio.AioRpcError as error:
-            return f"cannot be read: {self._masked(str(error.details()))}"
         except UNREADABLE as error:
             return f"cannot be read: {self._masked(str(error))}"
 

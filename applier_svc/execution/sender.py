@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-import grpc
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 
@@ -95,17 +94,21 @@ class Sender:
         fence = await self._right.hold(self._timeouts.mutate)
         request = driver_pb2.MutateRequest(org=self._org, fence=fence)
         try:
-            with self._driver.answering():
-                answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
+            answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
         except TokenStale:
             raise
         except PkgerError as error:
-            problem = self._secrets.masked(str(error))
-            raise ServiceUnavailable(self._driver.name, self._driver.address, problem, self._driver.platform) from None
+            raise self._unknown_token(error) from None
         if self.shown_token < fence.token:
             self.check_memory(answer.seen.token, self.shown_token)
             self.shown_token = fence.token
         return answer.seen
+
+    def _unknown_token(self, error: PkgerError) -> ServiceUnavailable:
+        """The error of a platform that may not have seen the token, because of *error*."""
+        driver, is_away = self._driver, isinstance(error, ServiceUnavailable) and not error.answered
+        problem = self._secrets.masked(error.metadata["problem"] if is_away else str(error))
+        return ServiceUnavailable(driver.name, driver.address, problem, driver.platform, answered=not is_away)
 
     def check_memory(self, seen: int, shown: int) -> None:
         """Stop relying on a platform that claims to fence, but has *seen* only tokens below one that it was *shown*."""
@@ -173,9 +176,6 @@ class Sender:
         except PkgerError as error:
             # After any other error the outcome of every mutation is unknown (driver.proto).
             return [Unknown(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
-        except grpc.aio.AioRpcError as error:
-            problem = self._secrets.masked(str(error.details()), writes_secrets)
-            return [Unknown(f"the driver failed: {problem}") for _ in effects]
         if len(answer.results) != len(effects):
             problem = f"the driver gave {len(answer.results)} results for {len(effects)} mutations"
             return [Unknown(problem) for _ in effects]

@@ -254,8 +254,7 @@ class Lease:
             return ()
 
         async def attempt() -> StackRecord:
-            with self._peer.answering():
-                return await read_record(self._peer, self.stack.target, StackRef(id=self.stack.id))
+            return await read_record(self._peer, self.stack.target, StackRef(id=self.stack.id))
 
         return (await self._repeated(attempt)).resources
 
@@ -356,8 +355,7 @@ class Lease:
     async def _call(
         self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any, seconds: float
     ) -> Response:
-        with self._peer.answering():
-            return await self._peer.call(method, request, seconds)
+        return await self._peer.call(method, request, seconds)
 
 
 async def take(

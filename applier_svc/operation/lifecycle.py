@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import grpc
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
@@ -179,7 +178,7 @@ class Operation:
             work = Work(claimed.operation, lease, journal, secrets, taken_over)
             await complete(work, place, self._is_cancelled, decisions)
         except Exception as error:
-            if isinstance(error, PkgerError | grpc.aio.AioRpcError):
+            if isinstance(error, PkgerError):
                 await _release(lease)
                 raise
             log.exception("operation not resumed", extra={"operation": self.name})
@@ -282,7 +281,7 @@ class Operation:
         """As ``_place``, for a resumed operation: a failure is logged, as it may have no caller to report it to."""
         try:
             return await self._place(plan)
-        except (PkgerError, grpc.aio.AioRpcError) as error:
+        except PkgerError as error:
             log.warning("operation not resumed", extra={"operation": self.name, "problem": str(error)})
             raise
 

@@ -39,7 +39,7 @@ async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, dri
     try:
         parts = stale_parts(plan, live, traits)
     except UnreadableSpecError as error:
-        raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform) from error
+        raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform, answered=True) from error
     taken = adopted(plan, record)
     owners = await find_owners(store, plan.target, taken)
     parts = [*owned_parts(taken, {key: owner.stack_name or owner.stack_id for key, owner in owners.items()}), *parts]

@@ -6,7 +6,6 @@ import logging
 import math
 from collections.abc import AsyncIterator, Coroutine, Sequence
 
-import grpc
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
@@ -148,7 +147,6 @@ class Registry:
 
         Raises:
             PkgerError: The store does not answer.
-            AioRpcError: A proxy between the services answers in place of the store.
         """
         stub = JournalServiceStub(store.channel)
         answer = await store.call(stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest())
@@ -157,9 +155,9 @@ class Registry:
                 continue
             try:
                 await self.resume(name)
-            except ServiceUnavailable:
-                raise
-            except (PkgerError, grpc.aio.AioRpcError) as error:
+            except PkgerError as error:
+                if isinstance(error, ServiceUnavailable) and not error.status:
+                    raise
                 log.warning("operation not resumed", extra={"operation": name, "problem": str(error)})
             except Exception:
                 # A defect with one operation must not keep the next ones from being resumed.
@@ -219,8 +217,7 @@ class Registry:
         """
         while True:
             request = journal_pb2.ListEventsRequest(operation=name, after_seq=after_seq)
-            with self._store.answering():
-                answer = await self._store.call(self._stub.ListEvents, request)
+            answer = await self._store.call(self._stub.ListEvents, request)
             for event in answer.events:
                 after_seq = event.seq
                 yield event
@@ -280,7 +277,7 @@ class Registry:
 
     def _refuse_when_draining(self) -> None:
         if self._draining:
-            raise ServiceUnavailable("applier", self._holder, "it is shutting down")
+            raise ServiceUnavailable("applier", self._holder, "it is shutting down", answered=True)
 
 
 def _refuse_without_consent(operation: operation_pb2.Operation) -> None:

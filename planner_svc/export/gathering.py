@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pkger.planner.v1 import planner_pb2
 
+from planner_svc.export.doubts import Doubts, doubts_of
 from planner_svc.export.naming import Recorded, names_of
 from planner_svc.export.objects import Exported, export_objects, in_order
 from planner_svc.export.reading import ExportReader, own_names
 from planner_svc.export.selecting import Selection, Warned, kinds_to_list, select
-from planner_svc.export.wanted import wanted_from_pb
+from planner_svc.export.wanted import Wanted, wanted_from_pb
 from services.core.errors import ResourceNotFound
-from services.core.model import PlatformTraits, Resource, ResourceKey
+from services.core.model import PlatformTraits, Resource, ResourceKey, Target
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import new_target_from_pb
 from services.writing import Writer
@@ -31,6 +32,7 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     own = own_names(stack) if stack else {}
     known = [*wanted.by_id, *(key for key in own if key[0] in platform.kinds)]
     listed = await reader.live(target, kinds_to_list(wanted, stack, platform), known, platform)
+    doubts = await _doubts(reader, target, wanted, platform, listed)
     live = {(resource.kind, resource.id): resource for resource in listed}
     # In threads, so that other calls are answered while a large export is made.
     selection = await asyncio.to_thread(select, wanted, stack, live, platform)
@@ -39,7 +41,37 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     nameable = [resource for resource in listed if resource.kind in KINDS]
     asked = [(each.kind, each.id) for each in nameable] if selection.chosen else []
     recorded = await reader.names(target, asked)
-    return await asyncio.to_thread(export_selection, writer, selection, nameable, own, recorded, platform)
+    exported = await asyncio.to_thread(export_selection, writer, selection, nameable, own, recorded, platform)
+    exported.warnings = [*doubts, *exported.warnings]
+    return exported
+
+
+async def _doubts(
+    reader: ExportReader, target: Target, wanted: Wanted, platform: PlatformTraits, listed: Iterable[Resource]
+) -> list[Warned]:
+    """
+    Check whether the resources that *wanted* selects, of which none is *listed*, may exist unseen.
+
+    A platform may leave out of its lists, without an error, what its credential may not read.
+
+    Raises:
+        ServiceUnavailable: Nothing is listed, and the credential lacks a right to read.
+    """
+    if wanted.everything is None:
+        return []
+    kinds = {resource.kind for resource in listed}
+    selected = platform.kinds.keys() if wanted.everything.kinds is None else wanted.everything.kinds
+    if kinds & selected:
+        return []
+    check = await reader.check(target)
+    doubts = doubts_of(check.findings) if check else Doubts("", is_certain=False)
+    if doubts.is_certain and not kinds:
+        problem = f"nothing of organisation {target.org!r} can be read: {doubts.text}"
+        raise reader.unreadable(target, f"{problem}; give the credential of the platform the rights to read")
+    if not doubts.text:
+        return []
+    text = f"nothing is selected in organisation {target.org!r}: {doubts.text}"
+    return [Warned("", "", "", text)]
 
 
 def export_selection(

@@ -7,9 +7,11 @@ from pkger.stack.v1 import stack_pb2
 
 from planner_svc.export.naming import Recorded
 from planner_svc.reading import existing_record
+from services.core.check import PlatformCheck
+from services.core.errors import ServiceUnavailable
 from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
 from services.rpc.client import Peer, Platforms
-from services.rpc.resources import find_holders, live_resources, platform_traits
+from services.rpc.resources import check_platform, find_holders, live_resources, platform_traits
 
 
 class ExportReader:
@@ -48,6 +50,15 @@ class ExportReader:
         """
         driver = self._platforms.driver(target.platform)
         return await live_resources(driver, target.org, kinds, known, platform, is_lenient=True)
+
+    async def check(self, target: Target) -> PlatformCheck | None:
+        """The check of the platform of *target* in its organisation; None: its driver has no check."""
+        return await check_platform(self._platforms.driver(target.platform), target.org)
+
+    def unreadable(self, target: Target, problem: str) -> ServiceUnavailable:
+        """The error for a platform that does not let its driver read *target*."""
+        driver = self._platforms.driver(target.platform)
+        return ServiceUnavailable(driver.name, driver.address, problem, driver.platform, answered=True)
 
     async def names(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, list[Recorded]]:
         """The names that stacks have recorded for *resources*; one call, and no call without resources."""

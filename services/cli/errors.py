@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from services.cli.exit_codes import Exit
-from services.core.errors import PkgerError, Reason
+from services.core.errors import PkgerError, Reason, ServiceUnavailable
 from services.core.listing import and_more
 from services.core.model import Violation
 
@@ -141,6 +141,8 @@ def text_of(error: PkgerError) -> str:
     """The text of *error*, with the command or options that help in parentheses."""
     if error.reason is Reason.CONTENT_REFUSED:
         return _listed(error)
+    if isinstance(error, ServiceUnavailable):
+        return _of_service(error)
     hint = _usable(HINTS.get(error.reason, ""))
     if error.reason is Reason.OPERATION_UNFINISHED and error.metadata.get("state") != "BLOCKED":
         # An applier resumes the operation without a decision.
@@ -148,6 +150,16 @@ def text_of(error: PkgerError) -> str:
     if error.reason is Reason.DELETES_EXCEEDED and error.metadata.get("stack"):
         hint = "`pkger stacks policy`"
     return f"{error} ({hint})" if hint else str(error)
+
+
+def _of_service(error: ServiceUnavailable) -> str:
+    """What a service failed to do, and what to check, unless its own answer says so."""
+    service = "driver of the platform" if error.metadata.get("platform") else "service"
+    # A proxy may answer with several lines.
+    text = " ".join(str(error).split())
+    if error.status:
+        return f"{text} (try again; if it fails again, check the log and the version of the {service})"
+    return text if error.answered else f"{text} (check whether it runs, and its address)"
 
 
 def _usable(hint: str) -> str:

@@ -1,7 +1,6 @@
 """Follows an operation to its end: as text for users, or event by event as data."""
 
 import asyncio
-import contextlib
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
@@ -20,7 +19,7 @@ from services.cli.plan_text import print_plan
 from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session
 from services.cli.status_line import SECOND, StatusLine
-from services.core.errors import PkgerError
+from services.core.errors import OperationNotFound, PkgerError
 from services.rpc.call import deadline, loop_time
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.documents import document_of
@@ -144,7 +143,7 @@ class Following:
                 if event.HasField("accepted"):
                     cancelling = asyncio.create_task(self._cancel_on_interrupt())
                     if not shown:
-                        made = await read_plan(event.accepted.plan)
+                        made = await self._read(event.accepted.plan, read_plan)
                         self._report.plan(made)
                     self._begin_steps(made)
                 self._report.event(event)
@@ -157,6 +156,22 @@ class Following:
         if violations:
             raise InvalidPackageError(list(map(violation_from_pb, violations)))
         raise Failed("the applier ended the stream before the operation ended; `pkger plan` shows what is left to do")
+
+    async def _read(self, plan: str, read_plan: ReadPlan) -> JoinedPlan:
+        """
+        The plan of the operation that has begun.
+
+        Raises:
+            Failed: It cannot be read.
+        """
+        try:
+            return await read_plan(plan)
+        except PkgerError as error:
+            raise Failed(f"{text_of(error)}; the operation continues: {self._hint}") from error
+
+    @property
+    def _hint(self) -> str:
+        return f"`pkger operations watch {self._operation}` shows its progress"
 
     def _begin_steps(self, made: JoinedPlan) -> None:
         self._progress.begin(made.steps)
@@ -237,23 +252,27 @@ class Following:
             if not until:
                 until = now + WATCHED_SECONDS
                 self._status.wait_for("an applier")
-                self._report.note("the applier does not answer; waiting for an applier that resumes the operation")
+                self._report.note("the stream of the applier broke; waiting for an applier that resumes the operation")
             await asyncio.sleep(SECOND)
             request = applier_pb2.WatchOperationRequest(operation=self._operation, after_seq=self._seq)
             watched = self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf)
             answers = watched
-        hint = f"`pkger operations watch {self._operation}` shows its progress"
-        raise Failed(f"{problem}; the operation has not ended: an applier will finish it or roll it back; {hint}")
+        rest = f"the operation has not ended: an applier will finish it or roll it back; {self._hint}"
+        raise Failed(f"{problem}; {rest}")
 
     async def _cancel_on_interrupt(self) -> None:
         await self._interrupts.event.wait()
         self._report.note("interrupted")
         request = applier_pb2.CancelOperationRequest(operation=self._operation)
-        # An operation that has just ended cannot be cancelled.
-        with contextlib.suppress(PkgerError):
+        try:
             answer = await self._services.applier.call(self._stub.CancelOperation, request)
-            short = self._operation.rpartition("/")[2]
-            self._report.note(f"the operation {cancel_effect(answer.effect, short)}")
+        except OperationNotFound:
+            return  # It has just ended.
+        except PkgerError as error:
+            self._report.note(f"the operation was not cancelled: {text_of(error)}")
+            return
+        short = self._operation.rpartition("/")[2]
+        self._report.note(f"the operation {cancel_effect(answer.effect, short)}")
 
 
 def outcome_code(finished: operation_pb2.Finished) -> Exit:

@@ -370,20 +370,43 @@ class DependencyCycle(PkgerError):
 
 
 class ServiceUnavailable(PkgerError):
-    """A service or driver that the call needs does not respond."""
+    """A service or driver that the call needs does not answer, or answers that it cannot serve the request."""
 
     reason = Reason.SERVICE_UNAVAILABLE
 
-    def __init__(self, service: str, address: str, problem: str, platform: str = "") -> None:
-        """*platform*: the configured name of the platform if *service* is a driver; else empty."""
+    def __init__(
+        self, service: str, address: str, problem: str, platform: str = "", *, answered: bool = False, status: str = ""
+    ) -> None:
+        """
+        Args:
+            service: Name of the service.
+            address: Its address.
+            problem: Why there is no answer, or what is wrong with it.
+            platform: The configured name of the platform if *service* is a driver; else empty.
+            answered: Whether it answered.
+            status: The gRPC status of an answer without a reason; empty: no answer, or one of another form.
+        """
         called = f"platform {platform!r}" if platform else f"{service} service"
+        has_answered = answered or bool(status)
         super().__init__(
-            f"the {called} at {address} does not answer: {problem}",
+            f"the {called} at {address} {'cannot serve the request' if has_answered else 'does not answer'}: {problem}",
             service=service,
             address=address,
             problem=problem,
             **({"platform": platform} if platform else {}),
+            **({"answered": "true"} if has_answered else {}),
+            **({"status": status} if status else {}),
         )
+
+    @property
+    def answered(self) -> bool:
+        """Whether it answered."""
+        return "answered" in self.metadata
+
+    @property
+    def status(self) -> str:
+        """The gRPC status of its answer, if that has no reason; else empty."""
+        return self.metadata.get("status", "")
 
 
 class OperationNotFound(PkgerError):

@@ -23,7 +23,6 @@ class Code(StrEnum):
     EMPTY_VALUE = "empty value"
     UNAVAILABLE = "unavailable"
     FORBIDDEN = "forbidden"
-    TOO_MANY_REQUESTS = "too many requests"
     UNAUTHORIZED = "unauthorized"
     METHOD_NOT_ALLOWED = "method not allowed"
     REQUEST_TOO_LARGE = "request too large"
@@ -45,7 +44,6 @@ _STATUSES = {
     Code.EMPTY_VALUE: 400,
     Code.UNAVAILABLE: 503,
     Code.FORBIDDEN: 403,
-    Code.TOO_MANY_REQUESTS: 429,
     Code.UNAUTHORIZED: 401,
     Code.METHOD_NOT_ALLOWED: 405,
     Code.REQUEST_TOO_LARGE: 413,

@@ -18,12 +18,8 @@ BY_STATUS: dict[grpc.StatusCode, Code] = {
     grpc.StatusCode.ABORTED: Code.CONFLICT,
     grpc.StatusCode.FAILED_PRECONDITION: Code.CONFLICT,
     grpc.StatusCode.UNAVAILABLE: Code.UNAVAILABLE,
-    grpc.StatusCode.DEADLINE_EXCEEDED: Code.UNAVAILABLE,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: Code.TOO_MANY_REQUESTS,
-    grpc.StatusCode.UNAUTHENTICATED: Code.UNAUTHORIZED,
-    grpc.StatusCode.PERMISSION_DENIED: Code.FORBIDDEN,
 }
-"""The code of each gRPC status; any other status is an internal error."""
+"""The code of each gRPC status of an error of the services; any other status is an internal error."""
 
 BY_REASON: dict[Reason, Code] = {
     Reason.SOURCE_UNDECODABLE: Code.UNPROCESSABLE_ENTITY,
@@ -98,11 +94,6 @@ def problem_of(error: Exception, request_id: str, clock: Clock = machine_clock) 
             if code is Code.UNAVAILABLE and not headers:
                 headers = retry_after(SECONDS_UNTIL_RETRY)
             return Problem(code, str(error), headers=headers, reason=error.reason, metadata=error.metadata)
-    if isinstance(error, grpc.aio.AioRpcError):
-        code = BY_STATUS.get(error.code(), Code.INTERNAL_ERROR)
-        if code is not Code.INTERNAL_ERROR:
-            headers = retry_after(SECONDS_UNTIL_RETRY) if code is Code.UNAVAILABLE else {}
-            return Problem(code, error.details() or code, headers=headers)
     message = f"a defect of pkger; its log has the details under the request id {request_id}"
     return Problem(Code.INTERNAL_ERROR, message, reason=Reason.INTERNAL, metadata={"request_id": request_id})
 

@@ -5,8 +5,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-import grpc
-
 from services.core.errors import PkgerError
 from services.rpc.call import loop_time
 
@@ -65,7 +63,7 @@ class BackgroundLoop:
             except Exception as error:
                 self.failures += 1
                 # For an error of pkger the text is enough; to find a defect takes the trace.
-                is_defect = not isinstance(error, PkgerError | grpc.aio.AioRpcError)
+                is_defect = not isinstance(error, PkgerError)
                 extra = {"loop": self.name, "failures": self.failures, "problem": str(error)}
                 log.log(logging.ERROR if is_defect else logging.WARNING, "loop failed", extra=extra, exc_info=is_defect)
             else:

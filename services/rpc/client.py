@@ -74,7 +74,7 @@ class Peer:
             seconds: Its timeout; the deadline of the served call applies too. Infinite: only that. None: the usual one.
 
         Raises:
-            PkgerError: The error of the service, or ``ServiceUnavailable``.
+            PkgerError: The error of the service, or ``ServiceUnavailable`` for a status without one.
         """
         timeout = await self._connected(seconds)
         with self._translated():
@@ -101,19 +101,6 @@ class Peer:
                     yield response
             finally:
                 call.cancel()
-
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """
-        For callers that retry: treat a status that no pkger service returns as a missing answer.
-
-        Raises:
-            ServiceUnavailable: A proxy between the services returned such a status.
-        """
-        try:
-            yield
-        except grpc.aio.AioRpcError as error:
-            raise ServiceUnavailable(self.name, self.address, str(error.details()), self.platform) from error
 
     async def close(self) -> None:
         """Close the connection."""
@@ -156,6 +143,13 @@ class Peer:
             yield
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, self.name, self.address, self.platform) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled the caller: the channel was closed during the call, which cancels the call.
+            problem = "the connection was closed"
+            raise ServiceUnavailable(self.name, self.address, problem, self.platform) from error
 
 
 class Platforms:

@@ -169,15 +169,12 @@ def _retry_seconds(error: PkgerError, clock: Clock) -> float | None:
     return delay(error, clock) if delay else None
 
 
-def from_rpc(
-    error: grpc.aio.AioRpcError, service: str, address: str, platform: str = ""
-) -> PkgerError | grpc.aio.AioRpcError:
+def from_rpc(error: grpc.aio.AioRpcError, service: str, address: str, platform: str = "") -> PkgerError:
     """
-    The error of a failed call of *service*: the pkger error that it returned, ``ServiceUnavailable``, or
-    ``SourceTooLarge`` for a message above the limit.
+    The error of a failed call of *service*: the pkger error that it returned, ``SourceTooLarge`` for a message above
+    the limit, or ``ServiceUnavailable`` for any other status, as gRPC itself or a proxy returns it.
 
-    A returned error is kept as it is, so ``ServiceUnavailable`` names the innermost service. Any other status is
-    returned as the gRPC error.
+    A returned error is kept as it is, so ``ServiceUnavailable`` names the innermost service.
 
     Args:
         error: The exception of the call.
@@ -195,10 +192,10 @@ def from_rpc(
             return rebuilt
     if error.code() in _DOWN_PROBLEMS:
         return ServiceUnavailable(service, address, _DOWN_PROBLEMS[error.code()], platform)
-    # No pkger service returns this code; gRPC does, in the client or the server.
-    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        problem = str(error.details())
-        if "message larger than max" in problem:
-            return SourceTooLarge(f"a message to or from the {service} service", "number of bytes", MESSAGE_LIMIT)
-        return ServiceUnavailable(service, address, _cut(problem, _LONGEST_TEXTS[-1]), platform)
-    return error
+    # Unchanged, so that the values of secrets in it can be recognised.
+    details = error.details() or ""
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "message larger than max" in details:
+        return SourceTooLarge(f"a message to or from the {service} service", "number of bytes", MESSAGE_LIMIT)
+    status = error.code().name
+    problem = f"the call ended with status {status}" + (f": {details}" if details else "")
+    return ServiceUnavailable(service, address, problem, platform, status=status)

@@ -7,6 +7,8 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 _RECONNECT_MS = 50
 """Pause between attempts to connect to a server that is starting."""
 
+_NO_ANSWER = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+
 _OPTIONS = [
     *((f"grpc.{name}_reconnect_backoff_ms", _RECONNECT_MS) for name in ("initial", "min", "max")),
     ("grpc.use_local_subchannel_pool", 1),
@@ -34,5 +36,7 @@ async def problem_of(address: str, seconds: float, wait: bool = False) -> str:
                 if not wait:
                     return problem
         except grpc.aio.AioRpcError as error:
+            if error.code() not in _NO_ANSWER:
+                problem = f"{address} answers with an error"
             return f"{problem}: {error.code().name}"
     return problem

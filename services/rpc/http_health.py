@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 
 from services.rpc.call import loop_time
@@ -30,12 +31,16 @@ async def http_problem_of(address: str, seconds: float, wait: bool = False) -> s
 
 def _problem(address: str, seconds: float) -> str:
     try:
-        connection = _Connection(address, seconds)
-        connection.request("GET", "/health")
-        response = connection.getresponse()
-        message = json.loads(response.read())["message"]
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        with closing(_Connection(address, seconds)) as connection:
+            connection.request("GET", "/health")
+            response = connection.getresponse()
+            body = response.read()
+    except (OSError, HTTPException):
         return f"{address} does not answer"
+    try:
+        message = json.loads(body)["message"]
+    except (ValueError, KeyError, TypeError):
+        return f"{address} is no gateway of pkger: it answers with status {response.status}"
     return "" if response.status == 200 else f"{address}: {message}"
 
 

@@ -41,6 +41,9 @@ RECORD_ATTEMPTS = 5
 _REFERENCE_BYTES = 96
 """Most bytes of a reference, or a spec, in a message, without its longer texts."""
 
+_NO_METHOD = grpc.StatusCode.UNIMPLEMENTED.name
+"""The status of a driver that lacks an optional method."""
+
 READ_AT_ONCE = 500
 """Most ids in one request: the response with their specs is below the message limit."""
 
@@ -171,8 +174,8 @@ async def prepare_specs(
         request = driver_pb2.PrepareSpecsRequest(org=org, specs=map(wanted_spec_fields, some))
         try:
             answers = (await driver.call(stub.PrepareSpecs, request)).specs
-        except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+        except ServiceUnavailable as error:
+            if error.status != _NO_METHOD:
                 raise
             return [each.spec for each in wanted]
         if len(answers) != len(some):
@@ -225,7 +228,7 @@ def _read(
 
 def _unreliable(driver: Peer, problem: str) -> ServiceUnavailable:
     """The error for a driver that breaks its contract, which is treated as one that does not answer."""
-    return ServiceUnavailable(driver.name, driver.address, problem, driver.platform)
+    return ServiceUnavailable(driver.name, driver.address, problem, driver.platform, answered=True)
 
 
 def _resource(driver: Peer, message: object_pb2.Resource, is_lenient: bool) -> Resource:
@@ -236,7 +239,7 @@ def _resource(driver: Peer, message: object_pb2.Resource, is_lenient: bool) -> R
         if is_lenient:
             return unreadable_from_pb(message)
         problem = f"{message.kind} {message.id} has an invalid spec: {error.metadata['problem']}"
-        raise ServiceUnavailable(driver.name, driver.address, problem, driver.platform) from error
+        raise ServiceUnavailable(driver.name, driver.address, problem, driver.platform, answered=True) from error
 
 
 async def list_secret_keys(driver: Peer, org: str) -> frozenset[str]:
@@ -260,8 +263,8 @@ async def list_orgs(driver: Peer) -> list[Organization] | None:
     stub = DriverServiceStub(driver.channel)
     try:
         answer = await driver.call(stub.ListOrgs, driver_pb2.ListOrgsRequest())
-    except grpc.aio.AioRpcError as error:
-        if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+    except ServiceUnavailable as error:
+        if error.status != _NO_METHOD:
             raise
         return None
     return [org_from_pb(org) for org in answer.orgs]
@@ -277,8 +280,8 @@ async def check_platform(driver: Peer, org: str) -> PlatformCheck | None:
     stub = DriverServiceStub(driver.channel)
     try:
         answer = await driver.call(stub.Check, driver_pb2.CheckRequest(org=org))
-    except grpc.aio.AioRpcError as error:
-        if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+    except ServiceUnavailable as error:
+        if error.status != _NO_METHOD:
             raise
         return None
     return check_from_pb(answer.check)

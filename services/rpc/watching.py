@@ -33,12 +33,11 @@ async def watch_stack(
     while True:
         began = loop_time()
         try:
-            with store.answering():
-                async for message in store.stream(stub.WatchStack, asked, math.inf):
-                    asked.position, give_up = message.position, loop_time() + times.unreachable
-                    yield message
-                    if message.HasField("gone"):
-                        return
+            async for message in store.stream(stub.WatchStack, asked, math.inf):
+                asked.position, give_up = message.position, loop_time() + times.unreachable
+                yield message
+                if message.HasField("gone"):
+                    return
         except ServiceUnavailable:
             if loop_time() - began > times.connected:
                 # The stream was connected until now, without a change to report.

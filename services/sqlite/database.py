@@ -91,7 +91,7 @@ class Database:
             # A failed commit may leave the transaction open, and a full disk may have ended it; this is right for both.
             connection.rollback()
             if isinstance(error, sqlite3.Error) and _primary(error) in _ENVIRONMENT_ERRORS:
-                raise ServiceUnavailable(self._path.stem, str(self._path), str(error)) from error
+                raise ServiceUnavailable(self._path.stem, str(self._path), str(error), answered=True) from error
             raise
         return result
 

@@ -178,7 +178,10 @@ async def test_a_service_that_is_down_is_named(
         ended = await pkger(*[str(file) if word == "FILE" else word for word in arguments], env=env)
     assert ended.code == 1
     called = "platform 'embedded'" if down == "platform" else f"{down} service"
-    assert ended.err == f"Error: the {called} at {nobody} does not answer: no connection\n"
+    assert (
+        ended.err
+        == f"Error: the {called} at {nobody} does not answer: no connection (check whether it runs, and its address)\n"
+    )
 
 
 async def test_a_rejection_of_the_platform_is_reported_and_rolled_back(older_services: Cluster, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from grpc.aio import AioRpcError, Metadata
 from services.core.errors import Internal, OperationUnfinished, PkgerError, Reason, ServiceUnavailable, StackLeased
 from services.gateway.answers import Code
 from services.gateway.errors import code_of, influx_form, problem_of
+from services.rpc.errors import from_rpc
 
 EXPECTED = {
     Code.INVALID: {"REQUEST_INVALID"},
@@ -62,7 +63,7 @@ def test_each_reason_has_its_code() -> None:
 
 
 def test_each_code_has_a_status() -> None:
-    assert len(Code) == 14
+    assert len(Code) == 13
     assert all(400 <= code.status < 600 for code in Code)
 
 
@@ -88,21 +89,10 @@ def test_the_error_of_a_defect_has_only_the_request_id(error: Exception) -> None
     assert problem.status == 500
 
 
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [
-        (grpc.StatusCode.UNAUTHENTICATED, Code.UNAUTHORIZED),
-        (grpc.StatusCode.PERMISSION_DENIED, Code.FORBIDDEN),
-        (grpc.StatusCode.RESOURCE_EXHAUSTED, Code.TOO_MANY_REQUESTS),
-        (grpc.StatusCode.DEADLINE_EXCEEDED, Code.UNAVAILABLE),
-        (grpc.StatusCode.UNKNOWN, Code.INTERNAL_ERROR),
-        (grpc.StatusCode.INTERNAL, Code.INTERNAL_ERROR),
-        (grpc.StatusCode.DATA_LOSS, Code.INTERNAL_ERROR),
-        (grpc.StatusCode.CANCELLED, Code.INTERNAL_ERROR),
-    ],
-)
-def test_every_grpc_status_has_a_code(status: grpc.StatusCode, code: Code) -> None:
+@pytest.mark.parametrize("status", [status for status in grpc.StatusCode if status is not grpc.StatusCode.OK])
+def test_a_status_without_a_reason_names_the_service(status: grpc.StatusCode) -> None:
+    """A proxy between the services returns it, or gRPC when a service ends during a call."""
     error = AioRpcError(status, Metadata(), Metadata(), "the cause")
-    problem = problem_of(error, "id")
-    assert problem.code is code
-    assert ("the cause" in problem.message) is (code is not Code.INTERNAL_ERROR)
+    problem = problem_of(from_rpc(error, "planner", "somewhere"), "id")
+    assert (problem.code, problem.headers) == (Code.UNAVAILABLE, {"Retry-After": "1"})
+    assert problem.message.startswith("the planner service at somewhere ")

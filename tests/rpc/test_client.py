@@ -20,6 +20,7 @@ from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFou
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY
 from services.rpc.channel import SAFE_METHODS
 from services.rpc.client import Peer, Platforms
+from services.rpc.dispatcher import NO_RETRY
 from services.times import Times
 from tests.rpc.in_memory import InMemoryChannel, Network
 from tests.rpc.plumbing import Context, answer, delete, get, list_resources, peer_of, served
@@ -293,6 +294,83 @@ async def test_a_caller_that_leaves_a_stream_early_ends_it_at_the_server() -> No
         await anext(answers)
         await answers.aclose()
         await asyncio.wait_for(ended.wait(), 10)
+
+
+FOREIGN = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
+
+
+def check_foreign(error: ServiceUnavailable, code: grpc.StatusCode, address: str) -> None:
+    """The error of a call that a server ended with a status without a reason."""
+    named = {"service": "other", "address": address}
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+        assert error.metadata == {**named, "problem": error.metadata["problem"]}
+        assert str(error).startswith(f"the other service at {address} does not answer: no ")
+    else:
+        problem = f"the call ended with status {code.name}: not\nfound"
+        assert error.metadata == {**named, "problem": problem, "answered": "true", "status": code.name}
+        assert str(error) == f"the other service at {address} cannot serve the request: {problem}"
+
+
+@pytest.mark.parametrize("code", FOREIGN)
+async def test_any_status_of_a_call_names_the_service(code: grpc.StatusCode) -> None:
+    async def end(request: object, context: Context) -> stack_pb2.DeleteStackResponse:
+        await context.abort(code, "not\nfound")
+        return stack_pb2.DeleteStackResponse()
+
+    async with peer_of(delete=end) as peer:
+        with pytest.raises(ServiceUnavailable) as raised:
+            await delete(peer)
+        check_foreign(raised.value, code, peer.address)
+
+
+@pytest.mark.parametrize("messages", [0, 2])
+@pytest.mark.parametrize("code", FOREIGN)
+async def test_any_status_of_a_stream_names_the_service(code: grpc.StatusCode, messages: int) -> None:
+    async def end(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        for _ in range(messages):
+            yield driver_pb2.ListResourcesResponse()
+        await context.abort(code, "not\nfound", (NO_RETRY,))
+
+    async with peer_of(resources=end) as peer:
+        answers = list_resources(peer)
+        for _ in range(messages):
+            await anext(answers)
+        with pytest.raises(ServiceUnavailable) as raised:
+            await anext(answers)
+        check_foreign(raised.value, code, peer.address)
+
+
+async def test_the_end_of_a_channel_during_a_call_is_no_cancellation_of_its_caller() -> None:
+    """A cancellation would pass as one of the caller, such as Ctrl-C."""
+    called = asyncio.Event()
+
+    async def hang(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        called.set()
+        await asyncio.Event().wait()
+        return answer("never")
+
+    async with peer_of(hang) as peer:
+        getting = asyncio.create_task(get(peer))
+        await called.wait()
+        await peer.close()
+        with pytest.raises(ServiceUnavailable, match="the connection was closed"):
+            await getting
+
+
+async def test_a_cancelled_caller_is_cancelled() -> None:
+    called = asyncio.Event()
+
+    async def hang(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        called.set()
+        await asyncio.Event().wait()
+        return answer("never")
+
+    async with peer_of(hang) as peer:
+        getting = asyncio.create_task(get(peer))
+        await called.wait()
+        getting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await getting
 
 
 @pytest.mark.slow

@@ -38,6 +38,8 @@ EXAMPLES: list[PkgerError] = [
     errors.DependencyCycle("Task 'a' -> Task 'b' -> Task 'a'"),
     errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"),
     errors.ServiceUnavailable("platform", "127.0.0.1:1", "no connection", "embedded"),
+    errors.ServiceUnavailable("stack", "127.0.0.1:1", "the disk is full", answered=True),
+    errors.ServiceUnavailable("stack", "127.0.0.1:1", "the call ended", status="CANCELLED"),
     errors.OperationNotFound("op-1"),
     errors.OperationUnfinished("prod", "operations/1", "APPLYING"),
     errors.TokenStale("scope", 1, 2),

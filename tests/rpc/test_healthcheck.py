@@ -6,12 +6,14 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
+from aiohttp.web import Application, AppRunner, UnixSite
 from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from services.healthcheck import address_to_ask, main
 from services.rpc.health import problem_of
+from services.rpc.http_health import http_problem_of
 from services.rpc.server import serving
 from services.settings import PORTS, load
 
@@ -103,3 +105,20 @@ def test_a_wait_ends_at_its_timeout(tmp_path: Path, capsys: pytest.CaptureFixtur
     address = f"unix:{tmp_path}/nobody"
     assert main([address, address, "--wait", "--timeout", "0.2"]) == 1
     assert capsys.readouterr().err == f"{address} does not answer: DEADLINE_EXCEEDED\n" * 2
+
+
+async def test_a_server_that_answers_otherwise_is_not_said_to_be_silent(tmp_path: Path) -> None:
+    address, server = f"unix:{tmp_path}/other", grpc.aio.server()
+    server.add_insecure_port(address)
+    await server.start()
+    assert await problem_of(address, 10.0) == f"{address} answers with an error: UNIMPLEMENTED"
+    await server.stop(None)
+
+
+async def test_another_http_server_is_no_gateway(tmp_path: Path) -> None:
+    runner = AppRunner(Application())
+    await runner.setup()
+    await UnixSite(runner, f"{tmp_path}/other").start()
+    problem = await http_problem_of(f"unix:{tmp_path}/other", 10.0)
+    await runner.cleanup()
+    assert problem == f"unix:{tmp_path}/other is no gateway of pkger: it answers with status 404"

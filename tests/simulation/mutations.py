@@ -191,15 +191,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         _SENDER,
         """\
             return [Unknown(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
-        except grpc.aio.AioRpcError as error:
-            problem = self._secrets.masked(str(error.details()), writes_secrets)
-            return [Unknown(f"the driver failed: {problem}") for _ in effects]
 """,
         """\
             return [Failed(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
-        except grpc.aio.AioRpcError as error:
-            problem = self._secrets.masked(str(error.details()), writes_secrets)
-            return [Failed(f"the driver failed: {problem}") for _ in effects]
 """,
         frozenset({"I3"}),
         50,

@@ -80,7 +80,11 @@ class NotSent(Exception):
 
 
 class Unanswered(Exception):
-    """The request may have arrived, but its answer is missing or incomplete."""
+    """The request may have arrived, but its answer is missing or incomplete; *status*: its status, 0 if missing."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(f"its answer with status {status} is incomplete: {message}" if status else message)
+        self.status = status
 
 
 class Client:
@@ -156,6 +160,7 @@ class Client:
     async def _exchange(self, method: str, path: str, query: Query, body: Mapping[str, Any] | None) -> Answer:
         data = None if body is None else orjson.dumps(body)
         headers = {} if data is None else {"Content-Type": "application/json"}
+        status = 0
         async with self._slots:
             seconds = time_left(self._timeout) or 0.0
             timeout = aiohttp.ClientTimeout(total=seconds or 1e-3, sock_connect=_CONNECT_SECONDS)
@@ -169,13 +174,14 @@ class Client:
                     timeout=timeout,
                     allow_redirects=False,
                 ) as answer:
+                    status = answer.status
                     return self._read(answer, await answer.read())
             except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
                 raise NotSent(_plain(error)) from None
             except TimeoutError:
-                raise Unanswered(f"no answer within {seconds:.1f} seconds") from None
+                raise Unanswered(f"no answer within {seconds:.1f} seconds", status) from None
             except (aiohttp.ClientError, OSError) as error:
-                raise Unanswered(_plain(error)) from None
+                raise Unanswered(_plain(error), status) from None
 
     def _read(self, answer: aiohttp.ClientResponse, data: bytes) -> Answer:
         body, is_json = None, not data

@@ -133,7 +133,10 @@ class InfluxdbDriver:
         except OrgMissing as error:
             raise OrgUnknown(self._platform, org, str(error)) from error
         except CannotRead as error:
-            raise ServiceUnavailable("platform", self._client.url, str(error), self._platform) from error
+            problem = f"in organisation {org!r}, {error}" if org and error.answered else str(error)
+            raise ServiceUnavailable(
+                "platform", self._client.url, problem, self._platform, answered=error.answered
+            ) from error
 
 
 async def open_driver(platform: Platform, data: Path, ids: Ids, clock: Clock) -> InfluxdbDriver:

@@ -37,11 +37,18 @@ _FEW = 2
 
 
 class CannotRead(Exception):
-    """A read failed; *reason*: why a write that needs it is rejected, None if the write may be retried."""
+    """
+    A read failed.
 
-    def __init__(self, message: str, reason: RejectionReason | None = None) -> None:
+    Attributes:
+        reason: Why a write that needs it is rejected; None: the write may be retried.
+        answered: Whether the server answered.
+    """
+
+    def __init__(self, message: str, reason: RejectionReason | None = None, answered: bool = True) -> None:
         super().__init__(message)
         self.reason = reason
+        self.answered = answered
 
 
 class OrgMissing(Exception):
@@ -195,6 +202,9 @@ class Reader:
         if DASHBOARDS in collections:
             held[DASHBOARDS] = await self._all_found(org_id, DASHBOARDS, [each["id"] for each in held[DASHBOARDS]])
         endpoints = {each["id"]: kind_of(ENDPOINTS, each) for each in held.get(ENDPOINTS, ())}
+        # A list leaves out the endpoints that the token may not read; a read by id is then an error.
+        used = {rule["endpointID"] for rule in held.get(RULES, ())}
+        endpoints |= await self.endpoint_kinds(org_id, used - endpoints.keys())
         return [
             stored(kind, body, endpoints)
             for collection in collections
@@ -309,8 +319,10 @@ class Reader:
     async def _get(self, path: str, query: Query = ()) -> Answer:
         try:
             answer = await self._client.get(path, query)
-        except (NotSent, Unanswered) as error:
-            raise CannotRead(str(error)) from None
+        except NotSent as error:
+            raise CannotRead(str(error), answered=False) from None
+        except Unanswered as error:
+            raise CannotRead(str(error), answered=bool(error.status)) from None
         if answer.status == 200 and not (answer.is_whole and isinstance(answer.body, dict)):
             raise CannotRead(f"the answer to {path} is not a JSON object")
         return answer

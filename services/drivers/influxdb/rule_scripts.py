@@ -49,7 +49,9 @@ class RuleScripts:
         try:
             answer = await self._client.send("PATCH", f"/api/v2/{RULES}/{rule['id']}", {"name": rule["name"]})
         except (NotSent, Unanswered) as error:
-            raise CannotRead(f"the script of rule {rule['id']!r} could not be rewritten: {error}") from None
+            answered = isinstance(error, Unanswered) and bool(error.status)
+            problem = f"the script of rule {rule['id']!r} could not be rewritten: {error}"
+            raise CannotRead(problem, answered=answered) from None
         refused = refusal(Request("PATCH", RULES), answer)
         if isinstance(refused, Rejected) and refused.reason is not None:
             # A retry would be refused too, and an error would block every later read.

@@ -10,10 +10,12 @@ from pkger.model.v1.operation_pb2 import REJECTION_REASON_NOT_FOUND as NOT_FOUND
 from pkger.model.v1.operation_pb2 import REJECTION_REASON_NOT_PERMITTED as NOT_PERMITTED
 
 from services.core.errors import OrgUnknown, ServiceUnavailable
+from services.rpc.call import loop_time, until
 from tests.drivers.client import ORG, DriverClient, create, delete, update
 from tests.drivers.influxdb.running import influxdb_client
 from tests.drivers.influxdb.samples import influxdb_sample as sample
 from tests.drivers.influxdb.test_keeping import asked
+from tests.influx import faults
 from tests.influx.orgs import add_org
 from tests.influx.server import Influx
 
@@ -69,6 +71,36 @@ async def test_a_forbidden_write_is_rejected_with_its_reason(
             ):
                 assert await reader.refusal(mutation) == NOT_PERMITTED
     assert await client.read(*((each.kind, each.id) for each in made)) == made
+
+
+async def test_an_endpoint_that_the_token_may_not_read_is_not_gone(
+    client: DriverClient, server: Influx, tmp_path: Path
+) -> None:
+    [rule] = await client.made(create("NotificationRule", sample("NotificationRule", "it", "")))
+    async with with_token(server, tmp_path / "reader", [("read", "notificationRules")]) as reader:
+        with pytest.raises(ServiceUnavailable, match=r"may not read .* of notificationEndpoints: 401"):
+            await reader.listing("NotificationRule")
+    assert await client.listing("NotificationRule") == [rule]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
+async def test_a_list_that_the_server_refuses_is_an_error_that_says_so(
+    client: DriverClient, server: Influx, status: int
+) -> None:
+    server.faults.add(faults.refused(status, retry_after="60"), "GET", "/api/v2/labels", times=None)
+    with pytest.raises(
+        ServiceUnavailable, match=f"in organisation '{ORG}', the .*list of labels.*: {status}"
+    ) as raised:
+        await client.listing("Label")
+    assert raised.value.answered
+    assert "does not answer" not in str(raised.value)
+
+
+async def test_an_answer_that_is_cut_off_is_an_answer(client: DriverClient, server: Influx) -> None:
+    server.faults.add(faults.cut(), "GET", "/api/v2/labels", times=None)
+    with until(loop_time() + 0.5), pytest.raises(ServiceUnavailable, match="status 200 is incomplete") as raised:
+        await client.listing("Label")
+    assert "does not answer" not in str(raised.value)
 
 
 async def test_for_an_inactive_token_an_organisation_is_not_empty(
