@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import grpc
 from pkger.model.v1 import operation_pb2
 
 from applier_svc.failpoints import STATUS, VARIABLE
@@ -53,7 +52,7 @@ class Crashing:
         """Await *apply*; returns whether the applier died during it. Else the applier is killed afterwards."""
         try:
             events = await apply
-        except (PkgerError, grpc.aio.AioRpcError):
+        except PkgerError:
             assert await self.processes.died("applier") == STATUS
             return True
         assert end(events).state in FINISHED

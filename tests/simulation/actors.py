@@ -6,7 +6,6 @@ import math
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-import grpc
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.driver.v1 import driver_pb2
@@ -47,7 +46,7 @@ AFTER_UNINSTALL = {
 }
 """Whether an uninstall keeps the stack or deletes it, by the verb of the action."""
 
-_ERRORS = (PkgerError, grpc.aio.AioRpcError, TimeoutError)
+_ERRORS = (PkgerError, TimeoutError)
 """Exceptions with which a call may fail."""
 
 
@@ -355,7 +354,5 @@ def _shown(error: BaseException) -> str:
     match error:
         case PkgerError():
             return f"{error.reason}: {error}"
-        case grpc.aio.AioRpcError():
-            return f"{error.code().name}: {error.details()}"
         case _:
             return "left"
