@@ -143,13 +143,12 @@ class World:
         made = await self.services.mutate(create("Label", sample("Label", name, "")))
         self.intruder.calls.clear()
         peer = self.services.peers["applier"]
-        request = applier_pb2.ImportResourceRequest(
+        request = applier_pb2.ImportResourcesRequest(
             target=TARGET,
             stack=object_pb2.StackRef(name="s"),
-            kind="Label",
-            resource_id=made.results[0].done.id,
+            resources=[applier_pb2.ResourceImport(kind="Label", id=made.results[0].done.id)],
         )
-        await peer.call(ApplierServiceStub(peer.channel).ImportResource, request)
+        [_ async for _ in peer.stream(ApplierServiceStub(peer.channel).ImportResources, request)]
 
 
 @pytest.fixture
