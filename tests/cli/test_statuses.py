@@ -63,6 +63,8 @@ COMMANDS = (
     "stacks rename s Label:lucid_einstein other",
     "stacks forget s Label:other",
     "stacks import s Label LABEL --as other",
+    "stacks import s -f FILE --yes",
+    "resources Label",
     "export --stack s",
     "export --all",
     "plan -f FILE --stack s --out PLAN",

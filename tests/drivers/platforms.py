@@ -13,6 +13,7 @@ from services.core.model import PlatformTraits
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.influxdb.kinds import traits
 from services.drivers.registry import opened
+from services.kinds.registry import KINDS
 from services.platforms import Platform
 from tests.databases import copy_database
 from tests.drivers.client import DriverClient, client_of, served_client_of
@@ -155,7 +156,7 @@ def _influxdb(serving: Serving, is_sampled: bool, has_tls: bool) -> PlatformUnde
         is_sampled=is_sampled,
         needs_references=True,
         with_reader=partial(driver_and_reader, serving),
-        freely_labelled=described.kinds.keys() - {"Label", "Bucket", "Dashboard"},
+        freely_labelled=(KINDS.keys() & described.kinds.keys()) - {"Label", "Bucket", "Dashboard"},
         with_losses=None if has_tls else partial(driver_behind_losses, serving),
     )
 

@@ -36,7 +36,6 @@ _RETRIED = frozenset(
         Reason.OPERATION_UNFINISHED,
         Reason.LEASE_LOST,
         Reason.TOKEN_STALE,
-        Reason.INTERNAL,
     }
 )
 

@@ -63,6 +63,7 @@ _IN_CALM = "the operator decides after all faults have stopped, when no process 
 
 UNREACHABLE: dict[str, str] = {
     "blocked BLOCKED_REASON_DEFECT": "a defect is a violation",
+    "error INTERNAL": "a defect is a violation",
     "step PLANNED -> PLANNED": _RETRACTED,
     "step DONE -> DONE": _RETRACTED,
     "step PLANNED -> UNKNOWN": _NOT_IN_DOUBT,

@@ -441,7 +441,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         "recovery_ends_on_foreign_code",
         _BACKGROUND,
         "            except Exception as error:\n",
-        "            except PkgerError as error:\n",
+        "            except Exception as error:\n"
+        '                if getattr(error, "metadata", {}).get("answered"):\n'
+        "                    raise\n",
         frozenset({"LOOP_DEAD"}),
         300,
         frozenset({"codes", "kills", "stops"}),

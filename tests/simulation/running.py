@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.simulation.actors import Person, StackClient
 from tests.simulation.ends import Ends
-from tests.simulation.faults import INTRUDER
 from tests.simulation.loop import MOST_POINTS, NODE, Endless
 from tests.simulation.oracle import Oracle
 from tests.simulation.scenario import Scenario
@@ -161,9 +160,6 @@ class _Defects(logging.Handler):
         if node and node.is_dead:
             return
         error = record.exc_info[1] if record.exc_info else getattr(record, "trace", "")
-        if INTRUDER in str(error):
-            # Services rightly log an error that no service of pkger sends, and pass it on as INTERNAL.
-            return
         self._world.trace.violate("DEFECT", f"{node.name if node else '?'} logs {record.getMessage()!r}: {error!r}")
 
 

@@ -84,6 +84,7 @@ async def test_a_database_that_cannot_be_written_reports_it_until_it_can(
             "service": "notes",
             "address": str(tmp_path / "notes.db"),
             "problem": problem,
+            "answered": "true",
         }
     assert await database.read(lambda db: db.table("notes").count) == 0
 
@@ -137,6 +138,7 @@ async def test_appliers_get_an_error_while_the_store_cannot_write_and_continue_a
                 "service": "stack",
                 "address": str(tmp_path / "stack.db"),
                 "problem": "disk I/O error",
+                "answered": "true",
             }
         assert await client.operation(begun.operation) == before
         assert [event.seq for event in (await client.events(begun.operation)).events] == [1, 2]
