@@ -34,6 +34,7 @@ from tests.applier.world import (
 )
 from tests.apply.packages import an_object, text
 from tests.engine.plans import a_plan, progress_of
+from tests.samples import slow
 
 CANARY = "canary-8a1f"
 REFUSAL = RejectionReason.CONTENT_REFUSED
@@ -313,8 +314,8 @@ FAULTS: list[tuple[dict[int, ItemFault], dict[int, CallFault]]] = [
 ]
 
 
-@pytest.mark.parametrize(("items", "calls"), FAULTS)
-@pytest.mark.parametrize("lasting", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize(("items", "calls"), [*FAULTS[::2], *(slow(*case) for case in FAULTS[1::2])])
+@pytest.mark.parametrize("lasting", [slow(False), True])
 async def test_a_secret_in_messages_of_a_driver_is_masked_everywhere(
     faulty: World,
     items: dict[int, ItemFault],

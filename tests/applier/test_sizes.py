@@ -43,6 +43,7 @@ async def size(folder: Path) -> int:
         return int(raised.value.metadata["bytes"])
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_the_largest_plan_that_is_accepted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also by an applier that claims it, over connections with exactly that limit."""

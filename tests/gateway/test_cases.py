@@ -7,9 +7,10 @@ import pytest
 from tests.cluster import Cluster
 from tests.gateway.cases import Framing, Scenario, byte_by_byte, in_one_piece, inside_characters, read_cases
 from tests.gateway.gateway import TOKEN, client, gateway, settings
+from tests.samples import slow
 
 
-@pytest.mark.parametrize("framing", [in_one_piece, byte_by_byte, inside_characters])
+@pytest.mark.parametrize("framing", [in_one_piece, slow(byte_by_byte), inside_characters])
 async def test_all_recorded_requests_get_the_expected_answers(
     services: Cluster, tmp_path: Path, framing: Framing
 ) -> None:

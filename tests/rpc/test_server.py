@@ -22,6 +22,7 @@ from services.rpc.client import Peer
 from services.rpc.log import JsonFormatter
 from services.rpc.server import serving
 from tests.rpc.plumbing import SERVICES, Context, answer, get, list_resources, peer_of, served
+from tests.samples import slow
 
 
 async def hello(request: object, context: Context) -> stack_pb2.GetStackResponse:
@@ -70,7 +71,7 @@ async def test_a_stopping_server_refuses_new_calls_and_finishes_those_in_flight(
     await peer.close()
 
 
-@pytest.mark.parametrize(("shortest_ms", "stays"), [pytest.param(50, True, marks=pytest.mark.slow), (10_000, False)])
+@pytest.mark.parametrize(("shortest_ms", "stays"), [slow(50, True), slow(10_000, False)])
 async def test_a_client_may_ping_without_calls_but_not_too_often(
     shortest_ms: int, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

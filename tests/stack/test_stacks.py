@@ -287,6 +287,7 @@ async def test_a_page_has_1000_resources_by_default_and_5000_at_most(service: Cl
         assert len((await service.resources_page(stack.id, page_size=page_size)).resources) == length
 
 
+@pytest.mark.slow
 async def test_a_page_of_resources_is_no_larger_than_1_mib(service: Client) -> None:
     entries = [entry(f"{number:04}" + "x" * 1000, "1" * 40 + str(number)) for number in range(2000)]
     stack = await service.apply("prod", [*entries, entry("y" * 2_000_000)])

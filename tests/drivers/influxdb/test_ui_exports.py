@@ -169,3 +169,12 @@ def test_other_items_are_named() -> None:
     read = read_exports(export)
     assert read.warnings == ["bucket 'b' is left out: packages have no such kind"]
     assert set(exported_objects(read)) == {"Task"}
+
+
+def test_properties_of_a_cell_that_packages_lack_are_named() -> None:
+    shown = {"shape": "chronograf-v2", "type": "markdown", "note": "read me", "fontSize": 12}
+    cell = {"x": 0, "y": 0, "w": 4, "h": 4, "name": "Note", "properties": shown}
+    read = read_exports(export_of("Dashboard", {"name": "Load", "cells": [cell]}))
+    exported, _ = package_of(read)
+    [warning] = [warned.text for warned in exported.warnings]
+    assert warning.endswith("packages cannot express fontSize of cell 'Note', which is left out")

@@ -294,6 +294,7 @@ async def test_a_buffer_has_no_more_than_its_bytes() -> None:
     assert made == 3
 
 
+@pytest.mark.slow
 async def test_a_client_that_reads_slowly_gets_all_of_a_stream_that_is_larger_than_the_buffer() -> None:
     async def many(request: Any, context: Any) -> AsyncIterator[Any]:
         for number in range(3000):
