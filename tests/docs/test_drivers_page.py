@@ -42,7 +42,16 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the code, changed as the page says."""
     folder = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("services", "parser_svc", "planner_svc", "applier_svc", "stack_svc", "tests", "pyproject.toml"):
+    for name in (
+        "services",
+        "parser_svc",
+        "planner_svc",
+        "applier_svc",
+        "stack_svc",
+        "tests",
+        "docs",
+        "pyproject.toml",
+    ):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         else:

@@ -39,6 +39,11 @@ OURS = {
     ("apply/system-bucket", 0): "names of buckets of the system are refused, in a dry run too (docs/http.md)",
     ("apply/system-bucket", 1): "the same",
     **{("export/resources", step): LABELS_INCLUDED for step in (10, 12, 13, 14, 16, 17, 18, 19)},
+    ("dry/parse-errors", 0): "an object with an invalid name is checked whole (docs/reference/package-format.md)",
+    **{
+        ("stacks/rename-meta-only", step): "an object keeps its resource under a new metadata.name"
+        for step in (1, 2, 3)
+    },
     ("package/docker__docker", 10): "an export of the remaining resources does not fail",
     ("package/speedtest__speedtest", 6): "an export names a resource without a name after its object, in every export",
 }
