@@ -129,8 +129,9 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
         out.flush()
     _print_remarks(made, wanted)
     if wanted.strict and (count := len(made.warnings)):
-        problems = "what the warning above names" if count == 1 else f"what the {count:,} warnings name"
-        raise Failed(f"the package lacks {problems}; with --strict, that is an error")
+        raise Failed(
+            "--strict makes the warning an error" if count == 1 else f"--strict makes the {count:,} warnings errors"
+        )
 
 
 async def _make(services: Session, wanted: Wanted) -> _Export:

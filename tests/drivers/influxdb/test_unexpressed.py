@@ -211,7 +211,7 @@ async def test_an_export_names_each_field_and_resource_that_it_leaves_out(
     strict = await pkger("export", "--all", "--strict", "-o", str(file), env=env)
     assert (strict.code, strict.err.splitlines()[-1]) == (
         1,
-        "Error: the package lacks what the 7 warnings name; with --strict, that is an error",
+        "Error: --strict makes the 7 warnings errors",
     )
     assert (await pkger("export", "Label", "none", "--strict", env=env)).code == 1
     await on_influxdb.apply(text(an_object("Label", "red", "red")))
