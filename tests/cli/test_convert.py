@@ -66,6 +66,7 @@ async def test_a_file_is_written_in_the_encoding_of_its_name(tmp_path: Path, fil
     [
         ({"panels": [], "title": "Load"}, "this is a dashboard of Grafana"),
         ([{"kind": "Label"}], "this is no export of the user interface of InfluxDB"),
+        ([], "this is no export of the user interface of InfluxDB"),
         ([EXPORT, {}], "this is no export of the user interface of InfluxDB"),
         ("no JSON", "load.json:1:1: this is no JSON"),
     ],

@@ -49,10 +49,13 @@ def read_exports(document: Any) -> UiExport:
     Read an export, or a list of exports.
 
     Raises:
-        NotExported: The document, or an item of the list, is no export.
+        NotExported: The document, or an item of the list, is no export, or the list is empty.
     """
     found = UiExport()
-    for number, export in enumerate(document if isinstance(document, list) else [document]):
+    exports = document if isinstance(document, list) else [document]
+    if not exports:
+        raise NotExported
+    for number, export in enumerate(exports):
         content = _mapping(export, "content")
         data = _mapping(content, "data")
         if _KINDS.get(str(data.get("type")), LABEL) == LABEL:
@@ -80,11 +83,10 @@ def _read(items: Sequence[Item], found: UiExport) -> None:
         if type_ == "dashboard":
             body["cells"] = list(_cells(item, known, shown, found.warnings))
         try:
-            fields = resource_fields(stored(_KINDS[type_], body, {}))
+            resource = resource_from_pb(object_pb2.Resource(**resource_fields(stored(_KINDS[type_], body, {}))))
         except _UNREADABLE:
             found.warnings.append(f"{shown} is left out: it cannot be read")
             continue
-        resource = resource_from_pb(object_pb2.Resource(**fields))
         found.resources.setdefault((resource.kind, resource.id), resource)
 
 

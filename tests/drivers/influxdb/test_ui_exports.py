@@ -81,12 +81,12 @@ def test_a_package_of_an_export_has_what_the_platform_had(kind: str, data: st.Da
     assert found.spec.text == canonical_text(codec.read(body))
 
 
-@given(json_values, st.sampled_from(sorted(TYPES.values())))
-def test_whatever_stands_in_a_file_is_refused_or_left_out(value: Any, type_: str) -> None:
+@given(json_values, st.sampled_from(sorted(TYPES.values())), st.just("n n") | json_values)
+def test_whatever_stands_in_a_file_is_refused_or_left_out(value: Any, type_: str, name: Any) -> None:
     label = {"type": "label", "id": "l", "attributes": value}
     cell = {"type": "cell", "id": "c", "attributes": value, "relationships": value}
     view = {"type": "view", "id": "c", "attributes": {"properties": {"type": "xy", "queries": value, "axes": value}}}
-    item = {"type": type_, "attributes": {"name": "n n", "arguments": value, "flux": value}, "relationships": value}
+    item = {"type": type_, "attributes": {"name": name, "arguments": value, "flux": value}, "relationships": value}
     dashboard = {**item, "type": "dashboard", "relationships": related("cell", "c") | related("label", "l")}
     for document in (
         value,
