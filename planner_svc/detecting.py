@@ -15,6 +15,7 @@ from planner_svc.sides import Facts, Report, reports_of
 from services.core.drift import DriftCounts, drift_counts
 from services.core.errors import RequestInvalid, StackMoved
 from services.core.listing import listed
+from services.core.masking import masked
 from services.core.model import InventoryEntry, Key, ResourceKey, StackRecord
 from services.kinds.kind_words import meant_kind
 from services.kinds.registry import FAMILY_NAMES, family_of
@@ -73,7 +74,7 @@ class Detected:
             status=STATUSES.number(report.status),
             problem=report.problem,
             lacks_baseline=report.lacks_baseline,
-            display_name=report.display_name,
+            display_name=masked(report.display_name),
             is_ignored=report.is_ignored,
         )
         for field in report.fields:

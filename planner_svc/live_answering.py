@@ -10,6 +10,7 @@ from planner_svc.imports import ImportStatus, ObjectImport, kinds_to_list, plan_
 from planner_svc.live import LiveResource, Owner, in_order, kinds_named, with_owners
 from planner_svc.reading import Reader
 from services.core.errors import RequestInvalid
+from services.core.masking import masked
 from services.core.model import Target
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import key_fields, new_target_from_pb, object_from_pb
@@ -70,7 +71,7 @@ async def _live(target: Target, kinds: Sequence[str], reader: Reader) -> list[Li
 def _resource_to_pb(live: LiveResource) -> planner_pb2.LiveResource:
     return planner_pb2.LiveResource(
         resource=object_pb2.ResourceId(kind=live.kind, id=live.id),
-        display_name=live.display_name,
+        display_name=masked(live.display_name),
         owner=_owner_to_pb(live.owner) if live.owner else None,
     )
 
@@ -84,7 +85,7 @@ def _owner_to_pb(owner: Owner) -> planner_pb2.ResourceOwner:
 def _import_to_pb(found: ObjectImport) -> planner_pb2.ObjectImport:
     return planner_pb2.ObjectImport(
         key=key_fields(found.key),
-        display_name=found.display_name,
+        display_name=masked(found.display_name),
         status=_STATUS.number(found.status),
         resources=map(_resource_to_pb, found.resources),
     )

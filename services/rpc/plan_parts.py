@@ -19,11 +19,11 @@ from services.rpc.parts import cut, parts, pieces, text_bytes
 View: TypeAlias = plan_pb2.PlanView.ValueType
 
 _SPECS_OF_STEPS: dict[str, tuple[str, ...]] = {
-    "create": ("spec_json",),
-    "update": ("old_spec_json", "spec_json"),
-    "delete": ("old_spec_json",),
+    "create": ("spec_json", "display_name"),
+    "update": ("old_spec_json", "spec_json", "old_display_name", "display_name"),
+    "delete": ("old_spec_json", "old_display_name"),
 }
-"""The fields with specs of each change of a step, the old one first."""
+"""The fields with specs and names of each change of a step, the old ones first."""
 
 _FRAME = 160
 """An upper estimate of the bytes of a step or a diff, without its texts."""

@@ -1,6 +1,7 @@
 """Credentials in addresses: no output of the command has one, and the platform gets them."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -132,3 +133,27 @@ async def test_a_user_in_a_url_is_a_violation_that_shows_no_password(env: Mappin
             assert "pass-w0rd" not in ended.out + ended.err
             expected = "url-with-user" if "me:" in address and "/@" not in address else "url-invalid"
             assert expected in ended.out + ended.err
+
+
+async def test_names_and_violations_show_no_credential(env: Mapping[str, str], tmp_path: Path) -> None:
+    """A package may have an address in a name, too, or where a name is meant."""
+    file = tmp_path / "package.json"
+    for name in ("https://ann:alpha@h", "https://ann:beta@h"):
+        file.write_text(text(an_object("Label", "site", name), an_object("Task", "t", name, every="1h", query="x")))
+        for arguments in (
+            ("plan", "-f", str(file), "--stack", "s", "--full"),
+            ("plan", "-f", str(file), "--stack", "s", "-o", "json"),
+            ("apply", "-f", str(file), "--stack", "s", "--yes"),
+            ("resources",),
+            ("resources", "-o", "json"),
+        ):
+            ended = await pkger(*arguments, env=env)
+            assert ended.code == 0, ended.err
+            assert "(hidden)" in ended.out + ended.err, arguments
+            assert not {"alpha", "beta"} & set(re.split(r"\W", ended.out + ended.err)), (arguments, ended)
+    file.write_text(text(an_object("Label", "https://ann:alpha@h", "x y"), an_object("Label", "b", "b c", colour=1)))
+    for output in ("text", "json"):
+        ended = await pkger("validate", "-f", str(file), "-o", output, env=env)
+        assert ended.code == 1
+        assert "https://(hidden)@h" in ended.out
+        assert "alpha" not in re.split(r"\W", ended.out + ended.err)

@@ -12,6 +12,7 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core import model
 from services.core.errors import RequestInvalid
+from services.core.masking import masked
 from services.kinds.format.canonical import canonical_text, spec_from_text
 from services.rpc.convert.enums import Numbers
 from services.rpc.parts import text_bytes
@@ -203,11 +204,11 @@ def _env_values(item: object_pb2.Object) -> Iterable[str]:
 
 
 def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
-    """Translate a violation."""
+    """Translate a violation; credentials in its texts are masked, as a package may have an address anywhere."""
     return object_pb2.Violation(
         kind=violation.kind,
-        path=violation.path,
-        reason=violation.reason,
+        path=masked(violation.path),
+        reason=masked(violation.reason),
         location=location_fields(violation.location),
         code=violation.code,
         severity=_SEVERITY.number(violation.severity),
