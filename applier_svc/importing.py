@@ -1,6 +1,7 @@
 """Imports existing resources into a stack (docs/reference/engine.md, "Matching" and "Policies")."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pkger.applier.v1 import applier_pb2
@@ -127,28 +128,31 @@ async def _resources(
         if resource is None and not each.is_id
     }
     kinds = sorted({kind for each in named.values() for kind in _kinds(each, platform)})
-    live = await list_resources(driver, target.org, kinds) if kinds else []
+    by_name: defaultdict[tuple[str, str], list[Resource]] = defaultdict(list)
+    for resource in await list_resources(driver, target.org, kinds) if kinds else []:
+        by_name[resource.kind, platform.kinds[resource.kind].compared_name(resource.spec.display_name)].append(resource)
     for position, each in named.items():
-        chosen[position] = _named_resource(each, live, platform)
+        chosen[position] = _named_resource(each, by_name, platform)
     if missing := [str(each) for each, resource in zip(wanted, chosen, strict=True) if resource is None]:
         raise ResourceNotFound(target.platform, target.org, missing)
     return [resource for resource in chosen if resource]
 
 
-def _named_resource(wanted: _Wanted, live: Sequence[Resource], platform: PlatformTraits) -> Resource | None:
+def _named_resource(
+    wanted: _Wanted, by_name: Mapping[tuple[str, str], Sequence[Resource]], platform: PlatformTraits
+) -> Resource | None:
     """
     The only resource with the name of *wanted*, as the platform compares names; None: there is none.
+
+    *by_name* has the live resources by kind and compared name.
 
     Raises:
         RequestInvalid: Several resources have the name; it lists their ids.
     """
-    kinds = _kinds(wanted, platform)
     named = [
         each
-        for each in live
-        if each.kind in kinds
-        and platform.kinds[each.kind].compared_name(each.spec.display_name)
-        == platform.kinds[each.kind].compared_name(wanted.value)
+        for kind in _kinds(wanted, platform)
+        for each in by_name.get((kind, platform.kinds[kind].compared_name(wanted.value)), ())
     ]
     if not named[1:]:
         return named[0] if named else None

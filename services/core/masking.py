@@ -38,7 +38,7 @@ def masked(text: str) -> str:
 
 def masked_sides(sides: Sequence[str]) -> tuple[str, ...]:
     """
-    Up to three texts that are compared, each ``masked``.
+    Texts that are compared, each ``masked``.
 
     Equal credentials have equal masks. Credentials of different sides have different masks, so that a change is seen.
     """

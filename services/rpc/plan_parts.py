@@ -18,7 +18,7 @@ from services.rpc.parts import cut, parts, pieces, text_bytes
 
 View: TypeAlias = plan_pb2.PlanView.ValueType
 
-_SPECS_OF_STEPS: dict[str, tuple[str, ...]] = {
+_TEXTS_OF_STEPS: dict[str, tuple[str, ...]] = {
     "create": ("spec_json", "display_name"),
     "update": ("old_spec_json", "spec_json", "old_display_name", "display_name"),
     "delete": ("old_spec_json", "old_display_name"),
@@ -108,22 +108,22 @@ def shown_part(part: plan_pb2.PlanPart) -> plan_pb2.PlanPart:
 
     Pieces of a summary stay as they are, because an address may be cut: the whole summary is masked before it is cut.
     """
-    if not any(_masked_texts(message, fields) for message, fields in _specs(part)):
+    if not any(_masked_texts(message, fields) for message, fields in _texts(part)):
         return part
     shown = plan_pb2.PlanPart()
     shown.CopyFrom(part)
-    for message, fields in _specs(shown):
+    for message, fields in _texts(shown):
         for name, text in _masked_texts(message, fields).items():
             setattr(message, name, text)
     return shown
 
 
-def _specs(part: plan_pb2.PlanPart) -> Iterator[tuple[Message, tuple[str, ...]]]:
-    """The messages of a part that have specs or values, each with the names of these fields, the old one first."""
+def _texts(part: plan_pb2.PlanPart) -> Iterator[tuple[Message, tuple[str, ...]]]:
+    """The messages of a part that have specs, names or values, each with these fields, the old ones first."""
     for step in part.steps.steps:
         change = step.WhichOneof("change")
-        if change and change in _SPECS_OF_STEPS:
-            yield getattr(step, change), _SPECS_OF_STEPS[change]
+        if change and change in _TEXTS_OF_STEPS:
+            yield getattr(step, change), _TEXTS_OF_STEPS[change]
     for diff in part.diffs.resources:
         yield diff, ("old_spec_json", "new_spec_json")
         for field_change in diff.changes:

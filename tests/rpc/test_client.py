@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import math
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -340,8 +341,9 @@ async def test_any_status_of_a_stream_names_the_service(code: grpc.StatusCode, m
         check_foreign(raised.value, code, peer.address)
 
 
-async def test_the_end_of_a_channel_during_a_call_is_no_cancellation_of_its_caller() -> None:
-    """A cancellation would pass as one of the caller, such as Ctrl-C."""
+@asynccontextmanager
+async def hanging_call() -> AsyncIterator[tuple[Peer, asyncio.Task[stack_pb2.Stack]]]:
+    """A peer, and a call to it that is being served and has no end."""
     called = asyncio.Event()
 
     async def hang(request: object, context: Context) -> stack_pb2.GetStackResponse:
@@ -352,22 +354,19 @@ async def test_the_end_of_a_channel_during_a_call_is_no_cancellation_of_its_call
     async with peer_of(hang) as peer:
         getting = asyncio.create_task(get(peer))
         await called.wait()
+        yield peer, getting
+
+
+async def test_the_end_of_a_channel_during_a_call_is_no_cancellation_of_its_caller() -> None:
+    """A cancellation would pass as one of the caller, such as Ctrl-C."""
+    async with hanging_call() as (peer, getting):
         await peer.close()
         with pytest.raises(ServiceUnavailable, match="the connection was closed"):
             await getting
 
 
 async def test_a_cancelled_caller_is_cancelled() -> None:
-    called = asyncio.Event()
-
-    async def hang(request: object, context: Context) -> stack_pb2.GetStackResponse:
-        called.set()
-        await asyncio.Event().wait()
-        return answer("never")
-
-    async with peer_of(hang) as peer:
-        getting = asyncio.create_task(get(peer))
-        await called.wait()
+    async with hanging_call() as (_, getting):
         getting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await getting
