@@ -73,16 +73,18 @@ class Approval:
         if self.terminal:
             if not await self.terminal.confirm("Apply this plan?", self.interrupts):
                 raise Failed("not applied; nothing was written")
-        elif text := deletes_text(made.header.counts.deletes, made.header.counts.losses):
+        elif text := _needs_answer(made.header):
             raise Failed(
                 f"the plan {text}, and there is no terminal to ask at; nothing was written."
                 " --yes applies it without asking"
             )
-        elif (count := made.header.duplicate_count) > 1:
-            raise Failed(
-                f"the plan creates {count:,} resources beside others of the same kind and name, and there is no"
-                " terminal to ask at; nothing was written. --yes applies it without asking"
-            )
+
+
+def _needs_answer(plan: plan_pb2.Plan) -> str:
+    """What nobody may apply without an answer or ``--yes``, after "the plan"; empty: nothing."""
+    deletes = deletes_text(plan.counts.deletes, plan.counts.losses)
+    duplicates = f"creates {plan.duplicate_count:,} resources beside others of the same kind and name"
+    return " and ".join([*([deletes] if deletes else []), *([duplicates] if plan.duplicate_count > 1 else [])])
 
 
 @dataclass(frozen=True, slots=True)

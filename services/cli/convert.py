@@ -42,7 +42,8 @@ async def convert(file: str, out: str) -> None:
     if out:
         write_file(out, [text])
     else:
-        caller().stdout.write(text)
+        caller().stdout.buffer.write(text.encode())
+        caller().stdout.buffer.flush()
     for warning in (*export.warnings, *(warned.text for warned in package.warnings)):
         console(stderr=True).print(Text(f"warning: {warning}", "yellow"))
 
@@ -51,7 +52,7 @@ def _read(name: str, text: str) -> UiExport:
     try:
         document = orjson.loads(text.removeprefix("\ufeff"))
     except orjson.JSONDecodeError as error:
-        raise Failed(f"{name}:{error.lineno}:{error.colno}: this is no JSON") from error
+        raise Failed(f"{name}:{error.lineno}:{error.colno}: this cannot be read as JSON: {error.msg}") from error
     try:
         return read_exports(document)
     except NotExported:

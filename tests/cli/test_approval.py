@@ -90,6 +90,16 @@ async def test_without_a_terminal_no_two_resources_are_doubled_unasked(
     assert len(await services.resources()) == 4
 
 
+async def test_a_refusal_names_all_that_needs_an_answer(env: Mapping[str, str], file: Path) -> None:
+    doubled = [an_object("Dashboard", name, name) for name in ("one", "two")]
+    for stack, objects in (("s", doubled), ("other", [an_object("Label", "gone", "gone")])):
+        file.write_text(text(*objects))
+        assert (await pkger("apply", "-f", str(file), "--stack", stack, env=env)).code == 0
+    file.write_text(text(*doubled))
+    refused = await pkger("apply", "-f", str(file), "--stack", "other", env=env)
+    assert "the plan deletes 1 resource and creates 2 resources beside others of the same kind and name" in refused.err
+
+
 async def test_without_a_terminal_one_resource_is_doubled_with_a_warning(
     services: Cluster, env: Mapping[str, str], file: Path
 ) -> None:

@@ -52,6 +52,13 @@ async def test_the_package_is_planned_as_any_other(services: Cluster, tmp_path: 
     assert (again.out, again.err) == (converted.out, converted.err)
 
 
+async def test_a_package_is_utf_8_whatever_the_terminal_takes(tmp_path: Path, file: Path) -> None:
+    file.write_text(json.dumps(EXPORT).replace("of all hosts", "für alle"))
+    converted = await pkger("convert", str(file), env=environment(tmp_path) | {"PYTHONIOENCODING": "ascii"})
+    assert converted.code == 0
+    assert "description: für alle\n" in converted.out
+
+
 @pytest.mark.parametrize("ending", ["yml", "json"])
 async def test_a_file_is_written_in_the_encoding_of_its_name(tmp_path: Path, file: Path, ending: str) -> None:
     out, env = tmp_path / f"package.{ending}", environment(tmp_path)
@@ -68,7 +75,7 @@ async def test_a_file_is_written_in_the_encoding_of_its_name(tmp_path: Path, fil
         ([{"kind": "Label"}], "this is no export of the user interface of InfluxDB"),
         ([], "this is no export of the user interface of InfluxDB"),
         ([EXPORT, {}], "this is no export of the user interface of InfluxDB"),
-        ("no JSON", "load.json:1:1: this is no JSON"),
+        ("no JSON", "load.json:1:1: this cannot be read as JSON: "),
     ],
 )
 async def test_another_file_is_refused(tmp_path: Path, file: Path, document: Any, problem: str) -> None:

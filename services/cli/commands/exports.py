@@ -39,9 +39,7 @@ Examples:
     help="JSON Schema that the first line of YAML names for editors.  [default: no such line]",
 )
 @click.option("--full", is_flag=True, help="Print all warnings.")
-@click.option(
-    "--strict", is_flag=True, help="Exit with status 1 after a warning: the package does not have everything."
-)
+@click.option("--strict", is_flag=True, help="Exit with status 1 after a warning; the package is written.")
 @options.platform_option
 @options.org_option
 @export_options

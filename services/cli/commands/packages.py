@@ -219,8 +219,8 @@ def apply(
     """
     Apply FILE..., together one package, to the platform.
 
-    At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources or loses data
-    is refused, and any other plan runs. --yes runs the plan without asking.
+    At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources, loses data
+    or creates duplicates is refused, and any other plan runs. --yes runs the plan without asking.
     """
     from services.cli import values
     from services.cli.packages import Manner, apply_stored
