@@ -149,20 +149,21 @@ class Supervisor:
         Raises:
             Failed: A service ended, or was not ready in time; all are stopped again.
         """
+        waits: list[asyncio.Task[None]] = []
         try:
             for name in self._services:
                 self._processes[name] = await self._spawn(name)
-            await asyncio.gather(*map(self._wait_until_ready, self._services))
+            waits = [asyncio.create_task(self._wait_until_ready(name)) for name in self._services]
+            await asyncio.gather(*waits)
         except BaseException:
+            await _cancel(waits)
             await self.stop()
             raise
         self._watchers = [asyncio.create_task(self._watch(name)) for name in self._services]
 
     async def stop(self) -> None:
         """Stop the services one by one, each before the services that its calls in flight need."""
-        for watcher in self._watchers:
-            watcher.cancel()
-        await asyncio.gather(*self._watchers, return_exceptions=True)
+        await _cancel(self._watchers)
         for name in reversed(self._services):
             if process := self._processes.get(name):
                 await _end(name, process)
@@ -254,6 +255,13 @@ class Supervisor:
                 self._close_status_pipe(name)
             except (OSError, Failed) as error:
                 log.warning("the %s service cannot be restarted: %s", name, error)
+
+
+async def _cancel(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel *tasks*, and return once all have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _named(name: str) -> str:

@@ -94,6 +94,8 @@ async def serving(
             await asyncio.wait_for(dispatcher.idle.wait(), grace)
         # server.stop(grace) would wait the whole time for clients that watch the health of this server.
         await server.stop(FLUSH_SECONDS)
+        # Calls that the stop cancelled end in the next turn of the loop. For later ones, gRPC would write tracebacks.
+        await asyncio.sleep(0)
 
 
 async def _watch_loops(health: HealthServicer, services: Collection[str], loops: Sequence[BackgroundLoop]) -> None:

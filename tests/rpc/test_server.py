@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -35,6 +37,35 @@ async def test_every_service_and_the_server_are_healthy(service: str) -> None:
         answered = await HealthStub(peer.channel).Check(HealthCheckRequest(service=service))
 
     assert answered.status == HealthCheckResponse.SERVING
+
+
+SERVER_WITH_A_LONG_STOP = """
+import asyncio, sys
+from services.rpc.server import serving
+
+async def drain():
+    await asyncio.to_thread(sys.stdin.readline)
+
+async def serve():
+    async with serving([], [], "127.0.0.1:0", drain=drain) as address:
+        print(address, flush=True)
+
+asyncio.run(serve())
+"""
+
+
+async def test_a_stopping_server_says_nothing_of_late_calls() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SERVER_WITH_A_LONG_STOP, stdin=PIPE, stdout=PIPE, stderr=PIPE
+    )
+    assert process.stdout
+    address = (await process.stdout.readline()).decode().strip()
+    async with grpc.aio.insecure_channel(address) as channel:
+        watches = [HealthStub(channel).Watch(HealthCheckRequest()) for _ in range(200)]
+        states = [(await watch.read()).status for watch in watches]
+        ended = await process.communicate(b"stop\n")
+    assert states == [HealthCheckResponse.NOT_SERVING] * 200
+    assert (process.returncode, ended) == (0, (b"", b""))
 
 
 async def test_a_stopping_server_refuses_new_calls_and_finishes_those_in_flight() -> None:
