@@ -17,7 +17,7 @@ from applier_svc.importing import import_resources
 from applier_svc.operation.events import Begun, Message
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
-from applier_svc.operation.requests import NewRequest, PlanRequest, RequestId
+from applier_svc.operation.requests import OperationRequest, RequestId
 from services.core.errors import RequestInvalid, StackNotFound
 from services.core.model import AfterUninstall
 from services.rpc.client import Peer, Platforms
@@ -57,11 +57,11 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.ApplyResponse]:
         secrets = Secrets(request.secrets)
-        asked = NewRequest(
+        asked = OperationRequest(
             kind=plan_pb2.OPERATION_KIND_APPLY,
-            target=request.target,
-            stack=_checked(request.stack) if request.HasField("stack") else None,
-            desired=planner_pb2.CreatePlanRequest(
+            plan=planner_pb2.CreatePlanRequest(
+                target=request.target,
+                stack=_checked(request.stack) if request.HasField("stack") else None,
                 package=request.package,
                 skip=request.skip,
                 secret_keys=secrets.keys(),
@@ -86,14 +86,15 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[applier_pb2.ApplyPlanResponse]:
         if not request.plan:
             raise RequestInvalid("plan", "name a stored plan")
-        asked = PlanRequest(
-            request.plan,
-            request.digest,
-            request.allow_missing,
-            _identified(request),
-            Secrets(request.secrets),
-            request.author,
-            _max_deletes(request),
+        asked = OperationRequest(
+            kind=plan_pb2.OPERATION_KIND_UNSPECIFIED,
+            plan=request.plan,
+            digest=request.digest,
+            allow_missing=request.allow_missing,
+            request=_identified(request),
+            secrets=Secrets(request.secrets),
+            author=request.author,
+            max_deletes=_max_deletes(request),
         )
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
@@ -103,11 +104,13 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
         then = after_uninstall_from_pb(request.then, "then")
-        asked = NewRequest(
+        asked = OperationRequest(
             kind=plan_pb2.OPERATION_KIND_UNINSTALL,
-            target=request.target,
-            stack=_checked(request.stack),
-            desired=planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(then=request.then)),
+            plan=planner_pb2.CreatePlanRequest(
+                target=request.target,
+                stack=_checked(request.stack),
+                destroy=planner_pb2.Destroy(then=request.then),
+            ),
             digest=request.digest,
             request=_identified(request),
             author=request.author,
@@ -122,11 +125,11 @@ class ApplierServicer(ApplierServiceServicer):
     async def RollbackStack(
         self, request: applier_pb2.RollbackStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.RollbackStackResponse]:
-        asked = NewRequest(
+        asked = OperationRequest(
             kind=plan_pb2.OPERATION_KIND_ROLLBACK,
-            target=request.target,
-            stack=_checked(request.stack),
-            desired=planner_pb2.CreatePlanRequest(
+            plan=planner_pb2.CreatePlanRequest(
+                target=request.target,
+                stack=_checked(request.stack),
                 revision=request.revision,
                 skip=request.skip,
                 allow_empty=request.allow_empty,

@@ -14,7 +14,7 @@ from bench.figures import Figure, Seconds, seconds
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Target
 from services.engine.operation import OperationState
 from services.machine import machine_clock
-from stack_svc import endings, journal
+from stack_svc import endings, journal, plans
 from stack_svc.endings import Ending, LastEvent, Record
 from stack_svc.journal import Advance, Beginning, Begun, Write
 from stack_svc.leases import SECOND
@@ -87,7 +87,8 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
     assert isinstance(begun, Begun)
     token, plan = begun.lease.token, _plan(begun.stack.record.id, step_count)
     first = Write(1, b"", _events(_event(1)), [1])
-    await store.write(lambda tx: journal.start(tx, _NAME, token, plan, first))
+    await store.write(lambda tx: plans.store_for(tx, plan, _NAME))
+    await store.write(lambda tx: journal.start(tx, _NAME, token, plan.name, plan.digest, first))
     done = 0
     for intents, outcomes in writes:
         await _advance(store, token, intents, done)

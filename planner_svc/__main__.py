@@ -7,7 +7,7 @@ from functools import partial
 from planner_svc.drift_reading import DriftReader
 from planner_svc.export.reading import ExportReader
 from planner_svc.reading import Reader
-from planner_svc.servicer import SERVICE, register
+from planner_svc.servicer import SERVICES, registrations
 from planner_svc.storing import PlanStore
 from services.machine import Ids, MachineIds
 from services.platforms import address_of, read_platforms
@@ -44,7 +44,7 @@ async def opened(
         )
         reader, exports = Reader(parser, stacks, platforms), ExportReader(stacks, platforms)
         drift = DriftReader(reader, stacks)
-        yield Service([register(reader, PlanStore(stacks, ids), exports, drift, limit)], [SERVICE])
+        yield Service(registrations(reader, PlanStore(stacks, ids), exports, drift, limit), SERVICES)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import chain
 
 from pkger.journal.v1 import journal_pb2
@@ -19,7 +20,6 @@ from services.rpc.parts import cut
 from services.rpc.plan_parts import (
     JoinedPlan,
     View,
-    content_parts,
     diffs_parts,
     record_parts,
     remarks_parts,
@@ -39,7 +39,7 @@ class Answer:
             not stored. None: there is no plan.
         parts: The parts after the header that the caller asks for.
         violations: All violations of a package that breaks rules.
-        attachments: The attachments of a plan that is going to run: texts by their digests.
+        attachments: The attachments of a plan that is stored: texts by their digests.
     """
 
     new_plan: journal_pb2.NewPlan | None
@@ -57,15 +57,24 @@ class Answer:
             yield planner_pb2.CreatePlanResponse(part=part)
 
 
+class Use(Enum):
+    """What a plan is for: to be read, to be applied later by a client, or to be run by one operation."""
+
+    DRY_RUN = auto()
+    LATER_APPLY = auto()
+    OPERATION = auto()
+
+
 async def make_answer(
-    request: planner_pb2.CreatePlanRequest, view: Collection[View], reader: Reader, limit: int
+    request: planner_pb2.CreatePlanRequest, use: Use, view: Collection[View], reader: Reader, limit: int
 ) -> Answer:
     """
     Make the plan of *request* and translate it.
 
     Args:
-        request: The request.
-        view: The parts that it asks for.
+        request: The desired state.
+        use: What the plan is for; for a dry run, it is not stored.
+        view: The parts of the response.
         reader: Reads package, record and resources.
         limit: Largest message, in bytes, between the services.
 
@@ -76,25 +85,22 @@ async def make_answer(
     if not isinstance(gathered, Gathered):
         return Answer(None, violations=gathered)
     # In a thread, so that other calls are answered during the translation of a large plan.
-    answer = await asyncio.to_thread(_answer, gathered, view, request, limit)
-    will_run = request.will_run or not request.validate_only
-    return replace(answer, attachments=gathered.planned.attachments) if will_run else answer
+    return await asyncio.to_thread(_answer, gathered, use, view, limit)
 
 
-def _answer(gathered: Gathered, view: Collection[View], request: planner_pb2.CreatePlanRequest, limit: int) -> Answer:
+def _answer(gathered: Gathered, use: Use, view: Collection[View], limit: int) -> Answer:
     """Translate a plan once: the plan to store, if there is one, and the response are made of the same messages."""
-    is_stored = not request.validate_only
+    is_stored = use is not Use.DRY_RUN
     planned, new_plan = gathered.planned, journal_pb2.NewPlan(header=header_to_pb(gathered.planned.plan))
     remarks = list(remarks_parts(planned.plan.remarks))
     wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_stored else {*view}
     steps = list(steps_parts(planned.plan.steps)) if plan_pb2.PLAN_VIEW_STEPS in wanted else []
     record = list(record_parts(planned.plan)) if plan_pb2.PLAN_VIEW_RECORD in wanted else []
-    # Of an apply with nothing to do, only the header is stored: a dry run shows the rest.
-    is_asked = plan_pb2.PLAN_VIEW_CONTENT in view and not planned.plan.no_change
-    content = compressed_content(planned, gathered.objects) if is_stored or is_asked else b""
+    # Of an operation with nothing to do, only header and remarks are stored: a dry run shows the rest.
+    is_whole = is_stored and not (use is Use.OPERATION and planned.plan.no_change)
+    content = compressed_content(planned, gathered.objects) if is_whole else b""
     if {plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} <= wanted:
-        # The record counts twice: the message that starts the operation also claims the adopted resources.
-        messages = (new_plan.header, *remarks, *steps, *record, *record)
+        messages = (new_plan.header, *remarks, *steps, *record)
         size = sum(message.ByteSize() for message in messages) + len(content)
         refuse_too_large(size, len(planned.plan.steps), limit)
     if is_stored:
@@ -102,17 +108,13 @@ def _answer(gathered: Gathered, view: Collection[View], request: planner_pb2.Cre
         for part in chain(remarks, steps, record):
             stored.add(part)
         new_plan.body, new_plan.content = stored.body.SerializeToString(), content
-    made = {
-        plan_pb2.PLAN_VIEW_STEPS: steps,
-        plan_pb2.PLAN_VIEW_RECORD: record,
-        plan_pb2.PLAN_VIEW_CONTENT: content_parts(content),
-    }
+    made = {plan_pb2.PLAN_VIEW_STEPS: steps, plan_pb2.PLAN_VIEW_RECORD: record}
     following = chain.from_iterable(
         made[asked] if asked in made else _view_parts(planned, asked) for asked in sorted(view)
     )
-    # The steps of a plan that is stored, or that the caller runs, have the specs as they are.
-    shown = following if request.will_run else map(shown_part, following)
-    return Answer(new_plan, [*remarks, *shown])
+    # The stored steps have the specs as they are.
+    attachments = planned.attachments if is_stored else {}
+    return Answer(new_plan, [*remarks, *map(shown_part, following)], attachments=attachments)
 
 
 def _view_parts(planned: Planned, view: View) -> Iterator[plan_pb2.PlanPart]:

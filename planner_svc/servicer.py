@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator
 from functools import partial
 
-from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1 import journal_pb2, planning_pb2
+from pkger.journal.v1.planning_pb2_grpc import PlanningServiceServicer, add_PlanningServiceServicer_to_server
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
-from planner_svc.answering import make_answer
+from planner_svc.answering import Use, make_answer
 from planner_svc.detecting import detect
 from planner_svc.drift_reading import DriftReader
 from planner_svc.export.answering import make_export
@@ -23,7 +24,7 @@ from services.rpc.plan_parts import checked_view
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 
-SERVICE = "pkger.planner.v1.PlannerService"
+SERVICES = ("pkger.planner.v1.PlannerService", "pkger.journal.v1.PlanningService")
 
 
 class PlannerServicer(PlannerServiceServicer):
@@ -42,8 +43,9 @@ class PlannerServicer(PlannerServiceServicer):
         view, key = checked_view(request.view), _request_key(request)
         name = await self._plans.of_request(key) if key else ""
         if not name:
+            use = Use.DRY_RUN if request.validate_only else Use.LATER_APPLY
             with uncollected():
-                answer = await make_answer(request, view, self._reader, self._limit)
+                answer = await make_answer(request, use, view, self._reader, self._limit)
             await self._plans.attach(answer.attachments)
             if answer.new_plan and not request.validate_only:
                 name = await self._plans.keep(answer.new_plan, key)
@@ -98,9 +100,34 @@ class PlannerServicer(PlannerServiceServicer):
         return planner_pb2.CheckPlatformResponse(name=name, check=check_to_pb(found))
 
 
-def register(reader: Reader, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int) -> Register:
-    """A function that adds the planner to a server; *limit* is the largest message, in bytes, between the services."""
-    return partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, drift, limit))
+class PlanningServicer(PlanningServiceServicer):
+    """Makes plans for operations."""
+
+    def __init__(self, reader: Reader, plans: PlanStore, limit: int) -> None:
+        self._reader = reader
+        self._plans = plans
+        self._limit = limit
+
+    async def PlanOperation(
+        self, request: planning_pb2.PlanOperationRequest, context: object
+    ) -> AsyncIterator[planning_pb2.PlanOperationResponse]:
+        with uncollected():
+            answer = await make_answer(request.request, Use.OPERATION, (), self._reader, self._limit)
+        await self._plans.attach(answer.attachments)
+        if answer.new_plan:
+            await self._plans.keep_for(answer.new_plan, request.operation)
+        for message in answer.messages():
+            yield planning_pb2.PlanOperationResponse(answer=message)
+
+
+def registrations(
+    reader: Reader, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int
+) -> tuple[Register, Register]:
+    """Functions that add the planner to a server; *limit* is the largest message, in bytes, between the services."""
+    return (
+        partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, drift, limit)),
+        partial(add_PlanningServiceServicer_to_server, PlanningServicer(reader, plans, limit)),
+    )
 
 
 def _request_key(request: planner_pb2.CreatePlanRequest) -> journal_pb2.RequestKey | None:

@@ -1,4 +1,4 @@
-"""Stores plans in the stack service, for clients to apply them."""
+"""Stores plans in the stack service: for clients to apply them, and for operations that run them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -46,6 +46,21 @@ class PlanStore:
                 body = await asyncio.to_thread(compressed, part)
                 message = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(texts))
                 await self._stack.call(self._journal.StoreAttachment, message)
+
+    async def keep_for(self, plan: journal_pb2.NewPlan, operation: str) -> None:
+        """
+        Store *plan* for an operation, under its id, and complete its header, which is changed in place.
+
+        Raises:
+            OperationNotFound: There is no such operation.
+            LeaseLost: It has started or ended.
+        """
+        plan.header.name = operation.replace("operations/", "plans/", 1)
+        request = journal_pb2.StorePlanRequest(plan=plan, operation=operation)
+        stored = await self._stack.call(self._journal.StorePlan, request)
+        plan.header.state = plan_pb2.PLAN_STATE_APPLYING
+        plan.header.operation = operation
+        plan.header.create_time.CopyFrom(stored.create_time)
 
     async def keep(self, plan: journal_pb2.NewPlan, request: journal_pb2.RequestKey | None) -> str:
         """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import journal, leases, texts
+from stack_svc import journal, leases, preparing, texts
 from stack_svc.journal import Write
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import Blocks, Operation
@@ -130,7 +130,7 @@ def mark_restored(tx: Transaction, name: str, make_event: MakeEvent) -> bool | N
     if operation.state is OperationState.PREPARING:
         ended = replace(operation, state=OperationState.FAILED, cause=RESTORED, update_time=now)
         tx.operations.update(ended)
-        tx.requests.forget(name)
+        preparing.forget(tx, operation)
         return False
     cause = operation.cause
     if not cause.startswith(RESTORED):

@@ -12,7 +12,19 @@ from typing import Any
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
 from services.core.model import Baseline, Key, RecordChanges, Use
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import baselines, claiming, inheriting, inventory, journal, leases, looks, plans, revisions, texts
+from stack_svc import (
+    baselines,
+    claiming,
+    inheriting,
+    inventory,
+    journal,
+    leases,
+    looks,
+    plans,
+    preparing,
+    revisions,
+    texts,
+)
 from stack_svc.inheriting import Estate
 from stack_svc.journal import Write
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
@@ -280,7 +292,7 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
         claiming.drop(tx, operation)
         plans.mark_applied(tx, operation.plan)
     if ending.state is OperationState.FAILED:
-        tx.requests.forget(operation.name)
+        preparing.forget(tx, operation)
     if ending.stale:
         plans.mark_stale(tx, ending.stale.plan, ending.stale.problem)
 

@@ -16,12 +16,11 @@ from services.core.model import OperationKind, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import claiming, leases, owners, plans, preparing, requests, stacks, texts, uses
-from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import NOT_BLOCKED, Operation
-from stack_svc.store.plans import StoredPlan, Work
+from stack_svc.store.plans import StoredPlan
 from stack_svc.store.stacks import Choice, Named, Stack, State
 from stack_svc.store.store import Reading, Transaction
 
@@ -67,12 +66,11 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An operation with the lease of its stack; ``plan`` is its stored plan, or None."""
+    """An operation with the lease of its stack."""
 
     stack: Stack
     lease: Lease
     operation: Operation
-    plan: Work | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,6 @@ class Claimed:
     lease: Lease
     operation: Operation
     blocked_steps: bytes
-    plan: Work | None
     rows: Sequence[Row]
 
 
@@ -188,7 +185,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     plan = plans.as_of(planned, now) if planned else None
     if again:
         stack, lease = _begin_again(tx, again, existing(tx, wanted.name), choice, kind, wanted, now)
-        return Begun(stack, lease, existing(tx, wanted.name), plans.work(tx, plan.name) if plan else None)
+        return Begun(stack, lease, existing(tx, wanted.name))
     if earlier and preparing.has_died(tx, existing(tx, earlier_name), now):
         # The earlier operation of the request died before it sent anything, so the request may begin another.
         preparing.end_dead(tx, earlier, now)
@@ -216,42 +213,49 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     if not tx.operations.insert(operation):
         raise RequestInvalid("operation", f"{wanted.name} exists already; choose another name")
     requests.store_answer(tx, wanted.request, wanted.name, now)
-    return Begun(stack, lease, operation, plans.work(tx, plan.name) if plan else None)
+    return Begun(stack, lease, operation)
 
 
 def start(
-    tx: Transaction, name: str, token: int, source: NewPlan | str, write: Write, claims: Sequence[Claim] = ()
+    tx: Transaction, name: str, token: int, plan_name: str, digest: str, write: Write, claims: Sequence[Claim] = ()
 ) -> None:
     """
-    Give an operation its plan (a new one, or a stored one by name), its first event, and the claims of the plan.
+    Give an operation its plan, its first event, and the claims of the plan.
+
+    Args:
+        tx: The transaction.
+        name: The operation.
+        token: The token of its lease.
+        plan_name: The plan that was made for it, or a pending one.
+        digest: The digest of the plan that the applier read.
+        write: The first write, with the event.
+        claims: The claims of the plan.
 
     Raises:
         ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses.
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
-        RequestInvalid: It has started with another plan, or another plan has the name of the new one.
+        RequestInvalid: It has started with another plan.
         PlanNotFound: There is no such plan.
-        PlanUsed: An operation runs or ran it.
-        PlanStale: It is stale, or no stack owns a resource any more that it uses.
+        PlanUsed: Another operation runs or ran it.
+        PlanStale: It is stale, it was replaced since it was read, or no stack owns a resource any more that it uses.
         PlanExpired: It was not applied in time.
     """
     operation, _, now = fenced(tx, name, token)
     if operation.state is not OperationState.PREPARING:
-        if operation.plan != _name_of(source) or (isinstance(source, NewPlan) and not plans.is_kept(tx, source)):
+        if operation.plan != plan_name:
             raise RequestInvalid("plan", f"{name} started with another plan")
         row = tx.journal.row(name, write.position)
         if row and row.events != write.events:
             raise RequestInvalid("accepted", f"{name} started with another event")
         return
     if problem := uses.unowned(tx, operation.target, claims):
-        raise PlanStale(_name_of(source), problem)
+        raise PlanStale(plan_name, problem)
     if refused := claiming.claim(tx, operation, claims, now):
         raise owners.refusal(refused)
-    match source:
-        case NewPlan():
-            plan = plans.insert_running(tx, source, name, now)
-        case _:
-            plan = plans.take(tx, source, name)
+    plan = plans.take(tx, plan_name, name)
+    if plan.digest != digest:
+        raise PlanStale(plan_name, f"it was replaced by {plan.digest}")
     state = OperationState.APPLYING
     tx.operations.update(appended(tx, operation, write, now, state=state, step_count=plan.step_count))
 
@@ -353,8 +357,7 @@ def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
     defects = 0 if operation.state is OperationState.BLOCKED else operation.defects
     claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token, defects=defects)
     tx.operations.update(claimed)
-    plan = plans.work(tx, operation.plan) if operation.plan else None
-    return Claimed(stack, lease, claimed, tx.operations.blocked_steps(name), plan, tx.journal.rows(name))
+    return Claimed(stack, lease, claimed, tx.operations.blocked_steps(name), tx.journal.rows(name))
 
 
 def request_cancel(tx: Transaction, name: str) -> Operation:
@@ -481,10 +484,6 @@ def _lock_of(tx: Transaction, operation: str) -> Stack | None:
 def _heard_of(operation: Operation, now: int) -> Operation:
     """*operation*, of whose applier the store heard now; clocks are set back at times."""
     return replace(operation, update_time=max(operation.update_time, now))
-
-
-def _name_of(source: NewPlan | str) -> str:
-    return source.name if isinstance(source, NewPlan) else source
 
 
 def _as_asked(wanted: Beginning) -> tuple[Choice | Target, Named | None, OperationKind]:

@@ -44,7 +44,7 @@ from stack_svc.store.inventory import NamelessStack
 from stack_svc.store.looks import Look
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
-from stack_svc.store.plans import PlanState, StoredPlan, Work
+from stack_svc.store.plans import PlanState, StoredPlan
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.stacks import Filter as StacksFilter
@@ -442,27 +442,6 @@ def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
     )
 
 
-def source_from_pb(request: journal_pb2.StartOperationRequest) -> NewPlan | str:
-    """
-    Translate the plan that an operation starts with: a new plan, or the name of a stored one.
-
-    Raises:
-        RequestInvalid: There is none, or a new plan has no name or no kind.
-    """
-    match request.WhichOneof("source"):
-        case "plan":
-            return plan_from_pb(request.plan)
-        case "stored_plan":
-            return request.stored_plan
-        case _:
-            raise RequestInvalid("source", "must be set")
-
-
-def work_fields(work: Work | None) -> Any:
-    """Header and body of a plan as part of a response; no fields for no plan."""
-    return {"plan": plan_pb2.Plan.FromString(work.header), "body": work.body} if work else {}
-
-
 def views_from_pb(request: stack_pb2.GetPlanRequest) -> frozenset[plan_pb2.PlanView.ValueType]:
     """
     Translate the views of a plan that a request names.
@@ -494,8 +473,10 @@ def start_from_pb(request: journal_pb2.StartOperationRequest) -> Write:
     Translate the first write of an operation.
 
     Raises:
-        RequestInvalid: Its event is not the first event of the operation.
+        RequestInvalid: It names no plan, or its event is not the first event of the operation.
     """
+    if not request.plan:
+        raise RequestInvalid("plan", "must not be empty")
     if request.accepted.seq != 1:
         raise RequestInvalid("accepted", "must have seq 1, as it is the first event")
     _check_event(request.accepted, "accepted", request.operation, is_a="accepted")

@@ -6,8 +6,17 @@ Plans that wait to be applied, and plans that operations run; each is applied at
 from dataclasses import dataclass, replace
 
 from services.core import limits
-from services.core.errors import PlanExpired, PlanNotFound, PlanStale, PlanUsed, RequestInvalid
+from services.core.errors import (
+    LeaseLost,
+    OperationNotFound,
+    PlanExpired,
+    PlanNotFound,
+    PlanStale,
+    PlanUsed,
+    RequestInvalid,
+)
 from services.core.model import Target
+from services.engine.operation import OperationState
 from stack_svc import requests, texts
 from stack_svc.leases import SECOND, rfc3339
 from stack_svc.requests import Request
@@ -29,15 +38,14 @@ class NewPlan(Header):
     body: bytes
     content: bytes
 
-    def refuse_too_large(self, limit: int, claims_bytes: int = 0) -> None:
+    def refuse_too_large(self, limit: int) -> None:
         """
-        Refuse a plan whose operation would need a message of more than *limit* bytes; *claims_bytes* go with the plan.
+        Refuse a plan whose operation would need a message of more than *limit* bytes.
 
         Raises:
             PlanTooLarge: Says by how much.
         """
-        size = len(self.message) + len(self.body) + len(self.content) + claims_bytes
-        limits.refuse_too_large(size, self.step_count, limit)
+        limits.refuse_too_large(len(self.message) + len(self.body) + len(self.content), self.step_count, limit)
 
 
 def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
@@ -73,29 +81,41 @@ def of_request(reading: Reading, request: Request) -> str:
     return requests.earlier_answer(reading, request, reading.now()) or ""
 
 
-def insert_running(tx: Transaction, plan: NewPlan, operation: str, now: int) -> StoredPlan:
+def store_for(tx: Transaction, plan: NewPlan, operation: str) -> StoredPlan:
     """
-    Store the plan that an operation made for itself.
+    Store a plan that is made for an operation which has not started; it replaces the one that was made before.
 
     Raises:
+        OperationNotFound: There is no such operation.
+        LeaseLost: The operation has started or ended.
         RequestInvalid: Another plan has the name.
     """
-    stored = _stored(plan, PlanState.APPLYING, operation, now, None)
+    tx.lock_stack(tx.operations.stack_of(operation) or "")
+    begun = tx.operations.find(operation)
+    if begun is None:
+        raise OperationNotFound(operation)
+    if begun.state is not OperationState.PREPARING:
+        raise LeaseLost(begun.stack_name or begun.stack, begun.token)
+    if begun.plan:
+        tx.plans.delete(begun.plan)
+    stored = _stored(plan, PlanState.APPLYING, operation, tx.now(), None)
     _insert(tx, plan, stored)
     return stored
 
 
 def take(tx: Transaction, name: str, operation: str) -> StoredPlan:
     """
-    Assign a plan that no operation has run to an operation.
+    Assign a plan to an operation: the one that was made for it, or one that no operation has run.
 
     Raises:
         PlanNotFound: There is none of that name.
-        PlanUsed: An operation ran it before.
+        PlanUsed: Another operation ran it before.
         PlanStale: It was found to be stale.
         PlanExpired: It was not applied in time.
     """
     plan = existing(tx, name)
+    if plan.operation == operation:
+        return plan
     refuse_unusable(plan)
     taken = replace(plan, state=PlanState.APPLYING, operation=operation)
     tx.plans.update(taken)

@@ -1,4 +1,4 @@
-"""Operations that never started: if the applier of one died, it sent nothing, so the next operation ends it."""
+"""Operations that never started: they sent nothing, so they end without a trace but their own."""
 
 from dataclasses import replace
 
@@ -30,4 +30,11 @@ def end_dead(tx: Transaction, stack: Stack, now: int) -> None:
         raise OperationUnfinished(stack.called, operation.name, operation.state)
     ended = replace(operation, state=OperationState.FAILED, cause=GONE, update_time=max(operation.update_time, now))
     tx.operations.update(ended)
+    forget(tx, operation)
+
+
+def forget(tx: Transaction, operation: Operation) -> None:
+    """Remove the id of the request and the plan of *operation*, which ended and never started."""
     tx.requests.forget(operation.name)
+    if operation.plan:
+        tx.plans.delete(operation.plan)

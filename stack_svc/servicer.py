@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from pkger.journal.v1 import journal_pb2, journal_pb2_grpc
-from pkger.model.v1 import object_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.core.model import Key
@@ -20,7 +20,7 @@ from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import baseline_to_pb, entry_fields, key_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.convert.plans import use_to_pb
-from services.rpc.parts import cut
+from services.rpc.parts import cut, pieces
 from services.rpc.plan_parts import diffs_parts, shown_part
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
@@ -45,7 +45,6 @@ from stack_svc import (
 )
 from stack_svc.announcing import Announcing, Watchers
 from stack_svc.journal import Claimed
-from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
@@ -301,13 +300,25 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Store a plan to be applied."""
         content = messages.plan_from_pb(request.plan)
         content.refuse_too_large(self._limit)
-        key = messages.request_from_pb(request.request)
-        plan = await self._store.write(lambda tx: plans.store(tx, content, key))
+        if request.operation:
+            plan = await self._store.write(lambda tx: plans.store_for(tx, content, request.operation))
+        else:
+            key = messages.request_from_pb(request.request)
+            plan = await self._store.write(lambda tx: plans.store(tx, content, key))
         return journal_pb2.StorePlanResponse(
             plan=plan.name,
             create_time=messages.timestamp(plan.create_time),
-            expire_time=messages.timestamp(plan.expires or 0),
+            expire_time=None if plan.expires is None else messages.timestamp(plan.expires),
         )
+
+    async def ReadPlan(
+        self, request: journal_pb2.ReadPlanRequest, context: object
+    ) -> AsyncIterator[journal_pb2.ReadPlanResponse]:
+        """Read header and body of a plan, in parts."""
+        work = await self._store.read(lambda tx: plans.work(tx, request.plan))
+        yield journal_pb2.ReadPlanResponse(plan=plan_pb2.Plan.FromString(work.header))
+        for piece in pieces(work.body):
+            yield journal_pb2.ReadPlanResponse(body=piece)
 
     async def FindPlan(self, request: journal_pb2.FindPlanRequest, context: object) -> journal_pb2.FindPlanResponse:
         """Find the plan that a request stored."""
@@ -354,18 +365,17 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             expire_time=messages.timestamp(begun.lease.expires),
             is_pending=begun.stack.is_pending,
             operation=messages.operation_to_pb(begun.operation),
-            **messages.work_fields(begun.plan),
         )
 
     async def StartOperation(
         self, request: journal_pb2.StartOperationRequest, context: object
     ) -> journal_pb2.StartOperationResponse:
         """Give an operation its plan."""
-        write, source = messages.start_from_pb(request), messages.source_from_pb(request)
-        if isinstance(source, NewPlan):
-            source.refuse_too_large(self._limit, sum(map(journal_pb2.Claim.ByteSize, request.claims)))
-        claims = messages.claims_from_pb(request.claims, "claims")
-        await self._store.write(lambda tx: journal.start(tx, request.operation, request.token, source, write, claims))
+        write, claims = messages.start_from_pb(request), messages.claims_from_pb(request.claims, "claims")
+        digest = request.accepted.accepted.digest
+        await self._store.write(
+            lambda tx: journal.start(tx, request.operation, request.token, request.plan, digest, write, claims)
+        )
         return journal_pb2.StartOperationResponse()
 
     async def AdvanceOperation(
@@ -433,7 +443,6 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             is_pending=claimed.stack.is_pending,
             rollback=operation.rolling_back,
             position=operation.position,
-            **messages.work_fields(claimed.plan),
         )
         for part in claim_parts(answer):
             yield part

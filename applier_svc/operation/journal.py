@@ -60,9 +60,9 @@ class Journal:
         self._turn = asyncio.Lock()
         self._waiting: list[Event] = []
 
-    async def start(self, header: plan_pb2.Plan, new_plan: journal_pb2.NewPlan | None) -> None:
+    async def start(self, header: plan_pb2.Plan) -> None:
         """
-        Start the operation with *new_plan*, or with the stored plan of *header* (None), and publish the accepted event.
+        Start the operation with the stored plan of *header*, and publish the accepted event.
 
         Raises:
             ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses or takes
@@ -78,11 +78,9 @@ class Journal:
                 *used_claims(plan.uses),
                 *taken_claims(plan.record),
             ]
-            request = journal_pb2.StartOperationRequest(accepted=accepted, claims=map(claim_to_pb, claims))
-            if new_plan:
-                request.plan.CopyFrom(new_plan)
-            else:
-                request.stored_plan = header.name
+            request = journal_pb2.StartOperationRequest(
+                plan=header.name, accepted=accepted, claims=map(claim_to_pb, claims)
+            )
             await self._lease.start(request)
             reach("after_start")
             await self._feed.publish(accepted)

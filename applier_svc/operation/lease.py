@@ -155,7 +155,7 @@ class Lease:
 
     async def start(self, request: journal_pb2.StartOperationRequest) -> None:
         """
-        Start the operation with a new or a stored plan; from here on, another applier resumes it if this one dies.
+        Start the operation with its plan; from here on, another applier resumes it if this one dies.
 
         Raises:
             LeaseLost: Nothing was stored.
@@ -360,7 +360,7 @@ class Lease:
 
 async def take(
     peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts: Timeouts
-) -> tuple[Lease, journal_pb2.BeginOperationResponse]:
+) -> tuple[Lease, operation_pb2.Operation]:
     """
     Take the lease of the stack of *request* for a new operation; *timeouts* says how long it lasts.
 
@@ -393,7 +393,7 @@ async def take(
         answer.is_pending,
         last_token=answer.last_token,
     )
-    return lease, answer
+    return lease, operation
 
 
 async def claim(

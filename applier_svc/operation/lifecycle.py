@@ -5,10 +5,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1 import journal_pb2, planning_pb2
+from pkger.journal.v1.planning_pb2_grpc import PlanningServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.timeouts import Timeouts
@@ -17,8 +17,9 @@ from applier_svc.operation.completion import Place, Work, complete
 from applier_svc.operation.events import Begun, Feed
 from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease, take
+from applier_svc.operation.plans import read_plan
 from applier_svc.operation.preconditions import stale_now
-from applier_svc.operation.requests import NewRequest, PlanRequest, beginning
+from applier_svc.operation.requests import OperationRequest
 from services.core.errors import (
     DigestMismatch,
     EncodingInvalid,
@@ -78,19 +79,13 @@ class _Prepared:
 
     Attributes:
         header: Its header.
-        new_plan: The plan as it is to be stored; None: it is stored already.
         plan: The plan as values of the engine.
         place: Its driver and store.
     """
 
     header: plan_pb2.Plan
-    new_plan: journal_pb2.NewPlan | None
     plan: Plan
     place: Place
-
-
-_VIEW = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD, plan_pb2.PLAN_VIEW_CONTENT)
-"""The parts of a plan that an apply needs or stores."""
 
 
 class Operation:
@@ -114,7 +109,7 @@ class Operation:
         """Roll back once the batches in flight have ended."""
         self._cancelled = True
 
-    async def begin(self, asked: NewRequest | PlanRequest) -> None:
+    async def begin(self, asked: OperationRequest) -> None:
         """
         Run the operation that a caller requests; from the accepted event on, its progress is published as events.
 
@@ -123,25 +118,22 @@ class Operation:
             PkgerError: Before the accepted event, nothing was written: there is no plan, it is not the approved one, or
                 the stack is leased. After it, the operation was interrupted; the next holder of its lease resumes it.
         """
-        lease, begun = await take(self._peers.stack, beginning(asked, self.name, self._holder), self._peers.timeouts)
+        request = asked.beginning(self.name, self._holder)
+        lease, operation = await take(self._peers.stack, request, self._peers.timeouts)
         try:
             reach("after_begin")
             await self._feed.publish(Begun(self.name))
-            prepared = await self._prepared(asked, begun, lease)
+            prepared = await self._prepared(asked, lease)
             if prepared is None:
                 await _end_unstarted(lease, "the package breaks rules")
                 return
             place = prepared.place
             journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits)
             try:
-                await journal.start(prepared.header, prepared.new_plan)
+                await journal.start(prepared.header)
             except _UNUSABLE as error:
                 await _end_unstarted(lease, error)
                 raise
-            operation = operation_pb2.Operation()
-            operation.CopyFrom(begun.operation)
-            # Free the messages of a large plan before the run.
-            del prepared, begun
             try:
                 await complete(Work(operation, lease, journal, asked.secrets), place, self._is_cancelled)
             except BaseException:
@@ -165,10 +157,10 @@ class Operation:
         secrets, progress = Secrets(), None
         try:
             reach("after_claim")
-            if not claimed.HasField("plan"):
+            if claimed.operation.state == operation_pb2.OPERATION_STATE_PREPARING:
                 await _end_unstarted(lease, "its applier was gone before it sent anything")
                 return
-            plan = work_from_pb(claimed.plan, journal_pb2.PlanBody.FromString(claimed.body))
+            plan = work_from_pb(*await read_plan(self._peers.stack, claimed.operation.plan))
             rollback_cause = (claimed.operation.cause or "it was rolling back") if claimed.rollback else ""
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, rollback_cause)
             secrets = Secrets(are_lost=writes_secrets(progress))
@@ -194,76 +186,83 @@ class Operation:
         finally:
             await lease.drop()
 
-    async def _prepared(
-        self, asked: NewRequest | PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease
-    ) -> _Prepared | None:
+    async def _prepared(self, asked: OperationRequest, lease: Lease) -> _Prepared | None:
         """The plan to run; None if the package breaks rules. Without a plan, the operation is ended."""
         try:
             # Nothing is written yet, so the deadline of the caller counts; its error names the unavailable service.
             with until(self._plan_until):
-                if isinstance(asked, NewRequest):
-                    return await self._planned(asked, lease)
-                return await self._stored(asked, begun, lease)
+                return await self._checked(asked, lease)
         except BaseException as error:
-            await _end_unstarted(lease, error, asked.plan if isinstance(asked, PlanRequest) else "")
+            await _end_unstarted(lease, error, asked.stored_plan)
             raise
 
-    async def _planned(self, asked: NewRequest, lease: Lease) -> _Prepared | None:
-        """Make the plan; None if the package breaks rules: then the violations are published."""
-        request = planner_pb2.CreatePlanRequest(validate_only=True, will_run=True, target=asked.target, view=_VIEW)
-        request.MergeFrom(asked.desired)
-        if not lease.is_transient:
-            request.stack.id = lease.stack.id
-        stub = PlannerServiceStub(self._peers.planner.channel)
-        answers = self._peers.planner.stream(stub.CreatePlan, request)
-        made = await joined(answers)
-        if not isinstance(made, JoinedPlan):
-            for violations in cut(object_pb2.Violations(violations=made)):
-                await self._feed.publish(violations)
-            return None
-        header = made.header
-        if asked.digest and asked.digest != header.digest:
-            raise PlanStale(asked.digest, f"the plan made now is {header.digest}")
-        if not asked.allow_missing:
-            refuse_missing_values(made.remarks, header.rollback_of)
-        refuse_deletes(header, asked.max_deletes)
-        # An operation and the plan that it makes share one id.
-        header.name = self.name.replace("operations/", "plans/")
-        plan = work_from_pb(header, made.body)
-        place = await self._place(plan)
-        new_plan = journal_pb2.NewPlan(header=header, body=made.body.SerializeToString(), content=made.content)
-        return _Prepared(header, new_plan, plan, place)
-
-    async def _stored(self, asked: PlanRequest, begun: journal_pb2.BeginOperationResponse, lease: Lease) -> _Prepared:
+    async def _checked(self, asked: OperationRequest, lease: Lease) -> _Prepared | None:
         """
-        The stored plan, if it can still be applied.
+        The plan to run, made now or stored before; None if the package breaks rules: then the violations are published.
 
         Raises:
-            DigestMismatch: It is not the plan that the caller approved.
-            RequestInvalid: It writes other secrets than the request has.
-            StackMoved: The stack is at another generation.
-            PlanStale: A resource that it touches has changed, or another stack owns it.
-            ValuesMissing: It lacks values, and the request does not allow that.
+            DigestMismatch: The stored plan is not the one that the caller approved.
+            RequestInvalid: The stored plan writes other secrets than the request has.
+            StackMoved: The stack is at another generation than that of the stored plan.
+            PlanStale: The plan made now is not the one that the caller approved. Or a resource that the stored plan
+                touches has changed, or another stack owns it.
+            ValuesMissing: The plan lacks values, and the request does not allow that.
             DeletesExceeded: It deletes more than the request, or the policy of the stack, allows.
         """
-        header = begun.plan
+        if isinstance(asked.plan, str):
+            header, body = await read_plan(self._peers.stack, asked.plan)
+        else:
+            planned = await self._planned(asked.plan, lease)
+            if planned is None:
+                return None
+            header, body = planned.header, planned.body
         if asked.digest and asked.digest != header.digest:
-            raise DigestMismatch(header.name, asked.digest, header.digest)
+            if asked.stored_plan:
+                raise DigestMismatch(header.name, asked.digest, header.digest)
+            problem = f"the package, the stack or the platform; the plan made now is {header.digest}"
+            raise PlanStale(asked.digest, problem)
+        if not (asked.stored_plan or header.no_change):
+            header, body = await read_plan(self._peers.stack, header.name)
+        plan = work_from_pb(header, body)
+        place = await self._place(plan)
+        # A plan that was made under the lease is not stale.
+        if asked.stored_plan:
+            asked.secrets.refuse_others(plan)
+            await self._refuse_stale(header, plan, place, lease)
+        if not asked.allow_missing:
+            refuse_missing_values(body.remarks, header.rollback_of)
+        refuse_deletes(header, asked.max_deletes)
+        return _Prepared(header, plan, place)
+
+    async def _planned(self, desired: planner_pb2.CreatePlanRequest, lease: Lease) -> JoinedPlan | None:
+        """Have the plan made and stored: header and remarks; None if the package breaks rules."""
+        request = planning_pb2.PlanOperationRequest(operation=self.name, request=desired)
+        if not lease.is_transient:
+            request.request.stack.id = lease.stack.id
+        stub = PlanningServiceStub(self._peers.planner.channel)
+        answers = self._peers.planner.stream(stub.PlanOperation, request)
+        made = await joined(each.answer async for each in answers)
+        if isinstance(made, JoinedPlan):
+            return made
+        for violations in cut(object_pb2.Violations(violations=made)):
+            await self._feed.publish(violations)
+        return None
+
+    async def _refuse_stale(self, header: plan_pb2.Plan, plan: Plan, place: Place, lease: Lease) -> None:
+        """
+        Refuse a stored plan that no longer fits.
+
+        Raises:
+            StackMoved: The stack is at another generation.
+            PlanStale: A resource that it touches has changed, or another stack owns it.
+        """
         stack = lease.stack
         if stack.generation != header.base_generation:
             raise StackMoved(stack.name or stack.id, header.base_generation, stack.generation)
-        body = journal_pb2.PlanBody.FromString(begun.body)
-        plan = work_from_pb(header, body)
-        asked.secrets.refuse_others(plan)
-        place = await self._place(plan)
         if not lease.is_transient:
             stack = await read_record(place.store, stack.target, object_pb2.StackRef(id=stack.id))
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(header.name, problem_of(parts))
-        if not asked.allow_missing:
-            refuse_missing_values(body.remarks, header.rollback_of)
-        refuse_deletes(header, asked.max_deletes)
-        return _Prepared(header, None, plan, place)
 
     async def _place(self, plan: Plan) -> Place:
         """

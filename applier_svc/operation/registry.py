@@ -14,7 +14,7 @@ from applier_svc.operation.events import Begun, Feed, Message
 from applier_svc.operation.lease import AlreadyBegunError, claim
 from applier_svc.operation.lifecycle import Operation, Peers
 from applier_svc.operation.preconditions import refuse_unfit
-from applier_svc.operation.requests import NewRequest, PlanRequest
+from applier_svc.operation.requests import OperationRequest
 from services.core.errors import (
     Internal,
     OperationNotFound,
@@ -61,7 +61,7 @@ class Registry:
         self._running: dict[str, tuple[Operation, Feed, asyncio.Task[None]]] = {}
         self._draining = False
 
-    async def answers(self, asked: NewRequest | PlanRequest) -> AsyncIterator[Message]:
+    async def answers(self, asked: OperationRequest) -> AsyncIterator[Message]:
         """
         Start an operation and follow it; if the same request began one before, follow that one.
 
@@ -86,7 +86,7 @@ class Registry:
             if has_started or (await self.get(operation)).state != operation_pb2.OPERATION_STATE_FAILED:
                 return
 
-    def start(self, asked: NewRequest | PlanRequest) -> Feed:
+    def start(self, asked: OperationRequest) -> Feed:
         """
         Start an operation and return its feed; it ends with ``AlreadyBegunError`` if the request began one before.
 
@@ -241,7 +241,7 @@ class Registry:
         if late:
             await asyncio.wait(late)
 
-    async def _begin(self, operation: Operation, asked: NewRequest | PlanRequest) -> None:
+    async def _begin(self, operation: Operation, asked: OperationRequest) -> None:
         """Begin *operation*; an unfinished operation on the stack is resumed and ended first."""
         try:
             await operation.begin(asked)

@@ -1,15 +1,10 @@
-"""Plans that a user has to approve: made, with missing values asked for; shown; deleted if the user refuses."""
+"""Plans that a user has to approve: made, with missing values asked for, and shown."""
 
-import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from pkger.model.v1 import plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
-from pkger.stack.v1 import stack_pb2
-from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.console import Console
 
 from services.cli.errors import Failed, InvalidPackageError
@@ -18,7 +13,6 @@ from services.cli.plan_text import print_plan
 from services.cli.session import Session
 from services.cli.status_line import StatusLine
 from services.cli.terminal import Terminal
-from services.core.errors import PkgerError
 from services.core.listing import deletes_text
 from services.core.model import Target
 from services.rpc.convert.objects import violation_from_pb
@@ -157,14 +151,11 @@ async def _unused_org(services: Session, header: plan_pb2.Plan) -> list[str]:
     return [f"organisation {target.org!r} of platform {target.platform!r} holds nothing, and others do: {others}"]
 
 
-@asynccontextmanager
-async def approved_plan(
-    services: Session, request: planner_pb2.CreatePlanRequest, approval: Approval
-) -> AsyncIterator[ApprovedPlan]:
+async def approved_plan(services: Session, request: planner_pb2.CreatePlanRequest, approval: Approval) -> ApprovedPlan:
     """
-    Make a plan to be applied in the block; missing values are asked for, and the plan is then made again.
+    Make a plan and have it approved; missing values are asked for, and the plan is then made again.
 
-    A plan that is not approved is deleted: no other client has its name.
+    Environment values that the user typed are in *request* afterwards.
 
     Raises:
         Failed: The plan is not approved.
@@ -173,16 +164,9 @@ async def approved_plan(
     typed: dict[str, str] = {}
     while True:
         made = await planned(services, request, approval.interrupts, approval.status)
-        try:
-            if await _is_completed(request, made.remarks, approval, typed):
-                await _delete(services, made)
-                continue
+        if not await _is_completed(request, made.remarks, approval, typed):
             await approval.approve(made)
-        except BaseException:
-            await _delete(services, made)
-            raise
-        break
-    yield ApprovedPlan(made, typed)
+            return ApprovedPlan(made, typed)
 
 
 async def _is_completed(
@@ -218,11 +202,3 @@ def _given(key: str, value: str) -> str:
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise Failed(f"the value for {key} is not UTF-8 text; nothing was written")
     return value
-
-
-async def _delete(services: Session, made: JoinedPlan) -> None:
-    """Try to delete a plan; one that stays expires within a day."""
-    if made.header.name:
-        stub = StackServiceStub(services.stack.channel)
-        with contextlib.suppress(PkgerError):
-            await services.stack.call(stub.DeletePlan, stack_pb2.DeletePlanRequest(plan=made.header.name))

@@ -172,20 +172,22 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> D
     """
     async with StatusLine(quiet=manner.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
-            request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=not manner.yes))
+            request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=False))
             async with session(APPLYING, environ, wanted.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
                 run = _Run(services, interrupts, status, manner)
                 if manner.yes:
-                    # Without approval, the applier makes the plan, and it is shown as it runs: one plan instead of two.
                     return await run.to_its_end(lambda: _start(services, request, wanted, manner), _planning(request))
                 request.view.extend(SHOWN)
                 approval = manner.approval(terminal, interrupts, status, wanted.allow_missing)
-                async with approved_plan(services, request, approval) as found:
-                    made, how = found.made, replace(wanted, secrets={**wanted.secrets, **found.secrets})
-                    return await run.to_its_end(
-                        lambda: _apply_plan(services, made.header, how, manner), "applying", made
-                    )
+                approved = await approved_plan(services, request, approval)
+                how, digest = (
+                    replace(wanted, secrets={**wanted.secrets, **approved.secrets}),
+                    approved.made.header.digest,
+                )
+                return await run.to_its_end(
+                    lambda: _start(services, request, how, manner, digest), "applying", approved.made
+                )
 
 
 async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, how: Wanted) -> None:
@@ -316,9 +318,9 @@ def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted, manner: M
 
 
 def _start(
-    services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted, manner: Manner
+    services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted, manner: Manner, digest: str = ""
 ) -> AsyncIterator[Answer]:
-    """Start the operation whose plan *request* describes."""
+    """Start the operation whose plan *request* describes; *digest* is that of the approved plan, or empty."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
         then = request.destroy.then
@@ -326,6 +328,7 @@ def _start(
             target=request.target,
             stack=request.stack,
             then=then,
+            digest=digest,
             author=wanted.author,
             max_deletes=manner.max_deletes,
         )
@@ -339,6 +342,7 @@ def _start(
             allow_missing=wanted.allow_missing,
             allow_empty=wanted.allow_empty,
             allow_replace=wanted.allow_replace,
+            digest=digest,
             author=wanted.author,
             max_deletes=manner.max_deletes,
         )
@@ -351,6 +355,7 @@ def _start(
         allow_missing=wanted.allow_missing,
         allow_empty=wanted.allow_empty,
         allow_replace=wanted.allow_replace,
+        digest=digest,
         author=wanted.author,
         max_deletes=manner.max_deletes,
     )

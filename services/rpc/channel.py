@@ -37,11 +37,13 @@ SAFE_METHODS = {
         "FindNamelessStacks",
         "ListAbandonedOperations",
         "ListBaselines",
+        "ReadPlan",
         "RecordLook",
         "GetOperation",
         "ListOperations",
         "ListEvents",
     ),
+    "pkger.journal.v1.PlanningService": ("PlanOperation",),
     "pkger.driver.v1.DriverService": (
         "Describe",
         "ListResources",

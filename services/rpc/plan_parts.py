@@ -39,14 +39,12 @@ class JoinedPlan:
         body: Remarks, steps and changes of the record.
         diffs: The diffs.
         summaries: Pieces of the summary document.
-        contents: Pieces of the compressed content from which the store makes views.
     """
 
     header: plan_pb2.Plan = field(default_factory=plan_pb2.Plan)
     body: journal_pb2.PlanBody = field(default_factory=journal_pb2.PlanBody)
     diffs: plan_pb2.PlanDiffs = field(default_factory=plan_pb2.PlanDiffs)
     summaries: list[str] = field(default_factory=list)
-    contents: list[bytes] = field(default_factory=list)
 
     @property
     def summary(self) -> str:
@@ -54,11 +52,6 @@ class JoinedPlan:
         # Keeps the joined text instead of the pieces: both together would double the memory of a large plan.
         self.summaries = ["".join(self.summaries)]
         return self.summaries[0]
-
-    @property
-    def content(self) -> bytes:
-        """The compressed content from which the store makes views; empty unless it was requested."""
-        return b"".join(self.contents)
 
     @property
     def steps(self) -> Sequence[plan_pb2.Step]:
@@ -85,8 +78,6 @@ class JoinedPlan:
                 self.summaries.append(part.summary_json)
             case "record":
                 self.body.record.MergeFrom(part.record)
-            case "content":
-                self.contents.append(part.content)
 
 
 async def joined(
@@ -177,11 +168,6 @@ def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
 def record_parts(plan: Plan) -> Iterator[plan_pb2.PlanPart]:
     """The changes of the record by a plan, with its adoptions, in parts."""
     return (plan_pb2.PlanPart(record=part) for part in cut(plan_record_to_pb(plan)))
-
-
-def content_parts(content: bytes) -> Iterator[plan_pb2.PlanPart]:
-    """A compressed content in parts."""
-    return (plan_pb2.PlanPart(content=piece) for piece in pieces(content))
 
 
 def _step_bytes(step: Step) -> int:

@@ -259,7 +259,7 @@ the table.
     ``pkger.journal.v1.StoredRecords``, ``events`` a ``StoredEvents``.
 ``plans``
     ``stack`` is no foreign key, as a stack may be removed before a plan expires, or be created only by it. ``expires``
-    is NULL for the plan that an operation made for itself.
+    is NULL for a plan that was made for an operation.
 ``plan_bodies``
     A table of its own, as SQLite writes the whole row when one of its columns changes. ``header`` comes first, as lists
     read no other; all three are as in ``pkger.journal.v1.NewPlan``.

@@ -41,7 +41,9 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
         """,  # noqa: S608
         known,
     ).fetchall()
-    db.conn.executemany("DELETE FROM requests WHERE result = ?", [(name,) for name, _ in ended])
+    names = [(name,) for name, _ in ended]
+    db.conn.executemany("DELETE FROM requests WHERE result = ?", names)
+    db.conn.executemany("DELETE FROM plans WHERE operation = ?", names)
     # A lease may be free because a clock was set back; its holder is then alive, and must not renew it.
     db.conn.executemany("UPDATE leases SET expires = ? WHERE stack = ?", [(RELEASED, stack) for _, stack in ended])
     attachments = _sweep_attachments(db, limits, now)

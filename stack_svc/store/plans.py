@@ -29,7 +29,7 @@ class Header:
     The fields of a plan that never change.
 
     Attributes:
-        name: Its name, chosen by its planner, or by the applier that made it for its own operation.
+        name: Its name, chosen by its planner.
         stack: Id of its stack; empty when the stack does not exist yet, and for a plan without a stack.
         stack_name: Name of that stack; may be empty.
         target: The target of its operation.
@@ -65,9 +65,9 @@ class StoredPlan(Header):
     Attributes:
         state: Its state; PENDING also for an expired plan.
         problem: The change that made it stale; empty unless it is STALE.
-        operation: Name of the operation that runs or ran it; empty: there is none.
+        operation: Name of the operation that it was made for, or that runs or ran it; empty: there is none.
         create_time: In microseconds since 1970.
-        expires: Time until which it can be applied, likewise; None for the plan that an operation made for itself.
+        expires: Time until which it can be applied, likewise; None for a plan that was made for an operation.
     """
 
     state: PlanState

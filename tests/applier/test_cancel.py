@@ -13,7 +13,7 @@ from pkger.planner.v1 import planner_pb2
 from applier_svc.operation.events import Feed
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
-from applier_svc.operation.requests import NewRequest
+from applier_svc.operation.requests import OperationRequest
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
 from services.machine import Clock, machine_clock
 from services.rpc.client import Platforms
@@ -168,15 +168,12 @@ async def operations(faulty: World, clock: Clock = machine_clock) -> AsyncIterat
         yield Registry(Peers(peers["planner"], peers["stack"], platforms, QUICK), "tests", clock)
 
 
-def request_for(case: Case, package: str) -> NewRequest:
+def request_for(case: Case, package: str) -> OperationRequest:
     request = case.request(package)
-    return NewRequest(
-        kind=plan_pb2.OPERATION_KIND_APPLY,
-        target=request.target,
-        stack=request.stack if case.stack else None,
-        desired=planner_pb2.CreatePlanRequest(package=request.package),
-        digest="",
+    plan = planner_pb2.CreatePlanRequest(
+        target=request.target, stack=request.stack if case.stack else None, package=request.package
     )
+    return OperationRequest(kind=plan_pb2.OPERATION_KIND_APPLY, plan=plan, digest="")
 
 
 async def followed(case: Case, feed: Feed) -> Events:

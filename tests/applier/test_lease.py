@@ -172,14 +172,14 @@ async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: s
             kind=OPERATION_KIND_APPLY,
             holder="me",
         )
-        taken, begun = await take(store, begin, QUICK)
+        taken, _ = await take(store, begin, QUICK)
         await taken.drop()
-        lease = Lease(store, taken.stack, taken.operation, begun.token, loop_time() - 10, QUICK)
+        lease = Lease(store, taken.stack, taken.operation, taken.token, loop_time() - 10, QUICK)
         journal.slow_renewals = 0.05
         renewal, raising = lease.hold(25), lease.raise_token()
         await asyncio.gather(*([renewal, raising] if first == "renewal" else [raising, renewal]))
-        assert lease.token == begun.token + 1
-        assert (await lease.hold(0.0)).token == begun.token + 1
+        assert lease.token == taken.token + 1
+        assert (await lease.hold(0.0)).token == taken.token + 1
         await lease.confirm()
         await lease.drop()
 

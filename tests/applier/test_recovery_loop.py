@@ -40,7 +40,7 @@ class Answering(JournalServicer):
         method: The method that the proxy answers.
         codes: The status codes with which it answers, each once.
         never: An operation that cannot be claimed.
-        body: Replaces the body of the plan of a claimed operation; None: it is not replaced.
+        body: Replaces the body of each plan that is read once an operation was claimed; None: it is not replaced.
     """
 
     def __init__(self, store: Store) -> None:
@@ -48,6 +48,7 @@ class Answering(JournalServicer):
         self.method = self.never = ""
         self.codes: list[grpc.StatusCode] = []
         self.body: bytes | None = None
+        self.has_claims = False
 
     async def ListAbandonedOperations(
         self, request: journal_pb2.ListAbandonedOperationsRequest, context: Any
@@ -63,10 +64,17 @@ class Answering(JournalServicer):
             raise KeyError(request.operation)
         if self._answers("ClaimOperation", context):
             return
+        self.has_claims = True
         async for claimed in super().ClaimOperation(request, context):
-            if self.body is not None and claimed.body:
-                claimed.body = self.body
             yield claimed
+
+    async def ReadPlan(
+        self, request: journal_pb2.ReadPlanRequest, context: Any
+    ) -> AsyncIterator[journal_pb2.ReadPlanResponse]:
+        async for part in super().ReadPlan(request, context):
+            if self.body is not None and self.has_claims and part.body:
+                part.body = self.body
+            yield part
 
     async def AdvanceOperation(
         self, request: journal_pb2.AdvanceOperationRequest, context: Any

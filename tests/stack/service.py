@@ -202,10 +202,27 @@ class Client:
         ]
 
     async def store_plan(
-        self, plan: journal_pb2.NewPlan, request_id: str = "", request_digest: str = ""
+        self, plan: journal_pb2.NewPlan, request_id: str = "", request_digest: str = "", operation: str = ""
     ) -> journal_pb2.StorePlanResponse:
-        request = journal_pb2.StorePlanRequest(plan=plan, request=request_key(request_id, request_digest))
+        """Store a plan: for clients, or for an operation."""
+        key = request_key(request_id, request_digest)
+        request = journal_pb2.StorePlanRequest(plan=plan, request=key, operation=operation)
         return await self.peer.call(self.journal.StorePlan, request)
+
+    async def plan_for(self, begun: Begun, steps: int, content: bytes = b"") -> None:
+        """Store a plan of *steps* steps and with *content* for an operation."""
+        plan = a_plan(steps, begun.operation)
+        plan.content = content
+        await self.store_plan(plan, operation=begun.operation)
+
+    async def read_plan(self, name: str) -> tuple[Plan, bytes]:
+        """Header and body of a plan, as an applier reads them."""
+        header, body = Plan(), b""
+        request = journal_pb2.ReadPlanRequest(plan=name)
+        async for part in self.peer.stream(self.journal.ReadPlan, request):
+            header.MergeFrom(part.plan)
+            body += part.body
+        return header, body
 
     async def find_plan(self, request_id: str, request_digest: str) -> str:
         request = journal_pb2.FindPlanRequest(request=request_key(request_id, request_digest))
@@ -278,12 +295,14 @@ class Client:
         )
         return await self.peer.call(self.journal.BeginOperation, request)
 
-    async def start(self, begun: Begun, steps: int = 3, stored_plan: str = "", content: bytes = b"") -> None:
-        """Start an operation with a new plan of *steps* steps and with *content*, or with a stored plan."""
-        request = start_request(begun, steps)
-        request.plan.content = content
-        if stored_plan:
-            request.stored_plan = stored_plan
+    async def start(self, begun: Begun, steps: int = 3, plan: str = "", content: bytes = b"") -> None:
+        """Start an operation: with a plan that is made for it, of *steps* steps and with *content*, or a stored one."""
+        request = start_request(begun)
+        if plan:
+            request.plan = plan
+            request.accepted.accepted.digest = (await self.plan(plan)).digest
+        elif not begun.position:
+            await self.plan_for(begun, steps, content)
         await self.peer.call(self.journal.StartOperation, request)
         begun.last_seq = max(begun.last_seq, request.accepted.seq)
         begun.position = max(begun.position, 1)
@@ -553,12 +572,12 @@ def request_key(request_id: str, digest: str) -> journal_pb2.RequestKey | None:
     return journal_pb2.RequestKey(id=request_id, digest=digest) if request_id else None
 
 
-def start_request(begun: Begun, steps: int) -> journal_pb2.StartOperationRequest:
-    """The start of an operation, with a plan of *steps* steps."""
+def start_request(begun: Begun) -> journal_pb2.StartOperationRequest:
+    """The start of an operation with the plan that was made for it."""
     return journal_pb2.StartOperationRequest(
         operation=begun.operation,
         token=begun.token,
-        plan=a_plan(steps, begun.operation),
+        plan=begun.operation.replace("operations", "plans"),
         accepted=OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted()),
     )
 

@@ -160,12 +160,14 @@ async def test_a_stackless_operation_claims_until_its_end(service: Client) -> No
 async def test_adopted_resources_are_claimed_when_a_plan_starts(service: Client) -> None:
     first, second = await service.begin("first", steps=None), await service.begin("second", steps=None)
     taken: list[Claimed] = [ClaimedResource("Bucket", "1"), ClaimedName("Bucket", "b"), ClaimedResource("Bucket", "2")]
-    request = start_request(first, 3)
+    for begun in (first, second):
+        await service.plan_for(begun, 3)
+    request = start_request(first)
     request.claims.extend(claims(*taken))
     await service.peer.call(service.journal.StartOperation, request)
     await service.peer.call(service.journal.StartOperation, request)
 
-    late = start_request(second, 3)
+    late = start_request(second)
     late.claims.extend(claims(*taken, name="mine"))
     with pytest.raises(ResourceOwned) as caught:
         await service.peer.call(service.journal.StartOperation, late)

@@ -213,8 +213,9 @@ async def test_a_repeated_start_takes_effect_once(service: Client) -> None:
     await service.advance(begun, [StepRecord(step=1, state=DONE)], seqs=[2], done_count=1)
 
     await service.start(begun, steps=3)
+    await service.store_plan(a_plan(3, "operations/other"))
     with pytest.raises(RequestInvalid) as raised:
-        await service.start(begun, steps=4)
+        await service.start(begun, plan="plans/other")
 
     assert raised.value.metadata["field"] == "plan"
     operation = await service.operation(begun.operation)
@@ -225,9 +226,7 @@ async def test_a_repeated_start_takes_effect_once(service: Client) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"plan": None}, "source"),
-        ({"plan": journal_pb2.NewPlan()}, "plan.header.name"),
-        ({"plan": journal_pb2.NewPlan(header={"name": "plans/1"})}, "operation_kind"),  # type: ignore[arg-type]
+        ({"plan": ""}, "plan"),
         ({"accepted": None}, "accepted"),
         ({"accepted": stage_started("operations/1", 1)}, "accepted"),
         ({"accepted": OperationEvent(seq=2, accepted=operation_pb2.Accepted())}, "accepted"),
@@ -237,7 +236,8 @@ async def test_an_operation_starts_with_a_plan_and_its_first_event(
     service: Client, change: dict[str, object], field: str
 ) -> None:
     begun = await service.begin("prod", steps=None)
-    right = start_request(begun, 1)
+    await service.plan_for(begun, 1)
+    right = start_request(begun)
     fields = {"operation": right.operation, "token": right.token, "plan": right.plan, "accepted": right.accepted}
 
     with pytest.raises(RequestInvalid) as raised:
@@ -455,7 +455,7 @@ async def test_an_event_of_the_wrong_type_is_refused(service: Client, event: Ope
 
 async def test_a_repeated_start_with_another_event_is_refused(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
-    request = start_request(begun, 3)
+    request = start_request(begun)
     request.accepted.accepted.digest = "another"
 
     with pytest.raises(RequestInvalid) as raised:
@@ -480,7 +480,7 @@ async def test_a_late_repeated_write_succeeds_and_changes_nothing(service: Clien
 async def test_events_are_read_in_order_as_they_were_written(service: Client) -> None:
     begun = await service.begin("prod", steps=2)
     await service.advance(begun, seqs=[2, 3])
-    first = start_request(begun, 2).accepted
+    first = start_request(begun).accepted
     later = [stage_started(begun.operation, seq) for seq in (2, 3)]
 
     answer = await service.events(begun.operation)

@@ -10,7 +10,6 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.model.v1.plan_pb2 import (
-    PLAN_VIEW_CONTENT,
     PLAN_VIEW_DIFFS,
     PLAN_VIEW_RECORD,
     PLAN_VIEW_STEPS,
@@ -224,7 +223,7 @@ async def test_a_plan_with_nothing_but_a_header_is_one_part(service: Client) -> 
     assert sorts(await service.parts(NAME, *ALL)) == ["header"]
 
 
-@pytest.mark.parametrize("view", [PLAN_VIEW_UNSPECIFIED, PLAN_VIEW_CONTENT, 99])
+@pytest.mark.parametrize("view", [PLAN_VIEW_UNSPECIFIED, 99])
 async def test_a_view_that_is_not_streamed_is_refused(service: Client, view: Any) -> None:
     await service.store_plan(stored(a_plan()))
 
@@ -283,7 +282,7 @@ async def test_ids_of_created_resources_are_filled_in(service: Client) -> None:
     ]
     answer = await service.begin_planned(NAME)
     begun = Begun(answer.operation.name, answer.stack, answer.token, answer.expire_time, True)
-    await service.start(begun, stored_plan=NAME)
+    await service.start(begun, plan=NAME)
     made = {0: "a0", 1: "a1", 2: "a2", 8: "a8"}
 
     await service.advance(begun, [record(step, "DONE", resource_id) for step, resource_id in made.items()])

@@ -12,6 +12,7 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from services.core.errors import (
     LeaseLost,
+    OperationNotFound,
     OperationUnfinished,
     PkgerError,
     PlanExpired,
@@ -23,7 +24,7 @@ from services.core.errors import (
     StackLeased,
     StackNotFound,
 )
-from tests.stack.service import Begun, Client, Clock, a_plan, entry, finish_many, request_key
+from tests.stack.service import Begun, Client, Clock, a_plan, entry, finish_many, request_key, start_request
 
 DAY = 24 * 3600
 UNINSTALL = plan_pb2.OPERATION_KIND_UNINSTALL
@@ -111,14 +112,14 @@ async def test_plans_are_listed_newest_first_by_target_stack_and_page(service: C
 async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     answer = await service.begin_planned("plans/0123456789abcdef", "operations/1")
-    assert (answer.plan, answer.body) == (planned(stack_name="prod").header, planned().body)
+    assert await service.read_plan(NAME) == (planned(stack_name="prod").header, planned().body)
     assert (answer.operation.kind, answer.is_pending) == (plan_pb2.OPERATION_KIND_APPLY, True)
     begun = Begun("operations/1", answer.stack, answer.token, answer.expire_time, True)
     assert (await service.plan("plans/0123456789abcdef")).state == plan_pb2.PLAN_STATE_PENDING
 
     # Twice: the response to the first may have been lost.
-    await service.start(begun, stored_plan="plans/0123456789abcdef")
-    await service.start(begun, stored_plan="plans/0123456789abcdef")
+    await service.start(begun, plan="plans/0123456789abcdef")
+    await service.start(begun, plan="plans/0123456789abcdef")
 
     running = await service.plan("plans/0123456789abcdef")
     assert (running.state, running.operation) == (plan_pb2.PLAN_STATE_APPLYING, "operations/1")
@@ -140,9 +141,9 @@ async def test_of_two_operations_for_one_plan_one_starts(service: Client) -> Non
     await service.store_plan(planned())
     first, second = [await begun_for(service, NAME) for _ in range(2)]
 
-    await service.start(first, stored_plan=NAME)
+    await service.start(first, plan=NAME)
     with pytest.raises(PlanUsed):
-        await service.start(second, stored_plan=NAME)
+        await service.start(second, plan=NAME)
 
     assert (await service.operation(second.operation)).state == operation_pb2.OPERATION_STATE_PREPARING
     await service.abandon(second)
@@ -153,7 +154,7 @@ async def test_the_plan_of_an_operation_that_does_not_start_can_be_applied_by_an
     await service.abandon(await begun_for(service, NAME))
 
     begun = await begun_for(service, NAME)
-    await service.start(begun, stored_plan=NAME)
+    await service.start(begun, plan=NAME)
     await service.abandon(begun)
 
     assert (await service.plan(NAME)).state == plan_pb2.PLAN_STATE_APPLIED
@@ -162,7 +163,7 @@ async def test_the_plan_of_an_operation_that_does_not_start_can_be_applied_by_an
 async def test_the_plan_of_a_blocked_operation_is_still_applying(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
-    await service.start(begun, stored_plan=NAME)
+    await service.start(begun, plan=NAME)
 
     await service.abandon(begun, state=operation_pb2.OPERATION_STATE_BLOCKED)
 
@@ -190,7 +191,7 @@ async def test_a_stale_plan_stays_stale(service: Client) -> None:
 async def test_a_plan_that_runs_is_not_stale(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
-    await service.start(begun, stored_plan=NAME)
+    await service.start(begun, plan=NAME)
     stale = journal_pb2.StalePlan(plan=NAME, problem="no")
 
     rolled_back = operation_pb2.OPERATION_STATE_ROLLED_BACK
@@ -329,7 +330,7 @@ async def test_a_refused_operation_stores_no_answer_to_its_request(service: Clie
 async def test_a_plan_is_removed_with_its_operation(service: Client, tmp_path: Path, clock: Clock) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
-    await service.start(begun, stored_plan=NAME)
+    await service.start(begun, plan=NAME)
     await service.record(begun)
     clock.forward(1)
     await service.record(await service.begin("prod", operation="operations/last"))
@@ -364,8 +365,60 @@ async def test_a_plan_that_is_stale_or_expired_is_deleted(service: Client, clock
 async def test_the_plan_of_an_operation_is_not_deleted(service: Client) -> None:
     await service.store_plan(planned())
     begun = await begun_for(service, NAME)
-    await service.start(begun, stored_plan=NAME)
+    await service.start(begun, plan=NAME)
     with pytest.raises(PlanUsed) as refused:
         await service.delete_plan(NAME)
     assert refused.value.metadata["operation"] == begun.operation
     assert (await service.plan(NAME)).operation == begun.operation
+
+
+async def test_a_plan_for_an_operation_is_for_no_other(service: Client) -> None:
+    first, second = await service.begin("first", steps=None), await service.begin("second", steps=None)
+    await service.plan_for(first, 3)
+    plan = await service.plan(first.operation.replace("operations", "plans"))
+    assert (plan.state, plan.operation) == (plan_pb2.PLAN_STATE_APPLYING, first.operation)
+    assert not plan.HasField("expire_time")
+
+    with pytest.raises(PlanUsed):
+        await service.begin_planned(plan.name)
+    with pytest.raises(PlanUsed):
+        await service.start(second, plan=plan.name)
+
+
+async def test_a_plan_for_an_operation_replaces_the_one_before_until_it_starts(service: Client) -> None:
+    """The answer to the first may have been lost; and a late one must not replace what the applier has read."""
+    begun = await service.begin("prod", steps=None)
+    await service.plan_for(begun, 3)
+    other = a_plan(2, begun.operation, digest="sha256:01")
+    await service.store_plan(other, operation=begun.operation)
+    with pytest.raises(PlanStale):
+        await service.peer.call(service.journal.StartOperation, start_request(begun))
+
+    await service.plan_for(begun, 2)
+    await service.peer.call(service.journal.StartOperation, start_request(begun))
+
+    assert (await service.operation(begun.operation)).step_count == 2
+    with pytest.raises(LeaseLost):
+        await service.plan_for(begun, 3)
+    with pytest.raises(OperationNotFound):
+        await service.store_plan(a_plan(1, "operations/none"), operation="operations/none")
+
+
+@pytest.mark.parametrize("end", ["applier", "next operation", "sweep", "restore"])
+async def test_an_operation_that_does_not_start_leaves_no_plan(service: Client, clock: Clock, end: str) -> None:
+    begun = await service.begin("prod", steps=None, seconds=10)
+    await service.plan_for(begun, 3)
+    match end:
+        case "applier":
+            await service.abandon(begun)
+        case "next operation":
+            clock.forward(11)
+            await service.begin("prod", steps=None)
+        case "sweep":
+            clock.forward(11)
+            await service.sweep()
+        case _:
+            await service.peer.call(service.journal.MarkRestored, journal_pb2.MarkRestoredRequest())
+
+    assert (await service.operation(begun.operation)).state == operation_pb2.OPERATION_STATE_FAILED
+    assert not (await service.plans()).plans

@@ -22,6 +22,7 @@ from services.core.errors import (
     OperationNotFound,
     OperationUnfinished,
     PkgerError,
+    PlanNotFound,
     RequestIdReused,
     RequestInvalid,
     StackLeased,
@@ -85,6 +86,11 @@ class Run:
     steps: dict[int, step_life.StepState] = field(default_factory=dict)
     last_seq: int = 0
     position: int = 0
+    is_planned: bool = False
+
+    @property
+    def plan(self) -> str:
+        return self.name.replace("operations", "plans")
 
     @property
     def done_count(self) -> int:
@@ -195,16 +201,26 @@ class Appliers(RuleBasedStateMachine):
         return None
 
     @precondition(lambda self: self.runs)
+    @rule(pick=st.integers(0, 99))
+    def plan(self, pick: int) -> None:
+        run, _ = self.picked(pick, older=False)
+        request = journal_pb2.StorePlanRequest(plan=a_plan(STEPS, run.name), operation=run.name)
+        error = None if run.state == "PREPARING" else LeaseLost
+        if self.expect(self.journal.StorePlan(request, None), error):
+            run.is_planned = True
+
+    @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99), older=st.booleans())
     def start(self, pick: int, older: bool) -> None:
         run, token = self.picked(pick, older)
         request = journal_pb2.StartOperationRequest(
             operation=run.name,
             token=token,
-            plan=a_plan(STEPS, run.name),
+            plan=run.plan,
             accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted()),
         )
-        if self.expect(self.journal.StartOperation(request, None), self.fence(run, token)) and not run.last_seq:
+        error = self.fence(run, token) or (None if run.is_planned else PlanNotFound)
+        if self.expect(self.journal.StartOperation(request, None), error) and not run.last_seq:
             run.state, run.last_seq, run.position = "APPLYING", 1, 1
 
     @precondition(lambda self: self.runs)
@@ -350,8 +366,7 @@ class Appliers(RuleBasedStateMachine):
         assert (answer.token, answer.last_seq, answer.sealed) == (run.token, run.last_seq, run.sealed)
         assert answer.position == run.position
         assert answer.cancel_requested == run.cancel
-        planned = a_plan(STEPS, run.name) if run.last_seq else journal_pb2.NewPlan()
-        assert (answer.plan, answer.body) == (planned.header, planned.body)
+        assert answer.operation.plan == (run.plan if run.is_planned else "")
 
     @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99))

@@ -12,6 +12,7 @@ from pkger.model.v1.operation_pb2 import (
     OPERATION_STATE_APPLYING,
     OPERATION_STATE_BLOCKED,
     OPERATION_STATE_FAILED,
+    OPERATION_STATE_PREPARING,
     OPERATION_STATE_ROLLED_BACK,
     OPERATION_STATE_SUCCEEDED,
 )
@@ -83,8 +84,6 @@ async def test_an_operation_is_resumed_by_another_applier(service: Client, clock
         stack=before,
         token=clock.now,
         operation=await service.operation("operations/1"),
-        plan=a_plan(3).header,
-        body=a_plan(3).body,
         steps=[StepRecord(step=0, state=DONE, resource_id="0a"), StepRecord(step=1, state=INTENT)],
         sealed=True,
         cancel_requested=True,
@@ -207,7 +206,8 @@ async def test_an_operation_that_sent_nothing_can_be_claimed(service: Client, cl
 
     heir, claimed = await service.claim(dead.operation)
 
-    assert (claimed.HasField("plan"), claimed.body, list(claimed.steps), claimed.last_seq) == (False, b"", [], 0)
+    assert (list(claimed.steps), claimed.last_seq) == ([], 0)
+    assert claimed.operation.state == OPERATION_STATE_PREPARING
     await service.abandon(heir)
     assert (await service.operation(dead.operation)).state == OPERATION_STATE_FAILED
 
@@ -251,4 +251,4 @@ async def test_a_journal_that_is_larger_than_a_message_can_be_claimed(
         _, claimed = await small.claim("operations/1")
         assert claimed.ByteSize() > 2 * 1024 * 1024
         assert [record.step for record in claimed.steps] == list(range(3000))
-        assert claimed.body == a_plan(3000).body
+        assert await small.read_plan(claimed.operation.plan) == (a_plan(3000).header, a_plan(3000).body)

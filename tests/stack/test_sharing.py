@@ -39,7 +39,8 @@ async def holders(service: Client) -> tuple[list[tuple[str, list[str]]], list[tu
 
 async def start(service: Client, begun: Begun, *used: Claimed, mode: ClaimMode = ClaimMode.USE) -> None:
     """Start an operation with claims to use, or to take over."""
-    request = start_request(begun, 1)
+    await service.plan_for(begun, 1)
+    request = start_request(begun)
     request.claims.extend(claim_to_pb(Claim(0, Key("Bucket", "raw"), each, mode)) for each in used)
     await service.peer.call(service.journal.StartOperation, request)
     begun.position, begun.last_seq = 1, 1
@@ -202,7 +203,8 @@ async def test_a_resource_without_a_recorded_owner_cannot_be_used(service: Clien
 
 async def test_an_unknown_claim_mode_is_refused(service: Client) -> None:
     begun = await service.begin("s", steps=None)
-    request = start_request(begun, 1)
+    await service.plan_for(begun, 1)
+    request = start_request(begun)
     request.claims.add(key=key_to_pb(Key("Bucket", "raw")), secret="k", mode=99)
     with pytest.raises(RequestInvalid, match="99 is not a claim mode"):
         await service.peer.call(service.journal.StartOperation, request)

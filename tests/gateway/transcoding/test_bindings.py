@@ -14,7 +14,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, MethodOptions
 from google.protobuf.descriptor_pool import DescriptorPool
 from pkger.driver.v1 import driver_pb2
-from pkger.journal.v1 import journal_pb2
+from pkger.journal.v1 import journal_pb2, planning_pb2
 
 from services.gateway.answers import Answer
 from services.gateway.http_request import HttpRequest
@@ -40,7 +40,8 @@ async def handled(request: HttpRequest) -> Answer:
 
 def test_every_service_is_public_or_for_services_only() -> None:
     private = {driver_pb2.DESCRIPTOR.services_by_name["DriverService"].full_name}
-    private |= {service.full_name for service in journal_pb2.DESCRIPTOR.services_by_name.values()}
+    for file in (journal_pb2, planning_pb2):
+        private |= {service.full_name for service in file.DESCRIPTOR.services_by_name.values()}
     declared = {
         f"{package}.{name}"
         for proto in (ROOT / "protos" / "pkger").rglob("*.proto")
