@@ -63,6 +63,30 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
     return (_without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value), _places(text, starts)
 
 
+def read_value(text: str) -> Any:
+    """
+    Read one JSON value, such as an environment value, with the numbers and characters of ``read_array``.
+
+    Raises:
+        ValueError: The text is not one JSON value, or exceeds a bound; the error does not quote it.
+    """
+    try:
+        value = _DECODER.decode(text)
+        _check_bounds("", [value], Usage())
+    except json.JSONDecodeError as error:
+        problem = error.msg[:1].lower() + error.msg[1:].removesuffix(" at").removesuffix(" starting")
+        raise ValueError(f"is no JSON: {problem} at character {error.pos + 1}") from None
+    except _RepeatedKey:
+        raise ValueError("has a key twice in one object; remove one of the two") from None
+    except _BadNumber:
+        raise ValueError("has a number that is no JSON, or does not have 64 bits") from None
+    except (RecursionError, SourceTooLarge):
+        bounds = Usage().bounds
+        problem = f"is nested {bounds.depth} levels deep or more, or has more than {bounds.nodes:,} values"
+        raise ValueError(problem) from None
+    return _without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
+
+
 def _elements(text: str, start: int) -> tuple[list[Any], list[int]] | None:
     """
     The elements of the array at *start* and their positions; None if there is no valid array: the decoder reports why.

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from google.protobuf.struct_pb2 import Value
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
@@ -14,6 +13,7 @@ from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserSer
 from parser_svc.bounds import Bounds
 from parser_svc.document_cache import DocumentCache
 from parser_svc.gathering import Gatherer, Wanted
+from parser_svc.json_reader import read_value
 from parser_svc.package import Options, Parsed, parse
 from parser_svc.rendering import render
 from parser_svc.sources import Encoding, Source
@@ -109,7 +109,7 @@ def _answer(
     cache: DocumentCache | None,
 ) -> list[parser_pb2.ParsePackageResponse]:
     """All messages of the response."""
-    env = {key: _tree(value) for key, value in request.env.items()}
+    env = _env(request)
     wants_warnings = parser_pb2.PACKAGE_VIEW_WARNINGS in request.view
     options = Options(request.allow_empty, request.keep_valid_parts, warn=wants_warnings)
     parsed = parse(sources, env, options, bounds, clock, cache)
@@ -188,17 +188,21 @@ def _wanted(position: int, source: parser_pb2.Source) -> Wanted:
     return Wanted(source.name, _ENCODINGS[source.encoding], source.text, source.url, source.generated)
 
 
-def _tree(value: Value) -> Any:
-    """The JSON value of a message; its numbers are floats, as in JSON sources."""
-    match value.WhichOneof("kind"):
-        case "list_value":
-            return [_tree(item) for item in value.list_value.values]
-        case "struct_value":
-            return {key: _tree(item) for key, item in value.struct_value.fields.items()}
-        case "null_value" | None:
-            return None
-        case kind:
-            return getattr(value, kind)
+def _env(request: parser_pb2.ParsePackageRequest) -> dict[str, Any]:
+    """
+    The environment values by key.
+
+    Raises:
+        RequestInvalid: A text is not JSON; never quotes it, as it may be a credential.
+    """
+    values = {}
+    for key, text in request.env_json.items():
+        try:
+            values[key] = read_value(text)
+        except ValueError as error:
+            problem = f"{error}; each value is a JSON text, so a text has quotes"
+            raise RequestInvalid(f"env_json.{key[:200]}", problem) from None
+    return values
 
 
 def _summary(parsed: Parsed) -> str:

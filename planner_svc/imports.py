@@ -84,7 +84,9 @@ def refuse_missing_names(objects: Iterable[Object], missing: Iterable[str]) -> N
         if reference.resource_field in _NAME_FIELDS and reference.default is None
     }
     if keys := sorted(needed.intersection(missing)):
-        raise RequestInvalid("package.env", f"the names of objects need values for {listed(keys, _SHOWN)}; supply them")
+        raise RequestInvalid(
+            "package.env_json", f"the names of objects need values for {listed(keys, _SHOWN)}; supply them"
+        )
 
 
 def plan_import(

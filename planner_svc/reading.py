@@ -156,9 +156,9 @@ class Reader:
         """
         view = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_WARNINGS)
         fetched = (parser_pb2.Source(url=url) for url in urls)
-        request = parser_pb2.ParsePackageRequest(sources=[*sources.sources, *fetched], view=view, allow_empty=True)
-        for key, value in sources.env.items():
-            request.env[key].CopyFrom(value)
+        request = parser_pb2.ParsePackageRequest(
+            sources=[*sources.sources, *fetched], env_json=sources.env_json, view=view, allow_empty=True
+        )
         return await parse_package(self._parser, request)
 
     async def revision(self, request: planner_pb2.CreatePlanRequest) -> Revision:

@@ -13,6 +13,7 @@ from services.cli.plan_text import print_plan
 from services.cli.session import Session
 from services.cli.status_line import StatusLine
 from services.cli.terminal import Terminal
+from services.cli.wanted import sendable
 from services.core.listing import deletes_text
 from services.core.model import Target
 from services.rpc.convert.objects import violation_from_pb
@@ -181,15 +182,16 @@ async def _is_completed(
     Raises:
         Failed: The user gives no value.
     """
-    env = [key for key in remarks.unresolved_env_refs if key not in request.package.env]
+    env = [key for key in remarks.unresolved_env_refs if key not in request.package.env_json]
     secrets = [key for key in remarks.missing_secrets if key not in typed]
     # A rollback takes no values: the platform has the secrets, or an apply writes them.
     if not approval.terminal or approval.allow_missing or request.revision or not (env or secrets):
         return False
     for key in env:
-        request.package.env[key].string_value = _given(
+        value = _given(
             key, await approval.terminal.ask(f"Value for environment reference {key}: ", approval.interrupts)
         )
+        request.package.env_json.update(sendable({key: value}))
     for key in secrets:
         typed[key] = _given(key, await approval.terminal.ask(f"Secret {key}: ", approval.interrupts, hidden=True))
     request.secret_keys[:] = sorted({*request.secret_keys, *typed})

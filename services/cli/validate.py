@@ -15,7 +15,7 @@ from services.cli.findings import Findings, findings_document, print_findings
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import Parser, parser
 from services.cli.sources import expanded, read_sources
-from services.cli.wanted import put_env
+from services.cli.wanted import sendable
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
 from services.core.masking import masked
 from services.core.model import Location, Violation
@@ -103,7 +103,7 @@ async def _check(
     left = list(sources)
     while left or not broken:
         request = parser_pb2.ParsePackageRequest(sources=left, view=[parser_pb2.PACKAGE_VIEW_WARNINGS])
-        put_env(request.env, env)
+        request.env_json.update(sendable(env))
         try:
             answer = await reading.parse(request)
         except _UNREADABLE as error:

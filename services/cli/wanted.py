@@ -10,7 +10,7 @@ from pkger.planner.v1 import planner_pb2
 
 from services.cli.errors import Failed
 from services.cli.sources import read_sources
-from services.rpc.convert.values import put_values
+from services.rpc.convert.values import env_texts
 from services.settings import Bounds
 
 
@@ -86,20 +86,20 @@ class Wanted:
         elif self.then is None:
             sources = await read_sources(self.files, self.recursive, bounds, self.encoding, self.libraries)
             request.package.sources.extend(sources)
-            put_env(request.package.env, self.env)
+            request.package.env_json.update(sendable(self.env))
         else:
             request.destroy.then = self.then
         return request
 
 
-def put_env(message: Any, env: Mapping[str, Any]) -> None:
+def sendable(env: Mapping[str, Any]) -> dict[str, str]:
     """
-    Put environment values into the map of a request.
+    Environment values as a request carries them: JSON texts by key.
 
     Raises:
         Failed: A value cannot be sent.
     """
     try:
-        put_values(message, env)
+        return env_texts(env)
     except ValueError as error:
         raise Failed(str(error)) from error

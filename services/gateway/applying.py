@@ -36,7 +36,7 @@ from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import other_org
 from services.gateway.warnings import warning_headers
 from services.rpc.convert.objects import key_from_pb, target_to_pb
-from services.rpc.convert.values import put_values
+from services.rpc.convert.values import env_texts
 from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.views.warnings import warning_lines
@@ -182,7 +182,7 @@ class ApplyRoutes:
         None: no credential can be replaced.
         """
         package = request.package
-        parsing = parser_pb2.ParsePackageRequest(sources=package.sources, env=package.env, allow_empty=True)
+        parsing = parser_pb2.ParsePackageRequest(sources=package.sources, env_json=package.env_json, allow_empty=True)
         parsed = await parse_package(self._services.parser, parsing)
         places = [(key_from_pb(each.key), each.pointer) for each in parsed.credentials]
         scope, size = Scope(org.id, wanted.stack_id), sum(len(template.text) for template in wanted.templates)
@@ -257,7 +257,7 @@ def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanReq
     sources = list(map(_source, wanted.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
     request.package.sources.extend(sources)
     try:
-        put_values(request.package.env, wanted.env)
+        request.package.env_json.update(env_texts(wanted.env))
     except ValueError as error:
         raise Problem(Code.INVALID, f"envRefs: {error}") from error
     return request

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf.struct_pb2 import Value
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import object_pb2, operation_pb2
 from pkger.planner.v1.planner_pb2 import PackageSources
@@ -135,8 +134,8 @@ async def test_a_credential_by_an_environment_value_gets_nowhere_either(
     services: Cluster, reference: dict[str, str]
 ) -> None:
     written = text(LABEL, an_endpoint("Slack", "chat", "chat", token={"envRef": reference}))
-    env = {"k": Value(string_value=CANARY)}
-    package = PackageSources(sources=sources([written]), env=env)
+    env = {"k": json.dumps(CANARY)}
+    package = PackageSources(sources=sources([written]), env_json=env)
     column = written.index('{"envRef') + 1
     place = f"source-0:1:{column}"
     for sent in [package] + [PackageSources(sources=sources([written]))] * ("default" in reference):

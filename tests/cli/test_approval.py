@@ -161,6 +161,15 @@ async def test_values_come_from_files_and_have_types(services: Cluster, env: Map
     assert "warning: the environment value 'unused' is given, and the package does not refer to it" in planned.out
 
 
+async def test_an_integer_keeps_all_digits(env: Mapping[str, str], tmp_path: Path) -> None:
+    package, values = tmp_path / "package.json", tmp_path / "values.yml"
+    package.write_text(text(STAGED))
+    values.write_text(f"stage: {2**63 - 1}\n")
+    for given in (("--env-ref", f"stage:={2**63 - 1}"), ("--env-file", str(values))):
+        planned = await pkger("plan", "-f", str(package), *given, env=env)
+        assert 'Label l "9223372036854775807"' in planned.out, planned.err
+
+
 @pytest.mark.parametrize(
     ("typed", "message"),
     [

@@ -78,6 +78,14 @@ async def test_an_apply_runs_the_plan_that_was_shown_and_no_other(http: aiohttp.
     assert (status, done["planDigest"]) == (201, shown["planDigest"])
 
 
+async def test_an_environment_value_keeps_all_digits_of_an_integer(http: aiohttp.ClientSession) -> None:
+    label = an_object("Label", "l", name={"envRef": {"key": "number"}})
+    body = body_of(label, dryRun=True, envRefs={"number": 2**63 - 1})
+    status, planned = await post(http, APPLY, body)
+    assert (status, planned["summary"]["labels"][0]["name"]) == (200, "9223372036854775807")
+    assert planned["summary"]["labels"][0]["envReferences"][0]["value"] == 2**63 - 1
+
+
 @pytest.mark.parametrize("is_list", [True, False])
 @pytest.mark.parametrize("is_text", [True, False])
 async def test_an_export_of_the_user_interface_is_named(

@@ -13,8 +13,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.json_format import ParseDict
-
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pkger.parser.v1 import parser_pb2
@@ -67,8 +65,7 @@ async def answer(peer: Peer, case: Mapping[str, Any]) -> dict[str, Any]:
     request = parser_pb2.ParsePackageRequest(
         sources=[source], view=[parser_pb2.PACKAGE_VIEW_SUMMARY, parser_pb2.PACKAGE_VIEW_WARNINGS]
     )
-    for key, value in case["env"].items():
-        ParseDict(value, request.env[key])
+    request.env_json.update({key: json.dumps(value) for key, value in case["env"].items()})
     try:
         parsed = await parse_package(peer, request)
     except PkgerError as error:

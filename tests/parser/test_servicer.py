@@ -2,7 +2,6 @@
 
 import orjson
 import pytest
-from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 
@@ -61,15 +60,8 @@ async def test_a_faulty_package_is_an_answer(parser: Parser) -> None:
 
 async def test_environment_values_arrive_with_their_types(parser: Parser) -> None:
     selected = ", ".join(f"{{envRef: {{key: {key}, default: d}}}}" for key in "abcdef")
-    env = {
-        "a": Value(string_value="text"),
-        "b": Value(number_value=12),
-        "c": Value(bool_value=True),
-        "d": Value(null_value=NULL_VALUE),
-        "e": Value(list_value=ListValue(values=[Value(number_value=1.5)])),
-        "f": Value(struct_value=Struct(fields={"k": Value(string_value="v")})),
-    }
-    answer = await parser.parse(source(document("Variable", f"selected: [{selected}]")), env=env)
+    env = {"a": '"text"', "b": "12", "c": "true", "d": "null", "e": "[1.5]", "f": '{"k": "v"}'}
+    answer = await parser.parse(source(document("Variable", f"selected: [{selected}]")), env_json=env)
     [item] = answer.objects
     assert [reference.value_json for reference in item.env_references] == [
         '"text"',
@@ -81,6 +73,45 @@ async def test_environment_values_arrive_with_their_types(parser: Parser) -> Non
     ]
     assert orjson.loads(item.spec_json)["selected"] == ["text", "12", "d", "d", "d", "d"]
     assert list(answer.missing_env_refs) == ["d"]
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 2**53 + 1])
+async def test_an_environment_value_keeps_all_digits_of_an_integer(parser: Parser, number: int) -> None:
+    given = {"a": str(number), "b": f'{{"k": [{number}]}}'}
+    selected = "[{envRef: {key: a}}, {envRef: {key: b}}]"
+    answer = await parser.parse(source(document("Variable", f"selected: {selected}")), env_json=given)
+    [item] = answer.objects
+    assert [orjson.loads(each.value_json) for each in item.env_references] == [number, {"k": [number]}]
+    assert orjson.loads(item.spec_json)["selected"][0] == str(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("canary", "is no JSON: expecting value at character 1; each value is a JSON text, so a text has quotes"),
+        ("", "is no JSON: expecting value at character 1"),
+        ("1 2", "is no JSON: extra data at character 3"),
+        ("-Infinity", "has a number that is no JSON"),
+        ("1e999", "has a number that is no JSON"),
+        ('{"canary": 1, "canary": 2}', "has a key twice in one object"),
+        ("[" * 100 + "]" * 100, "is nested 100 levels deep or more"),
+        ("[" * 100_000, "is nested 100 levels deep or more"),
+    ],
+    ids=lambda each: each[:20],
+)
+async def test_an_environment_value_that_is_no_json_is_refused_by_its_key(
+    parser: Parser, text: str, problem: str
+) -> None:
+    with pytest.raises(RequestInvalid) as caught:
+        await parser.parse(source(document("Label", "name: label")), env_json={"stage": text})
+    assert str(caught.value).startswith(f"env_json.stage: {problem}")
+    assert "canary" not in str(caught.value)
+
+
+async def test_half_a_character_in_an_environment_value_is_replaced(parser: Parser) -> None:
+    text = document("Variable", "selected: [{envRef: {key: a}}]")
+    [item] = (await parser.parse(source(text), env_json={"a": r'"x\ud800"'})).objects
+    assert orjson.loads(item.spec_json)["selected"] == ["x\ufffd"]
 
 
 async def test_an_empty_package_is_valid_when_asked_for(parser: Parser) -> None:
@@ -130,10 +161,10 @@ async def test_valid_parts_are_returned_if_they_are_asked_for(parser: Parser) ->
     "encoding", [parser_pb2.ENCODING_UNSPECIFIED, parser_pb2.ENCODING_YAML, parser_pb2.ENCODING_JSON]
 )
 async def test_a_package_is_written_and_read_back(parser: Parser, encoding: parser_pb2.Encoding.ValueType) -> None:
-    env = {"shown": Value(string_value="Other")}
-    package = (await parser.parse(source(LABEL), env=env)).package
+    env = {"shown": '"Other"'}
+    package = (await parser.parse(source(LABEL), env_json=env)).package
     text = await parser.render(package, encoding)
-    assert without_locations((await parser.parse(source(text), env=env)).package) == without_locations(package)
+    assert without_locations((await parser.parse(source(text), env_json=env)).package) == without_locations(package)
 
 
 async def test_a_package_that_cannot_be_written_is_an_error(parser: Parser) -> None:

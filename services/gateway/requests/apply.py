@@ -18,7 +18,7 @@ from services.kinds.registry import ACCEPTED
 JSONNET_TYPE = "application/x-jsonnet"
 
 DEEPEST_VALUE = 40
-"""Most levels of lists and objects in an environment value: messages of the services allow a hundred levels."""
+"""Most levels of lists and objects in an environment value; the parser allows 99."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,25 @@
-"""JSON values as messages."""
+"""Environment values as messages carry them: JSON texts by key."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf.json_format import ParseDict, ParseError
-from google.protobuf.struct_pb2 import Value
 
-
-def put_values(message: Any, values: Mapping[str, Any]) -> None:
+def env_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """
-    Put JSON values into a map of a message, such as the environment values of a package.
+    The environment values of a package as JSON texts.
 
     Raises:
         ValueError: A value cannot be sent; the text names its key.
     """
-    for key, value in values.items():
-        try:
-            if value is None:
-                message[key].CopyFrom(Value(null_value=0))  # type: ignore[arg-type]
-            else:
-                ParseDict(value, message[key])
-        except (ParseError, ValueError) as error:
-            raise ValueError(f"the environment value {key!r} cannot be sent: {error}") from error
+    return {key: _json_text(key, value) for key, value in values.items()}
+
+
+def _json_text(key: str, value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        # A half of a surrogate pair is no character and has no UTF-8.
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the environment value {key!r} cannot be sent: {error}") from error
+    return text

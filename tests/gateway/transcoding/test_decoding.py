@@ -100,14 +100,17 @@ def test_a_body_has_absent_fields_nulls_and_both_forms_of_names() -> None:
         "allowMissing": True,
         "allow_empty": False,
         "digest": None,
-        "package": {"env": {"a": None, "b": [1, {"c": "d"}]}, "sources": [{"text": "x", "encoding": "ENCODING_YAML"}]},
+        "package": {
+            "env_json": {"a": "null", "b": "9223372036854775807"},
+            "sources": [{"text": "x", "encoding": "ENCODING_YAML"}],
+        },
         "secrets": {"k": "v"},
     }
     asked = of("ApplierService_Apply_2", {"stack_id": "0a"}, body=body)
     assert asked.stack.id == "0a"
     assert asked.allow_missing
     assert asked.package.sources[0].encoding == 1
-    assert MessageToDict(asked.package)["env"] == {"a": None, "b": [1, {"c": "d"}]}
+    assert dict(asked.package.env_json) == {"a": "null", "b": "9223372036854775807"}
     assert dict(asked.secrets) == {"k": "v"}
 
 

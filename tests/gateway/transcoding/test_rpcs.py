@@ -250,6 +250,17 @@ async def test_a_package_that_breaks_rules_is_an_error_with_all_of_them(api: Api
     assert parsed.documents[0]["header"]["violation_count"] == 1
 
 
+async def test_an_environment_value_keeps_all_digits_of_an_integer(api: Api) -> None:
+    text = LABEL.replace("spec: {name: fleet}", "spec: {name: {envRef: {key: number}}}")
+    request = {**a_source(text), "env_json": {"number": str(2**63 - 1)}, "view": ["PACKAGE_VIEW_OBJECTS"]}
+    parsed = await api.call("ParserService_ParsePackage", body=request)
+    [item] = [item for part in parsed.documents for item in part.get("objects", {}).get("objects", ())]
+    assert item["env_references"][0]["value_json"] == "9223372036854775807"
+    planning = {"package": {**a_source(text), "env_json": {"number": "north"}}, "validate_only": True}
+    refused = await api.call("PlannerService_CreatePlan", body=planning)
+    assert (refused.status, refused.document["metadata"]["field"]) == (400, "env_json.number")
+
+
 async def test_the_author_is_the_name_of_the_token(api: Api) -> None:
     refused = await api.call("ApplierService_Apply", body={"package": a_source(), "author": "another"})
     assert (refused.status, refused.document["metadata"]["field"]) == (400, "author")
