@@ -5,20 +5,17 @@ from functools import partial
 from hashlib import blake2b, sha256
 from typing import Any
 
-from google.protobuf import json_format
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
-from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1 import policy_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.core.model import Baseline, InventoryEntry, Key, RecordChanges, ResourceKey, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
-from services.kinds import policy
 from services.kinds.package_text import KeptPackage
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb
 from services.rpc.convert.drift import counts_fields
@@ -35,6 +32,7 @@ from services.rpc.convert.objects import (
 )
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
+from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
 from stack_svc import pages, plan_views, stacks, texts
 from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Write
@@ -162,7 +160,7 @@ def stack_to_pb(stack: Stack, look: Look | None = None) -> stack_pb2.Stack:
         resource_count=stack.resource_count,
         revision=record.revision,
         package_digest=record.package_digest,
-        policy=json_format.ParseDict(dict(record.policy), Struct()) if record.policy else None,
+        policy=policy_to_pb(record.policy) if record.policy else None,
         urls=record.urls,
         etag=stacks.etag_of(stack),
         last_look=_look_fields(look) if look else None,
@@ -235,21 +233,14 @@ def stacks_from_pb(request: stack_pb2.ListRevisionsRequest) -> frozenset[str]:
     return frozenset(map(texts.clean, request.stack_ids))
 
 
-def policy_from_pb(message: Struct) -> dict[str, Any]:
+def policy_of(message: policy_pb2.Policy) -> dict[str, Any]:
     """
     Translate the policy of a stack.
 
     Raises:
-        RequestInvalid: It has an unknown field or value, or one without effect.
+        RequestInvalid: It is not valid; the error names the field.
     """
-    try:
-        fields = json_format.MessageToDict(message)
-    except ValueError:
-        raise RequestInvalid("policy", "it has a number that is not finite") from None
-    try:
-        return policy.checked(fields)
-    except policy.PolicyInvalidError as error:
-        raise RequestInvalid(f"policy.{error.field}", str(error)) from None
+    return checked_policy(policy_from_pb(message))
 
 
 def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -> Update:
@@ -257,7 +248,7 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
     Translate an update of a stack.
 
     Raises:
-        RequestInvalid: The parser would not fetch one of the URLs.
+        RequestInvalid: The parser would not fetch one of the URLs, or the policy is not valid.
         EncodingInvalid: A URL is the address of a program, and programs are not evaluated.
     """
     return Update(
@@ -265,7 +256,7 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
         request.description if request.HasField("description") else None,
         checked_urls(request.urls.urls, "urls.urls", allow_jsonnet) if request.HasField("urls") else None,
         request.etag,
-        policy_from_pb(request.policy) if request.HasField("policy") else None,
+        policy_of(request.policy) if request.HasField("policy") else None,
     )
 
 

@@ -105,7 +105,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         named = Named(messages.new_target_of(request.target), request.name)
         urls = checked_urls(request.urls, "urls", self._allow_jsonnet)
         target = named.target
-        policy = messages.policy_from_pb(request.policy)
+        policy = messages.policy_of(request.policy)
         content = [target.platform, target.org, named.name, request.description, *urls, canonical_text(policy)]
         key = Request(request.request_id, content)
         stack_id = self._ids.token(stacks.ID_BYTES)

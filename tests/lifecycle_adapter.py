@@ -1,15 +1,13 @@
 """
-Answers cases about policies, and about the drift of one resource.
+Answers cases about the drift of one resource.
 
 The recorded cases can also be compared by the program beside them:
-``../shared/golden/lifecycle/compare.py --only policy -- python tests/lifecycle_adapter.py``, and ``--only drift --keys
-status,fields``.
+``../shared/golden/lifecycle/compare.py --only drift --keys status,fields -- python tests/lifecycle_adapter.py``.
 """
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from planner_svc.drift import Found, Side, fields_of, status_of
 from services.core.drift import DriftStatus
-from services.core.model import Key
 from services.kinds.comparing import comparable
 from services.kinds.format.canonical import spec_of
-from services.kinds.policy import resolved
 
 _FOUND = {"present": Found.THERE, "gone": Found.GONE, "unreadable": Found.UNREADABLE}
 
@@ -31,12 +27,6 @@ def _side(spec: Mapping[str, Any] | None, labels: list[str], set_paths: list[str
     # Without a kind, as the cases do not use the field names that packages have for some kinds.
     value = None if spec is None else comparable("", spec_of(dict(spec)), set_paths).value
     return Side(value, frozenset(labels))
-
-
-def policy(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The policy of an object: ``kind`` and ``name``, with the policies of ``stack`` and object (``lifecycle``)."""
-    found = resolved(case["stack"], Key(case["kind"], case["name"]), case["lifecycle"])
-    return asdict(found) | {"ignore": list(found.ignore)}
 
 
 def drift(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,10 +44,7 @@ def drift(case: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_SUITES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"policy": policy, "drift": drift}
-
 if __name__ == "__main__":
     for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)
-        suite = _SUITES.get(asked["suite"])
-        print(json.dumps(suite(asked["input"]) if suite else {"skip": True}), flush=True)
+        print(json.dumps(drift(asked["input"]) if asked["suite"] == "drift" else {"skip": True}), flush=True)

@@ -19,7 +19,7 @@ from services.cli.session import Session, session
 from services.cli.show import message_document
 from services.cli.stack_records import policy_message, ref_of
 from services.rpc.convert.objects import target_from_pb
-from services.rpc.documents import data_of
+from services.rpc.convert.policies import policy_from_pb
 
 READING = ("stack",)
 
@@ -46,7 +46,7 @@ async def policy(
     with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
             stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
-    shown = data_of(stack.policy)
+    shown = policy_from_pb(stack.policy)
     if output != "text":
         print_document(shown, output)
     else:
@@ -114,7 +114,7 @@ async def _policy(
     stack = (await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
     if wanted is None and not changes:
         return stack
-    changed = dict(data_of(stack.policy) if wanted is None else wanted)
+    changed = policy_from_pb(stack.policy) if wanted is None else dict(wanted)
     for change in changes:
         field, _, text = change.partition("=")
         changed.pop(field, None)

@@ -1,23 +1,20 @@
 """``pkger stacks init`` and ``pkger stacks update``, and finding a stack by name or id."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf import json_format
-from google.protobuf.struct_pb2 import Struct
 from pkger.model.v1 import check_pb2, object_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
-from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1 import policy_pb2, stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli import values
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import Failed, plain_errors
+from services.cli.errors import plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import ALONE
@@ -25,9 +22,11 @@ from services.cli.show import print_stack
 from services.core.errors import OrgUnknown, StackNotFound
 from services.core.model import Target
 from services.drivers.registry import DRIVERS
+from services.kinds.format.canonical import plain
 from services.platforms import find_platform, read_platforms
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb
+from services.rpc.convert.policies import checked_policy, policy_to_pb
 from services.rpc.documents import document_of
 from services.rpc.resources import read_header
 from services.settings import is_configured, load
@@ -87,14 +86,14 @@ async def init(
     Raises:
         Failed: The stack exists, there is no such platform, or a name, a URL or the policy is not valid.
     """
-    request = stack_pb2.CreateStackRequest(
-        target=object_pb2.Target(platform=platform, org=org),
-        name=described.name or "",
-        description=described.description or "",
-        urls=described.urls,
-        policy=policy_message(values.mapping("--policy", policy)) if policy else None,
-    )
     with Interrupts() as interrupts, plain_errors():
+        request = stack_pb2.CreateStackRequest(
+            target=object_pb2.Target(platform=platform, org=org),
+            name=described.name or "",
+            description=described.description or "",
+            urls=described.urls,
+            policy=policy_message(values.mapping("--policy", policy)) if policy else None,
+        )
         needs = _needs(platform, environ)
         async with session(needs, environ, platform) as services:
             if needs == CHECKING:
@@ -169,18 +168,15 @@ async def update(
     _print(updated, output)
 
 
-def policy_message(value: Mapping[str, Any]) -> Struct:
+def policy_message(policy: Mapping[str, Any]) -> policy_pb2.Policy:
     """
-    A policy as a message.
+    A policy that a user wrote as a message.
 
     Raises:
-        Failed: It has a value that a message cannot hold.
+        RequestInvalid: It is not valid; the error names the field.
     """
-    try:
-        # YAML values that JSON does not have, such as dates, become strings.
-        return json_format.Parse(json.dumps(value, default=str), Struct())
-    except (json_format.ParseError, TypeError, ValueError) as error:
-        raise Failed(f"the policy is not valid: {error}") from None
+    # YAML values that JSON does not have, such as dates, become texts.
+    return policy_to_pb(checked_policy(plain(policy)))
 
 
 def record_document(stack: stack_pb2.Stack) -> dict[str, Any]:

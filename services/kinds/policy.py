@@ -53,7 +53,6 @@ class Policy:
 
     Attributes:
         drift: Whether drift of the resource is reported or ignored.
-        recreate_deleted: Whether a resource that was deleted outside pkger is created again.
         on_remove: Whether the resource is deleted or orphaned when its object leaves the package.
         on_delete: Whether the resource is deleted or orphaned when the stack is uninstalled.
         adopted_on_delete: The same for an adopted resource.
@@ -63,7 +62,6 @@ class Policy:
     """
 
     drift: str = "report"
-    recreate_deleted: bool = False
     on_remove: str = "delete"
     on_delete: str = "cleanup"
     adopted_on_delete: str = "orphan"
@@ -94,18 +92,6 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 _OF_OBJECTS = frozenset({"drift", "on_remove", "on_delete", "adopted_on_delete", "adopt", "protect", "ignore"})
 _OF_STACKS = frozenset({"share", "allow_empty", "history", "max_deletes", "overrides"})
-_LATER: Mapping[str, str] = {
-    "recreate_deleted": "deleted resources are not created again automatically yet",
-    "approval": "plans need no approval yet",
-    "approvals": "plans need no approval yet",
-    "four_eyes": "plans need no approval yet",
-    "approval_ttl": "plans need no approval yet",
-    "on_failure": "a failed operation is always rolled back",
-    "on_crash": "an operation is always resumed",
-    "heal_interval": "drift is not detected automatically yet",
-    "service_account": "there are no service accounts yet",
-}
-"""Fields that are reserved, and why they are refused."""
 
 
 def read(text: str) -> Policy:
@@ -116,21 +102,20 @@ def read(text: str) -> Policy:
     return Policy(**{**value, "ignore": tuple(value.get("ignore", ()))})
 
 
-def resolved(stack: Mapping[str, Any], key: Key, lifecycle: Mapping[str, Any] = NO_POLICY) -> Policy:
+def resolved(stack: Mapping[str, Any], key: Key) -> Policy:
     """
-    The policy of the object *key*: for each field the last value in defaults, stack, overrides and *lifecycle*.
+    The policy of the object *key*: for each field the last value in defaults, stack and overrides.
 
     ``protect`` is true if any of them sets it, and ignored paths are combined.
 
     Args:
         stack: The policy of the stack, as ``checked`` accepts it.
         key: The object.
-        lifecycle: The policy in the object itself.
     """
-    if not (stack or lifecycle):
+    if not stack:
         return DEFAULT
     overrides = [each for each in stack.get("overrides", ()) if _matches(each.get("match", {}), key)]
-    layers = [stack, *overrides, lifecycle]
+    layers = [stack, *overrides]
     fields: dict[str, Any] = {}
     for layer in layers:
         fields |= {name: layer[name] for name in layer if name in Policy.__slots__}
@@ -141,8 +126,7 @@ def resolved(stack: Mapping[str, Any], key: Key, lifecycle: Mapping[str, Any] = 
 
 def max_deletes(stack: Mapping[str, Any]) -> int | None:
     """The most deletions and updates that lose data of one plan, by the policy of a stack; None: any number."""
-    # A protobuf Struct has one type of number.
-    return int(stack["max_deletes"]) if "max_deletes" in stack else None
+    return stack.get("max_deletes")
 
 
 def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +134,7 @@ def checked(policy: Mapping[str, Any]) -> dict[str, Any]:
     Check the policy of a stack, and return it in normal form.
 
     Raises:
-        PolicyInvalidError: It has an unknown or reserved field or value, contradicts itself, or exceeds a limit.
+        PolicyInvalidError: It has an unknown field or value, contradicts itself, or exceeds a limit.
     """
     accepted = dict(_checked(policy, _OF_OBJECTS | _OF_STACKS, ""))
     _refuse_contradictions(accepted.get("overrides", ()))
@@ -235,8 +219,6 @@ def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> It
 
 
 def _unknown(name: str, known: frozenset[str]) -> str:
-    if name in _LATER:
-        return f"is not accepted: {_LATER[name]}"
     if name in _OF_STACKS:
         return "belongs to the policy of a stack, not to an override"
     alike = nearest(name, sorted(known))
@@ -253,10 +235,9 @@ def _word(value: Any, words: Sequence[str], place: str) -> str:
 
 
 def _number(value: Any, least: int, most: int, what: str, place: str) -> int:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
-    if not is_number or not least <= value <= most:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise PolicyInvalidError(place, f"{_shown(value)} is no {what} from {least} to {most:,}")
-    return int(value)
+    return value
 
 
 def _override(value: Any, place: str) -> dict[str, Any]:
@@ -276,6 +257,8 @@ def _ignore_rule(value: Any, place: str, known: frozenset[str]) -> Any:
             _pointer(each, f"{place}.paths[{at}]")
             for at, each in enumerate(_listed(value.get("paths"), f"{place}.paths"))
         ]
+        if not paths:
+            raise PolicyInvalidError(f"{place}.paths", "is empty: list the pointers to fields, such as /description")
         return {**rule, "paths": paths}
     return _pointer(value, place)
 
@@ -289,14 +272,13 @@ def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
                 f"{place}.{name}", f"is not known here; known are {', '.join(('kind', 'names', *more))}"
             )
     found: dict[str, Any] = {}
-    if "kind" in value:
-        kind = value["kind"]
+    # An empty kind and an empty list of names are the same as absent ones, as in a message.
+    if (kind := value.get("kind", "")) != "":
         if kind != "*" and kind not in ACCEPTED:
             alike = nearest(kind, sorted(ACCEPTED)) if isinstance(kind, str) else ""
             raise PolicyInvalidError(f"{place}.kind", f"{_shown(kind)} is no kind, and not *{_meant(alike)}")
         found["kind"] = kind
-    if "names" in value:
-        names = _listed(value["names"], f"{place}.names")
+    if names := _listed(value.get("names", ()), f"{place}.names"):
         if not all(isinstance(name, str) and name for name in names):
             raise PolicyInvalidError(f"{place}.names", "names are texts that are not empty")
         if (longest := max(map(len, names), default=0)) > _LONGEST_GLOB:
@@ -319,8 +301,7 @@ def _listed(value: Any, place: str) -> Sequence[Any]:
 
 
 def _shown(value: Any) -> str:
-    # A protobuf Struct has one type of number: 0 arrives as 0.0.
-    text = repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+    text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 

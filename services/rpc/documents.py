@@ -5,13 +5,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import orjson
-from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from google.protobuf.struct_pb2 import Struct
-
-from services.kinds.format.canonical import plain
+from google.protobuf.timestamp_pb2 import Timestamp
 
 
 def document_of(message: Message) -> dict[str, Any]:
@@ -27,11 +23,6 @@ def document_of(message: Message) -> dict[str, Any]:
             value = getattr(message, name)
             document[name] = value if write is None else write(value)
     return document
-
-
-def data_of(struct: Struct) -> Any:
-    """JSON data of a Struct, sorted by key; its whole numbers become integers, as a Struct has only floats."""
-    return orjson.loads(orjson.dumps(plain(json_format.MessageToDict(struct)), option=orjson.OPT_SORT_KEYS))
 
 
 Write = Callable[[Any], Any]
@@ -55,11 +46,8 @@ def _writer(field: Any) -> Write | None:
 
 def _writer_of_one(field: Any) -> Write | None:
     if field.message_type:
-        match field.message_type.full_name:
-            case "google.protobuf.Timestamp":
-                return lambda time: time.ToJsonString()
-            case "google.protobuf.Struct":
-                return data_of
+        if field.message_type.full_name == Timestamp.DESCRIPTOR.full_name:
+            return lambda time: time.ToJsonString()
         return document_of
     if field.enum_type:
         names = {number: value.name for number, value in field.enum_type.values_by_number.items()}

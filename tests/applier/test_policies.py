@@ -4,13 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from google.protobuf import json_format
-from google.protobuf.struct_pb2 import Struct
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import NameTaken, RequestInvalid, ResourceOwned, SharedDiffers, StackMoved
+from services.rpc.convert.policies import policy_from_pb, policy_to_pb
 from tests.applier.drifting import drift
 from tests.applier.history import check_history, numbers, package_of
 from tests.applier.test_people import edit, resource
@@ -29,7 +28,7 @@ async def set_policy(case: Case, **policy: Any) -> stack_pb2.Stack:
     request = stack_pb2.UpdateStackRequest(
         target=object_pb2.Target(org=case.org),
         stack=object_pb2.StackRef(name=case.stack),
-        policy=json_format.ParseDict(policy, Struct()),
+        policy=policy_to_pb(policy),
     )
     return (await peer.call(StackServiceStub(peer.channel).UpdateStack, request)).stack
 
@@ -54,7 +53,7 @@ async def test_a_policy_moves_the_generation_and_makes_older_plans_stale(faulty:
     case = await faulty.case_with(text(LABEL))
     plan = await case.plan(text(BUCKET, LABEL))
     stack = await set_policy(case, protect=True)
-    assert (stack.generation, json_format.MessageToDict(stack.policy)) == (2, {"protect": True})
+    assert (stack.generation, policy_from_pb(stack.policy)) == (2, {"protect": True})
     with pytest.raises(StackMoved):
         await case.apply_plan(plan)
     assert (await set_policy(case, protect=True)).generation == 2
@@ -62,8 +61,8 @@ async def test_a_policy_moves_the_generation_and_makes_older_plans_stale(faulty:
 
 async def test_an_invalid_policy_changes_nothing(faulty: World) -> None:
     case = await faulty.case_with(text(LABEL))
-    with pytest.raises(RequestInvalid, match="did you mean protect"):
-        await set_policy(case, protcet=True)
+    with pytest.raises(RequestInvalid, match=r"policy\.on_remove: 'orphn' is none of .* did you mean orphan"):
+        await set_policy(case, on_remove="orphn")
     record = (await case.look()).record
     assert record
     assert record.stack.generation == 1

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import orjson
-from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
@@ -17,9 +16,6 @@ from services.gateway.transcoding.bindings import Binding
 
 ALIASES = {"after_sequence": "after_seq", "plan_digest": "digest", "planDigest": "digest"}
 """Further names of fields, which are clearer to clients of HTTP; accepted for messages that have the field."""
-
-ANY_JSON = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
-"""Messages that are JSON values."""
 
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -97,7 +93,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
         inner, descriptor, path = document, message, ""
         for step in outer:
             field = field_of(descriptor, step)
-            if field is None or field.message_type is None or field.is_repeated or _is_one_value(field):
+            if field is None or field.message_type is None or field.is_repeated or _is_time(field):
                 raise _unknown_parameter(name)
             path += f"{field.name}."
             if path in wholes:
@@ -146,7 +142,7 @@ def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bo
         place = f"{where}{name[:200]}"
         if field is None:
             raise RequestInvalid(place, "there is no such field")
-        if value is None and not _is_any(field):
+        if value is None:
             continue
         one = field.containing_oneof.full_name if field.containing_oneof else field.full_name
         if one in filled:
@@ -191,11 +187,6 @@ def _fill_message(message: Message, value: Any, place: str, is_text: bool = Fals
     message.SetInParent()
     if isinstance(message, Timestamp):
         _fill_time(message, value, place)
-    elif message.DESCRIPTOR.full_name in ANY_JSON:
-        try:
-            json_format.ParseDict(value, message)
-        except (json_format.ParseError, OverflowError, TypeError):
-            raise RequestInvalid(place, "is no JSON of its type, or is nested more than 100 levels deep") from None
     elif isinstance(value, dict):
         _fill(message, value, f"{place}.", is_text)
     else:
@@ -291,12 +282,3 @@ def _bytes(value: str, place: str) -> bytes:
 
 def _is_time(field: FieldDescriptor) -> bool:
     return field.message_type is not None and field.message_type.full_name == Timestamp.DESCRIPTOR.full_name
-
-
-def _is_any(field: FieldDescriptor) -> bool:
-    return field.message_type is not None and field.message_type.full_name == "google.protobuf.Value"
-
-
-def _is_one_value(field: FieldDescriptor) -> bool:
-    """Whether a field is a message with a JSON form of its own."""
-    return _is_time(field) or (field.message_type is not None and field.message_type.full_name in ANY_JSON)

@@ -7,7 +7,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from services.gateway.transcoding.bindings import Binding, follows
-from services.gateway.transcoding.decoding import ANY_JSON, is_map
+from services.gateway.transcoding.decoding import is_map
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of, example_of_field
 from services.gateway.transcoding.streaming import FORMS
@@ -143,8 +143,6 @@ class Descriptions:
             inner = field.message_type
             if inner is None or inner.full_name == "google.protobuf.Timestamp":
                 yield {**about, "schema": schema, "example": example_of_field(field)}
-                continue
-            if inner.full_name in ANY_JSON:
                 continue
             if field.is_repeated or all(each.is_repeated for each in inner.fields):
                 example = example_of(inner)

@@ -7,7 +7,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.core.model import LABEL
-from services.gateway.transcoding.decoding import ANY_JSON, is_map
+from services.gateway.transcoding.decoding import is_map
 
 REF = "#/components/schemas/"
 
@@ -167,10 +167,8 @@ def _example_of_value(field: FieldDescriptor, depth: int) -> Any:
     if is_map(field):
         field = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
     if field.message_type:
-        if field.message_type.full_name == Timestamp.DESCRIPTOR.full_name:
+        if _is_leaf(field.message_type):
             return "2026-11-22T12:00:00Z"
-        if field.message_type.full_name in ANY_JSON:
-            return {}
         return example_of(field.message_type, depth + 1)
     if field.enum_type:
         return field.enum_type.values[min(1, len(field.enum_type.values) - 1)].name
@@ -189,15 +187,8 @@ def _example_of_value(field: FieldDescriptor, depth: int) -> Any:
 def _value(field: FieldDescriptor) -> dict[str, Any]:
     """The schema of one value of a field."""
     if field.message_type:
-        match field.message_type.full_name:
-            case "google.protobuf.Timestamp":
-                return {"type": "string", "format": "date-time"}
-            case "google.protobuf.Struct":
-                return {"type": "object"}
-            case "google.protobuf.ListValue":
-                return {"type": "array"}
-            case "google.protobuf.Value":
-                return {}
+        if _is_leaf(field.message_type):
+            return {"type": "string", "format": "date-time"}
         return {"$ref": f"{REF}{field.message_type.full_name}"}
     if field.enum_type:
         return {"$ref": f"{REF}{field.enum_type.full_name}"}
@@ -233,4 +224,4 @@ def _reachable(message: Descriptor) -> list[Descriptor]:
 
 def _is_leaf(message: Descriptor) -> bool:
     """Whether a message has a JSON form of its own."""
-    return message.full_name in (Timestamp.DESCRIPTOR.full_name, *ANY_JSON)
+    return message.full_name == Timestamp.DESCRIPTOR.full_name

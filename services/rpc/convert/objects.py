@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
-from google.protobuf import json_format
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
@@ -15,6 +14,7 @@ from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.kinds.format.canonical import canonical_text, spec_from_text
 from services.rpc.convert.enums import Numbers
+from services.rpc.convert.policies import policy_from_pb
 from services.rpc.parts import text_bytes
 
 _SEVERITY = Numbers(model.Severity, object_pb2.Severity, "SEVERITY")
@@ -383,5 +383,5 @@ def stack_from_pb(message: stack_pb2.Stack, resources: Iterable[object_pb2.Inven
         revision=message.revision,
         package_digest=message.package_digest,
         without_baseline=frozenset(key_from_pb(entry.key) for entry in entries if entry.lacks_baseline),
-        policy=json_format.MessageToDict(message.policy),
+        policy=policy_from_pb(message.policy),
     )

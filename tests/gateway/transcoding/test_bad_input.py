@@ -19,7 +19,7 @@ ROWS = [
     ("POST", "/stacks", JSON, b'{"name": "\xff"}', "body"),
     ("POST", "/stacks", JSON, b'{"name": "\\u0000"}', "name"),
     ("POST", "/stacks", JSON, b'{"policy": {"a": 1e999}}', "body"),
-    ("POST", "/stacks", JSON, b'{"policy": %s}' % (b'{"a":' * 500 + b"1" + b"}" * 500), "policy"),
+    ("POST", "/stacks", JSON, b'{"policy": %s}' % (b'{"a":' * 500 + b"1" + b"}" * 500), "policy.a"),
     ("POST", "/packages:apply", JSON, b"[" * 10_000, "body"),
     ("DELETE", "/stacks/0a", JSON, b"{}", "body"),
 ]
