@@ -261,6 +261,22 @@ async def test_an_environment_value_keeps_all_digits_of_an_integer(api: Api) -> 
     assert (refused.status, refused.document["metadata"]["field"]) == (400, "env_json.number")
 
 
+async def test_a_policy_is_set_and_returned_with_its_fields(api: Api) -> None:
+    policy = {
+        "history": 5,
+        "ignore": [{"kind": "Bucket", "names": ["raw*"], "paths": ["/description"]}],
+        "overrides": [{"match": {"kind": "", "names": []}, "protect": True, "ignore": []}],
+    }
+    made = await api.call("StackService_CreateStack", body={"name": "guarded", "policy": policy})
+    assert (made.status, made.document["stack"]["policy"]) == (200, policy)
+    stack_id, body = made.document["stack"]["id"], {"policy": {"share": "alway"}}
+    refused = await api.call("StackService_UpdateStack", stack_id, body=body)
+    assert (refused.status, refused.document["metadata"]["field"]) == (400, "policy.share")
+    assert "did you mean always?" in str(refused.document)
+    cleared = await api.call("StackService_UpdateStack", stack_id, body={"policy": {}})
+    assert "policy" not in cleared.document["stack"]
+
+
 async def test_the_author_is_the_name_of_the_token(api: Api) -> None:
     refused = await api.call("ApplierService_Apply", body={"package": a_source(), "author": "another"})
     assert (refused.status, refused.document["metadata"]["field"]) == (400, "author")
