@@ -31,9 +31,10 @@ async def test_services_and_messages_are_found_by_reflection(services: Cluster) 
     status, output, errors = await shell(script, services)
 
     assert (status, errors) == (0, "")
-    assert output.splitlines()[:3] == [
+    assert output.splitlines()[:4] == [
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
+        "pkger.journal.v1.PlanningService",
         "pkger.planner.v1.PlannerService",
     ]
     assert "pkger.planner.v1.CreatePlanRequest is a message:" in output
