@@ -1,4 +1,8 @@
-"""From a request to a plan: gathers package, record and live resources, and has the plan made."""
+"""
+From a request to a plan: gathers package, record and live resources, and has the plan made.
+
+Checks run in between. The first one that refuses decides the error (docs/reference/engine.md, "Refusals").
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,18 +13,27 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 
-from planner_svc.credentials import without_credentials
+from planner_svc.credentials import refuse_written_secrets, without_credentials
 from planner_svc.ignoring import used_as_they_are, with_ignored
-from planner_svc.matching import Matching, Spared, kinds_to_list, match
+from planner_svc.matching import (
+    Matching,
+    Spared,
+    kinds_to_list,
+    match,
+    refuse_adoptions,
+    refuse_clashes,
+    refuse_emptying,
+    refuse_unsupported_kinds,
+)
 from planner_svc.namesakes import kinds_to_search, namesakes_of
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
-from planner_svc.refusals import Asked, Matched, Sourced, run_checks
 from planner_svc.replacing import protected_replacements
-from planner_svc.secrets import all_secrets_of, secrets_of
-from planner_svc.sharing import Holders, shareable, with_holders
-from planner_svc.skipping import idle_skips, skipped_keys
+from planner_svc.request_checks import refuse_missing_sources, refuse_nameless_without_package, refuse_nothing_desired
+from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
+from planner_svc.sharing import Holders, refuse_owned, refuse_sharing, shareable, with_holders
+from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
 from planner_svc.uses import possible_users
 from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
@@ -61,9 +74,10 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    run_checks(request)
+    refuse_nothing_desired(request)
+    refuse_nameless_without_package(request)
     header = await reader.header(request)
-    run_checks(Sourced(request, header.urls, header.name))
+    refuse_missing_sources(request, header.urls, header.name)
     # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
     reading = asyncio.create_task(reader.known(header))
     try:
@@ -99,12 +113,15 @@ async def _planned(
     skips = [Key(skip.kind, skip.name) for skip in request.skip]
     desired = _desired(request, parsed, skipped_keys(skips) | untouched, known.stack)
     desired = _without_credentials(desired, parsed.objects, traits)
-    asked = Asked(desired, known.stack, traits, skips, [*map(credential_from_pb, parsed.credentials)])
-    run_checks(asked)
+    refuse_unknown_kinds(skips)
+    refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
+    refuse_unusable_keys(desired, traits)
+    refuse_unsupported_kinds(desired, known.stack, traits)
     if desired.is_for_nameless:
         live = await reader.live(known, kinds_to_list(desired, known.stack, traits))
         known = await reader.nameless(known, desired.package, live)
-        run_checks(replace(asked, stack=known.stack))
+        # The record that was found may have kinds that the platform lacks.
+        refuse_unsupported_kinds(desired, known.stack, traits)
     stack = known.stack
     remarks = Remarks()
     if not desired.is_end:
@@ -196,7 +213,11 @@ async def _fitted(
     holders = await reader.holders(stack.target, sorted(asked))
     matching, used = used_as_they_are(with_holders(matching, holders, stack), stack, traits)
     wanted = {key: spec for key, spec in wanted.items() if key not in used}
-    run_checks(Matched(desired, stack, matching, holders))
+    refuse_clashes(matching)
+    refuse_emptying(desired, matching, stack)
+    refuse_adoptions(matching, stack)
+    refuse_sharing(desired, matching, stack)
+    refuse_owned(matching, holders, stack)
     prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
     return _Fitted(desired, matching, holders, prepared, [remark for remark in used.values() if remark])
 

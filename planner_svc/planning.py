@@ -5,18 +5,28 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from planner_svc.associations import associations, recorded_labels
-from planner_svc.conflicts import conflicts_of
+from planner_svc.conflicts import conflicts_of, refuse_replacements
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
 from planner_svc.history import history_of
 from planner_svc.losing import with_protected_data
 from planner_svc.matching import Match, Matching
+from planner_svc.names import refuse_equal_names, refuse_taken_names
 from planner_svc.namesakes import namesakes_of, warnings_about
-from planner_svc.preparing import with_prepared
-from planner_svc.refusals import Compared, Prepared, Staged, run_checks
+from planner_svc.preparing import refuse_content, with_prepared
+from planner_svc.references import refuse_missing_references
 from planner_svc.secrets import missing_secrets, secret_steps
-from planner_svc.sharing import Holders, remarks_of, staying_labels, uses_of, with_take_overs
-from planner_svc.steps import schedule, stages
+from planner_svc.sharing import (
+    Holders,
+    refuse_differing,
+    refuse_used_replacements,
+    remarks_of,
+    staying_labels,
+    uses_of,
+    with_take_overs,
+)
+from planner_svc.steps import refuse_cycles, schedule, stages
+from planner_svc.uses import refuse_used
 from planner_svc.views import Planned
 from planner_svc.warnings import warnings_of
 from services.core.model import (
@@ -84,23 +94,28 @@ def make_plan(
         previous: The package of the current revision of the stack; needed only if an object of the stack is skipped.
 
     Raises:
-        PkgerError: A check of ``refusals.py`` refuses the plan.
+        PkgerError: A check refuses the plan (docs/reference/engine.md, "Refusals").
         UnreadableSpecError: The spec of a live resource cannot be read.
     """
-    run_checks(Prepared(stack.target.platform, matching, prepared))
+    refuse_content(stack.target.platform, matching, prepared)
     matching, protected_data = with_protected_data(with_prepared(matching, prepared), stack)
     found = differences(desired, matching, platform)
     matching = with_take_overs(desired, matching, found, stack)
     conflicts = conflicts_of(matching, found, platform)
-    run_checks(Compared(desired, platform, matching, found, conflicts))
+    refuse_missing_references(found.missing_references)
+    refuse_differing(matching, found)
+    refuse_used_replacements(matching, found)
+    refuse_replacements(desired, conflicts, found)
+    refuse_equal_names(matching, platform)
     scheduled = schedule(matching, found, platform)
-    run_checks(scheduled)
+    refuse_taken_names(scheduled.names)
+    refuse_cycles(scheduled)
     replaced = frozenset(found.replaced)
     links = associations(matching, replaced, platform)
     secrets = secret_steps(desired.secret_keys, held_secrets)
     ordered = stages(scheduled, matching, found, links, secrets, is_end=desired.is_end)
     steps = tuple(step for stage in ordered for step in stage.steps)
-    run_checks(Staged(steps, matching, holders, stack))
+    refuse_used(steps, matching, holders, stack)
     inventory = _inventory(desired, matching, replaced, stack)
     record = _record_changes(inventory, matching, stack)
     changes_anything = bool(steps or record.entries or record.removed) or desired.deletes_stack

@@ -1,70 +1,148 @@
-"""The list of the checks that refuse a plan: its content, its order, and that the first refusal decides."""
+"""The checks that refuse a plan: each of them, their order, and that the first refusal decides."""
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
 import pytest
 from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
 
-from planner_svc.matching import Holder, match
-from planner_svc.refusals import CHECKS, FACTS, Asked, Matched, Sourced, run_checks
+import planner_svc
+from planner_svc.gathering import gather
+from planner_svc.matching import Holder, match, refuse_emptying
+from planner_svc.reading import Known, Reader
+from planner_svc.request_checks import refuse_missing_sources, refuse_nameless_without_package, refuse_nothing_desired
 from planner_svc.sharing import Holders
+from services.core import errors
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
-from services.core.model import Desired, Key, Object, Package, PlatformTraits, StackRecord
+from services.core.model import (
+    Desired,
+    Key,
+    Object,
+    Package,
+    PlatformTraits,
+    Resource,
+    ResourceKey,
+    StackRecord,
+    Target,
+)
 from services.drivers.embedded.kinds import EMBEDDED
+from services.rpc.convert.objects import package_to_pb
+from services.rpc.parsing import Parsed
+from tests.apply.packages import LABEL, text
+from tests.cluster import Cluster
+from tests.conftest import ROOT
 from tests.planner.world import World, an_object
 
 ENDPOINT = an_object("NotificationEndpointSlack", "e", token="canary-8a1f")
 WITHOUT_ENDPOINTS = PlatformTraits("plain", "1", {"Label": EMBEDDED.kinds["Label"]}, 10, 1)
 RECORD = StackRecord("1" * 16, World().record.target, "s", 0)
+SOURCES = planner_pb2.PackageSources(sources=[parser_pb2.Source(text="x")])
+
+MODULES = [import_module(f"planner_svc.{module.name}") for module in iter_modules(planner_svc.__path__)]
+ROW = re.compile(r"^\| [^|]+ \| `([A-Z_]+)` \| `(refuse_\w+)` \|$", re.MULTILINE)
+"""A row of the table of docs/reference/engine.md, "Refusals": reason and check."""
+
+TABLE = [(check, reason) for reason, check in ROW.findall((ROOT / "docs/reference/engine.md").read_text())]
 
 
-def test_the_order_of_the_checks() -> None:
+CHECKS: dict[str, Callable[..., None]] = {
+    name: value for module in MODULES for name, value in vars(module).items() if name.startswith("refuse_")
+}
+"""All checks of the planner, by name."""
+
+OF_IMPORTS = {"refuse_missing_names"}
+"""The checks of ``PlanImport``."""
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the checks that run during the test, in order."""
+    names: list[str] = []
+
+    def noted(check: Callable[..., None], *args: Any, **more: Any) -> None:
+        names.append(check.__name__)
+        check(*args, **more)
+
+    for module in MODULES:
+        for name in vars(module).keys() & CHECKS.keys():
+            monkeypatch.setattr(module, name, partial(noted, getattr(module, name)))
+    return names
+
+
+class GivenReader(Reader):
+    """Reads a package, a platform and its resources that a test gives."""
+
+    def __init__(
+        self,
+        objects: Sequence[Object],
+        platform: PlatformTraits = EMBEDDED,
+        live: Sequence[Resource] = (),
+        holders: Mapping[ResourceKey, Holders] | None = None,
+    ) -> None:
+        self._objects, self._traits, self._live, self._holders = objects, platform, live, holders or {}
+
+    async def header(self, request: planner_pb2.CreatePlanRequest) -> stack_pb2.Stack:
+        return stack_pb2.Stack(name="s")
+
+    async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> Parsed:
+        return Parsed(objects=list(package_to_pb(Package(tuple(self._objects))).objects))
+
+    async def known(self, header: stack_pb2.Stack) -> Known:
+        return Known(RECORD, self._traits, [], [])
+
+    async def live(self, known: Known, kinds: Sequence[str]) -> list[Resource]:
+        return list(self._live)
+
+    async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Holders]:
+        return dict(self._holders)
+
+
+async def test_the_table_of_refusals_has_all_checks_in_their_order(services: Cluster, called: list[str]) -> None:
     """The order decides which error a caller gets, so a change of it is visible to callers."""
-    assert [check.name for check in CHECKS] == [
-        "nothing is desired",
-        "no objects find the stack",
-        "a package has no sources",
-        "a skip names no kind",
-        "the package holds credentials",
-        "a secret cannot be written",
-        "the platform lacks a kind",
-        "objects and resources clash by name",
-        "an empty package takes all",
-        "the policy adopts nothing",
-        "the policy shares nothing",
-        "another operation claims a resource",
-        "the platform refuses content",
-        "a reference leads to nothing",
-        "a shared resource differs",
-        "another stack uses what is replaced",
-        "an unowned resource would be replaced",
-        "two objects have one name",
-        "a name is not free in time",
-        "objects exchange their names",
-        "another stack uses what is deleted",
-    ]
+    await services.apply(text(LABEL), stack="s")
+    stack_id = (await services.record("s")).id
+    called.clear()
+    await services.plan(text(LABEL), stack_ref=object_pb2.StackRef(id=stack_id))
+    assert called == [check for check, _ in TABLE]
+    assert set(called) == CHECKS.keys() - OF_IMPORTS
 
 
-def test_checks_are_listed_in_the_order_of_their_facts() -> None:
-    """Otherwise the list would not show the order in which the checks run."""
-    positions = [FACTS.index(check.facts) for check in CHECKS]
-    assert positions == sorted(positions)
+@pytest.mark.parametrize(("check", "reason"), TABLE, ids=[check for check, _ in TABLE])
+def test_the_table_of_refusals_has_the_reason_of_each_check(check: str, reason: str) -> None:
+    [error] = re.findall(r"^Raises:\n +(\w+):", inspect.getdoc(CHECKS[check]) or "", re.MULTILINE)
+    assert getattr(errors, error).reason == reason
 
 
 def test_a_request_for_nothing_is_refused() -> None:
     with pytest.raises(RequestInvalid, match="desired: give a package, a revision, or destroy"):
-        run_checks(planner_pb2.CreatePlanRequest())
-    run_checks(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
+        refuse_nothing_desired(planner_pb2.CreatePlanRequest())
+    refuse_nothing_desired(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
+
+
+def test_a_nameless_stack_needs_a_package() -> None:
+    nameless = object_pb2.StackRef(nameless=True)
+    with pytest.raises(RequestInvalid, match=r"stack.nameless: destroy needs a stack that is named"):
+        refuse_nameless_without_package(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(), stack=nameless))
+    refuse_nameless_without_package(planner_pb2.CreatePlanRequest(package=SOURCES, stack=nameless))
 
 
 def test_a_package_without_a_source_is_refused() -> None:
     empty, stack = planner_pb2.PackageSources(), object_pb2.StackRef(name="prod")
     request = planner_pb2.CreatePlanRequest(package=empty, stack=stack)
     with pytest.raises(RequestInvalid, match=r"package.sources: stack 'prod' has no URLs, so name at least one source"):
-        run_checks(Sourced(request, ()))
+        refuse_missing_sources(request, ())
     with pytest.raises(RequestInvalid, match=r"package.sources: name at least one source"):
-        run_checks(Sourced(planner_pb2.CreatePlanRequest(package=empty), ()))
-    run_checks(Sourced(request, ("https://example.com/p.yml",)))
-    run_checks(Sourced(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(), stack=stack), ()))
+        refuse_missing_sources(planner_pb2.CreatePlanRequest(package=empty), ())
+    refuse_missing_sources(request, ("https://example.com/p.yml",))
+    refuse_missing_sources(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(), stack=stack), ())
 
 
 @pytest.mark.parametrize(
@@ -72,33 +150,33 @@ def test_a_package_without_a_source_is_refused() -> None:
     [
         ([Key("Lable", "")], [""], [ENDPOINT], EMBEDDED, "skip[0].kind"),
         ([], [""], [ENDPOINT], EMBEDDED, "package"),
-        ([], [""], [], WITHOUT_ENDPOINTS, "secret_keys"),
+        ([], [""], [ENDPOINT], WITHOUT_ENDPOINTS, "secret_keys"),
     ],
 )
-def test_of_several_violations_of_a_request_the_first_check_decides(
+async def test_of_several_violations_of_a_request_the_first_check_decides(
     skips: list[Key], secret_keys: list[str], objects: list[Object], platform: PlatformTraits, field: str
 ) -> None:
-    desired = Desired(Package(tuple(objects)), secret_keys=frozenset(secret_keys))
+    skip = [planner_pb2.Skip(kind=each.kind, name=each.name) for each in skips]
+    request = planner_pb2.CreatePlanRequest(package=SOURCES, skip=skip, secret_keys=secret_keys)
     with pytest.raises(RequestInvalid) as caught:
-        run_checks(Asked(desired, RECORD, platform, skips))
+        await gather(request, GivenReader(objects, platform))
     assert caught.value.metadata["field"] == field
 
 
-def test_a_kind_that_the_platform_lacks_is_refused_before_anything_is_listed() -> None:
+async def test_a_kind_that_the_platform_lacks_is_refused_before_anything_is_listed() -> None:
     with pytest.raises(KindUnsupported, match="not support kind 'NotificationEndpointSlack'"):
-        run_checks(Asked(Desired(Package((ENDPOINT,))), RECORD, WITHOUT_ENDPOINTS))
+        await gather(planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader([ENDPOINT], WITHOUT_ENDPOINTS))
 
 
-def test_a_clash_of_names_decides_before_an_owner() -> None:
-    world = World()
-    bucket = world.add("Bucket", "data")
-    package = Package((an_object("Bucket", "a", name="data"), an_object("Bucket", "b", name="data")))
+async def test_a_clash_of_names_decides_before_an_owner() -> None:
+    bucket = World().add("Bucket", "data")
+    objects = [an_object("Bucket", "a", name="data"), an_object("Bucket", "b", name="data")]
     holders = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operations/1"))}
-    for objects, error in ((package.objects, NameTaken), (package.objects[:1], ResourceOwned)):
-        desired = Desired(Package(objects))
-        matching = match(desired, RECORD, world.live.values(), EMBEDDED)
+    for package, error in ((objects, NameTaken), (objects[:1], ResourceOwned)):
         with pytest.raises(error):
-            run_checks(Matched(desired, RECORD, matching, holders))
+            await gather(
+                planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader(package, live=[bucket], holders=holders)
+            )
 
 
 def test_an_empty_package_empties_a_stack_only_if_that_is_allowed() -> None:
@@ -106,9 +184,9 @@ def test_an_empty_package_empties_a_stack_only_if_that_is_allowed() -> None:
     world.apply(an_object("Bucket", "b"))
     for is_allowed in (True, False):
         desired = Desired(Package(()), allow_empty=is_allowed)
-        matched = Matched(desired, world.record, match(desired, world.record, world.live.values(), EMBEDDED), {})
+        matching = match(desired, world.record, world.live.values(), EMBEDDED)
         if is_allowed:
-            run_checks(matched)
+            refuse_emptying(desired, matching, world.record)
         else:
             with pytest.raises(PackageEmpty, match="all 1 resources of stack 's' would be removed"):
-                run_checks(matched)
+                refuse_emptying(desired, matching, world.record)

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from planner_svc.matching import kinds_to_list, match
+from planner_svc.credentials import refuse_written_secrets
+from planner_svc.matching import kinds_to_list, match, refuse_adoptions, refuse_clashes, refuse_unsupported_kinds
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
-from planner_svc.refusals import Asked, Matched, run_checks
+from planner_svc.secrets import refuse_unusable_keys
 from planner_svc.views import Planned
 from services.core.model import (
     LABEL,
@@ -95,11 +96,14 @@ class World:
         desired = Desired(
             Package(objects), frozenset(skip), is_end, frozenset(secret_keys), allow_replace, True, then=then
         )
-        run_checks(Asked(desired, self.record, self.platform))
+        refuse_written_secrets(desired, self.platform)
+        refuse_unusable_keys(desired, self.platform)
+        refuse_unsupported_kinds(desired, self.record, self.platform)
         kinds = kinds_to_list(desired, self.record, self.platform)
         listed = [resource for resource in self.live.values() if resource.kind in kinds]
         matching = match(desired, self.record, listed, self.platform)
-        run_checks(Matched(desired, self.record, matching, {}))
+        refuse_clashes(matching)
+        refuse_adoptions(matching, self.record)
         self.asked = specs_to_prepare(desired, matching, self.platform)
         prepared = {key: self.prepare(wanted) for key, wanted in self.asked.items()}
         self.last = make_plan(desired, self.record, matching, self.platform, Remarks(), self.secrets, prepared=prepared)
