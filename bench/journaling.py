@@ -15,7 +15,7 @@ from services.core.model import InventoryEntry, Key, OperationKind, Origin, Reco
 from services.engine.operation import OperationState
 from services.machine import machine_clock
 from stack_svc import endings, journal, plans
-from stack_svc.endings import Ending, LastEvent, Record
+from stack_svc.endings import Ending, Record
 from stack_svc.journal import Advance, Beginning, Begun, Write
 from stack_svc.leases import SECOND
 from stack_svc.plans import NewPlan
@@ -76,8 +76,7 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
     ]
     record = Record(RecordChanges(tuple(_entries(step_count))), ["bench.yml"], True)
     last = 2 + 2 * len(batches)
-    finished = LastEvent(last, lambda generation: _event(last), lambda generation: _events(_event(last)), len)
-    ending = Ending(last, b"", OperationState.SUCCEEDED, record, 0, "", finished)
+    ending = Ending(last, b"", OperationState.SUCCEEDED, record, 0, "", _event(last))
     store = SqliteStore(path, machine_clock)
     if synchronous != "FULL":
         # Only this benchmark runs a store without fsync, so there is no setting for it.
@@ -160,7 +159,7 @@ def _plan(stack: str, step_count: int) -> NewPlan:
 def _sent(seq: int, steps: range) -> Write:
     event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
     event.steps_sent.steps.extend(steps)
-    return Write(seq, b"", _events(event.SerializeToString()), [seq], steps)
+    return Write(seq, b"", _events(event), [seq], steps)
 
 
 def _ended(seq: int, steps: range) -> Write:
@@ -168,17 +167,15 @@ def _ended(seq: int, steps: range) -> Write:
     event.steps_ended.outcomes.extend(
         operation_pb2.StepOutcome(step=step, done=operation_pb2.StepDone(resource_id=f"{step:016x}")) for step in steps
     )
-    return Write(seq, b"", _events(event.SerializeToString()), [seq], steps)
+    return Write(seq, b"", _events(event), [seq], steps)
 
 
-def _event(seq: int) -> bytes:
-    event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
-    event.finished.SetInParent()
-    return event.SerializeToString()
+def _event(seq: int) -> operation_pb2.OperationEvent:
+    return operation_pb2.OperationEvent(operation=_NAME, seq=seq, finished=operation_pb2.Finished())
 
 
-def _events(body: bytes) -> bytes:
-    return journal_pb2.StoredEvents(events=[operation_pb2.OperationEvent.FromString(body)]).SerializeToString()
+def _events(event: operation_pb2.OperationEvent) -> bytes:
+    return journal_pb2.StoredEvents(events=[event]).SerializeToString()
 
 
 def _entries(count: int) -> list[InventoryEntry]:

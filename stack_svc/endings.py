@@ -5,9 +5,12 @@ and fencing").
 An applier that got no response sends the request again, and gets the same response.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from pkger.journal.v1 import journal_pb2
+from pkger.model.v1 import operation_pb2
 
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
 from services.core.model import Baseline, Key, RecordChanges, Use
@@ -77,24 +80,6 @@ Outcome = Record | Abandon | Remove
 
 
 @dataclass(frozen=True, slots=True)
-class LastEvent:
-    """
-    The last event of an operation.
-
-    Attributes:
-        seq: Its sequence number.
-        body_at: Makes the event in its wire format from the generation of the stack after it.
-        events_at: Makes a ``pkger.journal.v1.StoredEvents`` of it in its wire format, likewise.
-        generation_of: Reads the generation from such an event in its wire format.
-    """
-
-    seq: int
-    body_at: Callable[[int], bytes]
-    events_at: Callable[[int], bytes]
-    generation_of: Callable[[bytes], int]
-
-
-@dataclass(frozen=True, slots=True)
 class StalePlan:
     """A stored plan that is stale, and the change that made it so."""
 
@@ -114,7 +99,7 @@ class Ending:
         outcome: What it does to its stack.
         base_generation: Generation that its plan was made from.
         cause: The failure that ended it; empty when nothing failed.
-        finished: Its last event; None for an operation that did not start.
+        finished: Its last event, in which the store sets the generation; None for an operation that did not start.
         blocks: The reason and the steps that block a BLOCKED operation.
         stale: The plan that it was to run, if that is stale; else None.
         seen_token: The highest token that the platform has seen, where the store is older than the platform; else 0.
@@ -127,7 +112,7 @@ class Ending:
     outcome: Outcome
     base_generation: int
     cause: str
-    finished: LastEvent | None
+    finished: operation_pb2.OperationEvent | None
     blocks: Blocks = NOT_BLOCKED
     stale: StalePlan | None = None
     seen_token: int = 0
@@ -198,7 +183,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     operation = journal.existing(tx, name)
     if _is_repeated(tx, operation, token, ending):
         if ending.finished and operation.last_event:
-            return Ended(ending.finished.generation_of(operation.last_event))
+            return Ended(operation_pb2.OperationEvent.FromString(operation.last_event).finished.generation)
         return Ended(stack.record.generation if stack else 0)
     lease = leases.check(tx.leases.of(operation.stack), operation.stack, token, now)
     if stack is None or operation.token != token:
@@ -276,9 +261,11 @@ def _check(operation: Operation, ending: Ending) -> None:
 
 def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int, now: int) -> None:
     changes: dict[str, Any] = {"state": ending.state, "cause": texts.clean(ending.cause)}
-    if last := ending.finished:
-        body = last.body_at(generation) if ending.state in FINISHED else b""
-        write = Write(ending.position, ending.records, last.events_at(generation), [last.seq])
+    if ending.finished:
+        event = _with_generation(ending.finished, generation)
+        events = journal_pb2.StoredEvents(events=[event]).SerializeToString()
+        body = event.SerializeToString() if ending.state in FINISHED else b""
+        write = Write(ending.position, ending.records, events, [event.seq])
         ended = journal.appended(tx, operation, write, now, last_event=body, **changes)
     else:
         update_time = max(operation.update_time, now)
@@ -295,6 +282,14 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
         preparing.forget(tx, operation)
     if ending.stale:
         plans.mark_stale(tx, ending.stale.plan, ending.stale.problem)
+
+
+def _with_generation(last: operation_pb2.OperationEvent, generation: int) -> operation_pb2.OperationEvent:
+    """The last event of an operation, with the *generation* of its stack after it."""
+    event = operation_pb2.OperationEvent()
+    event.CopyFrom(last)
+    event.finished.generation = generation
+    return event
 
 
 def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, now: int) -> Stack | None:

@@ -1,7 +1,6 @@
 """Translates between messages and the values of the store: stacks, plans, operations and their parts."""
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from hashlib import blake2b, sha256
 from typing import Any
 
@@ -34,7 +33,7 @@ from services.rpc.convert.operations import STATES, direction_from_pb, step_reco
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
 from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
 from stack_svc import pages, plan_views, stacks, texts
-from stack_svc.endings import Abandon, Ending, LastEvent, Outcome, Record, Remove, StalePlan
+from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Write
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
@@ -546,15 +545,9 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     Raises:
         RequestInvalid: A part of it is missing or not valid.
     """
-    last = None
-    if request.HasField("finished"):
-        _check_event(request.finished, "finished", request.operation, is_a="finished")
-        last = LastEvent(
-            request.finished.seq,
-            partial(_last_body, request.finished),
-            lambda generation: _stored_events([_last_event(request.finished, generation)]),
-            lambda body: operation_pb2.OperationEvent.FromString(body).finished.generation,
-        )
+    finished = request.finished if request.HasField("finished") else None
+    if finished:
+        _check_event(finished, "finished", request.operation, is_a="finished")
     return Ending(
         request.position,
         journal_pb2.StoredRecords(digest=sha256(request.SerializeToString()).digest()).SerializeToString(),
@@ -562,7 +555,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         _outcome(request),
         request.base_generation,
         request.finished.finished.cause or request.cause,
-        last,
+        finished,
         Blocks(
             request.blocked_reason,
             len(request.blocked_steps),
@@ -572,18 +565,6 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
         request.seen_token if request.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED else 0,
         request.finished.finished.leftover_count,
     )
-
-
-def _last_event(message: operation_pb2.OperationEvent, generation: int) -> operation_pb2.OperationEvent:
-    """The last event of an operation, with the *generation* of its stack after it."""
-    event = operation_pb2.OperationEvent()
-    event.CopyFrom(message)
-    event.finished.generation = generation
-    return event
-
-
-def _last_body(message: operation_pb2.OperationEvent, generation: int) -> bytes:
-    return _last_event(message, generation).SerializeToString()
 
 
 def blocked_event(operation: Operation, cause: str, stack: Stack | None, now: int) -> bytes:
