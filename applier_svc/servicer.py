@@ -68,7 +68,7 @@ class ApplierServicer(ApplierServiceServicer):
                 allow_empty=request.allow_empty,
                 allow_replace=request.allow_replace,
             ),
-            digest=request.digest,
+            expected_digest=request.expected_plan_digest,
             allow_missing=request.allow_missing,
             request=_identified(request),
             secrets=secrets,
@@ -89,7 +89,7 @@ class ApplierServicer(ApplierServiceServicer):
         asked = OperationRequest(
             kind=plan_pb2.OPERATION_KIND_UNSPECIFIED,
             plan=request.plan,
-            digest=request.digest,
+            expected_digest=request.expected_plan_digest,
             allow_missing=request.allow_missing,
             request=_identified(request),
             secrets=Secrets(request.secrets),
@@ -103,21 +103,21 @@ class ApplierServicer(ApplierServiceServicer):
     async def UninstallStack(
         self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
-        then = after_uninstall_from_pb(request.then, "then")
+        after_uninstall = after_uninstall_from_pb(request.after_uninstall, "after_uninstall")
         asked = OperationRequest(
             kind=plan_pb2.OPERATION_KIND_UNINSTALL,
             plan=planner_pb2.CreatePlanRequest(
                 target=request.target,
                 stack=_checked(request.stack),
-                destroy=planner_pb2.Destroy(then=request.then),
+                destroy=planner_pb2.Destroy(after_uninstall=request.after_uninstall),
             ),
-            digest=request.digest,
+            expected_digest=request.expected_plan_digest,
             request=_identified(request),
             author=request.author,
             max_deletes=_max_deletes(request),
         )
         # A stack that does not exist is deleted already.
-        with suppress(StackNotFound) if then is AfterUninstall.DELETE else nullcontext():
+        with suppress(StackNotFound) if after_uninstall is AfterUninstall.DELETE else nullcontext():
             async for message in _named(self._operations.answers(asked), context):
                 if isinstance(message, operation_pb2.OperationEvent):
                     yield applier_pb2.UninstallStackResponse(event=message)
@@ -135,7 +135,7 @@ class ApplierServicer(ApplierServiceServicer):
                 allow_empty=request.allow_empty,
                 allow_replace=request.allow_replace,
             ),
-            digest=request.digest,
+            expected_digest=request.expected_plan_digest,
             allow_missing=request.allow_missing,
             request=_identified(request),
             author=request.author,

@@ -94,7 +94,7 @@ class Cluster:
             Unexpected: It did not succeed.
         """
         request = applier_pb2.UninstallStackRequest(
-            stack=object_pb2.StackRef(name=STACK), then=plan_pb2.AFTER_UNINSTALL_DELETE
+            stack=object_pb2.StackRef(name=STACK), after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE
         )
         stub = ApplierServiceStub(self.applier.channel)
         *_, last = [answer async for answer in self.applier.stream(stub.UninstallStack, request)]

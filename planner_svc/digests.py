@@ -55,7 +55,7 @@ def _content(
         "ends_stack": desired.is_end,
         "rollback_of": desired.rollback_of,
         "package": package_digest,
-        **({"then": desired.then.value} if desired.is_end else {}),
+        **({"after_uninstall": desired.after_uninstall.value} if desired.is_end else {}),
         **({"nameless": True} if desired.is_for_nameless else {}),
         "platform": [platform.platform, platform.version],
     }

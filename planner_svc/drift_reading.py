@@ -92,10 +92,10 @@ class DriftReader:
         Returns:
             Whether the stack service stored it.
         """
-        request = journal_pb2.RecordLookRequest(
+        request = journal_pb2.RecordDriftCheckRequest(
             stack_id=stack.id, generation=stack.generation, counts=counts_fields(counts)
         )
-        return (await self._stack.call(self._journal.RecordLook, request)).is_stored
+        return (await self._stack.call(self._journal.RecordDriftCheck, request)).is_stored
 
     async def _package(self, stack: StackRecord) -> KeptPackage | None:
         return await self._reader.current_package(stack) if stack.package_digest else None

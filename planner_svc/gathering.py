@@ -205,7 +205,7 @@ async def _fitted(
     matching = await _with_namesakes(matching, desired, known, reader)
     if matching.is_anything_protected:
         # A stack with a protected resource is not deleted.
-        desired = replace(desired, then=AfterUninstall.KEEP)
+        desired = replace(desired, after_uninstall=AfterUninstall.KEEP)
     wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
     namesakes = chain.from_iterable(namesakes_of(matching, stack, traits).values())
     asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, wanted.keys(), traits)}
@@ -244,7 +244,7 @@ def _desired(
         allow_replace=request.allow_replace,
         allow_empty=request.allow_empty or stack.policy.get("allow_empty", False),
         rollback_of=request.revision,
-        then=after_uninstall_from_pb(request.destroy.then, "destroy.then"),
+        after_uninstall=after_uninstall_from_pb(request.destroy.after_uninstall, "destroy.after_uninstall"),
         is_for_nameless=request.stack.nameless,
     )
 

@@ -151,7 +151,7 @@ def make_plan(
         package_digest=history.package_digest,
         baselines_digest=history.baselines_digest,
         rollback_of=desired.rollback_of,
-        then=desired.then,
+        after_uninstall=desired.after_uninstall,
         key_changes=tuple(sorted(matching.renamed.items())),
         untouched_count=len(matching.untouched) + len(protected_data),
         creates_nameless_stack=stack.is_new_nameless,

@@ -385,7 +385,7 @@ def refuse_other_target(asked: object_pb2.Target, record: StackRecord) -> None:
         raise RequestInvalid("target", f"stack {record.id} is for {where}; leave the target out")
 
 
-def _holder(found: stack_pb2.Ownership) -> Holder:
+def _holder(found: stack_pb2.ResourceHolder) -> Holder:
     return Holder(found.stack_id, found.stack_name, found.operation, frozenset(found.label_ids))
 
 

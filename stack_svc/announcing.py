@@ -104,7 +104,7 @@ class _TrackedTransaction:
         self._tx = tx
         self.stacks = _TrackedTable(tx.stacks, changed)
         self.operations = _TrackedTable(tx.operations, changed)
-        self.looks = _TrackedTable(tx.looks, changed)
+        self.drift_checks = _TrackedTable(tx.drift_checks, changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)

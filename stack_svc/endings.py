@@ -18,11 +18,11 @@ from services.engine.operation import FINISHED, OperationState
 from stack_svc import (
     baselines,
     claiming,
+    drift_checks,
     inheriting,
     inventory,
     journal,
     leases,
-    looks,
     plans,
     preparing,
     revisions,
@@ -334,7 +334,7 @@ def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Recor
     if moved:
         tx.baselines.rebind(stack.record.id, moved)
     if is_changed and record.is_in_sync and has_succeeded:
-        looks.after_apply(tx, recorded.record.id, recorded.record.generation, count, now)
+        drift_checks.after_apply(tx, recorded.record.id, recorded.record.generation, count, now)
     if stack.state is State.PENDING:
         # The stack gets the sources of the apply that created it, even if that apply had nothing to do.
         made = replace(recorded.record, sources=tuple(record.sources))

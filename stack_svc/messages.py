@@ -37,8 +37,8 @@ from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePla
 from stack_svc.journal import Advance, Beginning, Planned, Write
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
+from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.inventory import NamelessStack
-from stack_svc.store.looks import Look
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
 from stack_svc.store.plans import PlanState, StoredPlan
@@ -144,8 +144,8 @@ def timestamp(microseconds: int) -> Timestamp:
     return time
 
 
-def stack_to_pb(stack: Stack, look: Look | None = None) -> stack_pb2.Stack:
-    """Translate a stack, without its inventory; *look* is its last drift detection, where the response includes it."""
+def stack_to_pb(stack: Stack, drift_check: DriftCheck | None = None) -> stack_pb2.Stack:
+    """Translate a stack without its inventory; *drift_check* is its last drift detection, if the response has it."""
     record = stack.record
     return stack_pb2.Stack(
         id=record.id,
@@ -162,12 +162,16 @@ def stack_to_pb(stack: Stack, look: Look | None = None) -> stack_pb2.Stack:
         policy=policy_to_pb(record.policy) if record.policy else None,
         urls=record.urls,
         etag=stacks.etag_of(stack),
-        last_look=_look_fields(look) if look else None,
+        last_drift_check=_drift_check_fields(drift_check) if drift_check else None,
     )
 
 
-def _look_fields(look: Look) -> Any:
-    return {"time": timestamp(look.time), "generation": look.generation, "counts": counts_fields(look.counts)}
+def _drift_check_fields(drift_check: DriftCheck) -> Any:
+    return {
+        "time": timestamp(drift_check.time),
+        "generation": drift_check.generation,
+        "counts": counts_fields(drift_check.counts),
+    }
 
 
 def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
@@ -259,11 +263,11 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
     )
 
 
-def record_digest(stack: Stack | None, look: Look | None = None) -> str:
-    """A digest of a stack as clients see it, with its last drift detection *look*; empty for no stack."""
+def record_digest(stack: Stack | None, drift_check: DriftCheck | None = None) -> str:
+    """A digest of a stack as clients see it, with its last drift detection *drift_check*; empty for no stack."""
     if stack is None:
         return ""
-    return blake2b(stack_to_pb(stack, look).SerializeToString(deterministic=True), digest_size=8).hexdigest()
+    return blake2b(stack_to_pb(stack, drift_check).SerializeToString(deterministic=True), digest_size=8).hexdigest()
 
 
 def position_from_pb(position: str) -> Position:
@@ -278,9 +282,9 @@ def position_from_pb(position: str) -> Position:
 
 
 def change_to_pb(
-    stack_id: str, change: PhaseChange | Stack | None, position: Position, look: Look | None = None
+    stack_id: str, change: PhaseChange | Stack | None, position: Position, drift_check: DriftCheck | None = None
 ) -> stack_pb2.WatchStackResponse:
-    """Translate a change of ``watching.changes``; *look* is the last drift detection of the stack."""
+    """Translate a change of ``watching.changes``; *drift_check* is the last drift detection of the stack."""
     message = stack_pb2.WatchStackResponse(position=pages.token_of(tuple(position)))
     match change:
         case PhaseChange(operation, Phase.BEGUN):
@@ -292,14 +296,14 @@ def change_to_pb(
         case None:
             message.gone.stack_id = stack_id
         case _:
-            message.stack.CopyFrom(stack_to_pb(change, look))
+            message.stack.CopyFrom(stack_to_pb(change, drift_check))
     return message
 
 
-def ownership_to_pb(resource: ResourceKey, owner: Owner, label_ids: Sequence[str]) -> stack_pb2.Ownership:
+def holder_to_pb(resource: ResourceKey, owner: Owner, label_ids: Sequence[str]) -> stack_pb2.ResourceHolder:
     """Translate the owner or a user of a resource, with the ids of the labels that its record wants on it."""
     kind, resource_id = resource
-    return stack_pb2.Ownership(
+    return stack_pb2.ResourceHolder(
         resource=object_pb2.ResourceId(kind=kind, id=resource_id),
         stack_id=owner.stack,
         stack_name=owner.stack_name,

@@ -27,10 +27,10 @@ from services.rpc.server import Register
 from stack_svc import (
     attachments,
     blocking,
+    drift_checks,
     endings,
     journal,
     keeping,
-    looks,
     messages,
     pages,
     plan_views,
@@ -50,7 +50,7 @@ from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
 from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
-from stack_svc.store.looks import Look
+from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Filter, Operation
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.revisions import Revision
@@ -127,8 +127,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
         """Read one stack."""
         choice = messages.choice_from_pb(request.target, request.stack)
-        stack, look = await self._store.read(lambda tx: _with_look(tx, choice))
-        return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack, look))
+        stack, drift_check = await self._store.read(lambda tx: _with_drift_check(tx, choice))
+        return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack, drift_check))
 
     async def ListResources(
         self, request: stack_pb2.ListResourcesRequest, context: object
@@ -214,7 +214,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         answer = stack_pb2.FindOwnersResponse()
         for field, found in ((answer.owners, owned), (answer.users, used)):
             for resource, holder in found:
-                field.append(messages.ownership_to_pb(resource, holder, labels.get((holder.stack, resource), ())))
+                field.append(messages.holder_to_pb(resource, holder, labels.get((holder.stack, resource), ())))
         return answer
 
     async def GetPlan(
@@ -500,13 +500,15 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         stack = await self._store.write(lambda tx: keeping.import_resources(tx, request.stack_id, imports, key))
         return journal_pb2.RecordImportResponse(generation=stack.record.generation)
 
-    async def RecordLook(
-        self, request: journal_pb2.RecordLookRequest, context: object
-    ) -> journal_pb2.RecordLookResponse:
+    async def RecordDriftCheck(
+        self, request: journal_pb2.RecordDriftCheckRequest, context: object
+    ) -> journal_pb2.RecordDriftCheckResponse:
         """Store the counts of a drift detection."""
         counts = counts_from_pb(request.counts)
-        is_stored = await self._store.write(lambda tx: looks.record(tx, request.stack_id, request.generation, counts))
-        return journal_pb2.RecordLookResponse(is_stored=is_stored)
+        is_stored = await self._store.write(
+            lambda tx: drift_checks.record(tx, request.stack_id, request.generation, counts)
+        )
+        return journal_pb2.RecordDriftCheckResponse(is_stored=is_stored)
 
     async def RequestCancel(
         self, request: journal_pb2.RequestCancelRequest, context: object
@@ -557,10 +559,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         )
 
 
-def _with_look(reading: Reading, choice: Choice) -> tuple[Stack, Look | None]:
+def _with_drift_check(reading: Reading, choice: Choice) -> tuple[Stack, DriftCheck | None]:
     """A stack, and its last drift detection."""
     stack = stacks.existing(reading, choice)
-    return stack, reading.looks.find(stack.record.id)
+    return stack, reading.drift_checks.find(stack.record.id)
 
 
 def _unfinished(reading: Reading) -> list[Operation]:

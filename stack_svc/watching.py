@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import stacks
-from stack_svc.store.looks import Look
+from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import Reading
@@ -53,7 +53,7 @@ class Snapshot:
 
     stack: Stack | None
     operations: Sequence[Operation]
-    drift: Look | None = None
+    drift: DriftCheck | None = None
 
 
 class PhaseChange(NamedTuple):
@@ -82,7 +82,7 @@ def snapshot(reading: Reading, stack_id: str, position: Position) -> Snapshot:
         last = reading.operations.last_on(stack_id)
         operations = [last] if last else []
     active = found if found and found.state is State.ACTIVE else None
-    return Snapshot(active, operations, reading.looks.find(stack_id))
+    return Snapshot(active, operations, reading.drift_checks.find(stack_id))
 
 
 def changes(position: Position, seen: Snapshot, record: str) -> Iterator[tuple[PhaseChange | Stack | None, Position]]:

@@ -188,7 +188,7 @@ class Cluster:
         platform: str = "",
         destroy: bool = False,
         store: bool = False,
-        then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
+        after_uninstall: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
         **more: Any,
     ) -> Shown:
         """
@@ -204,7 +204,7 @@ class Cluster:
         if stack:
             request.stack.name = stack
         if destroy:
-            request.destroy.then = then
+            request.destroy.after_uninstall = after_uninstall
             request.destroy.SetInParent()
         elif texts:
             request.package.sources.extend(sources(texts))
@@ -236,7 +236,9 @@ class Cluster:
 
     async def apply_plan(self, plan: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
         """The events of an apply of a stored plan; with *more* fields of the request; values may be missing."""
-        request = applier_pb2.ApplyPlanRequest(plan=plan, digest=digest, **{"allow_missing": True, **more})
+        request = applier_pb2.ApplyPlanRequest(
+            plan=plan, expected_plan_digest=digest, **{"allow_missing": True, **more}
+        )
         stub = ApplierServiceStub(self.peers["applier"].channel)
         async for answer in self.peers["applier"].stream(stub.ApplyPlan, request):
             yield answer.event
@@ -255,7 +257,7 @@ class Cluster:
             target=self.target(platform, org),
             stack=ref,
             package=planner_pb2.PackageSources(sources=sources(texts)) if texts else None,
-            digest=digest,
+            expected_plan_digest=digest,
             **{"allow_missing": True, **more},
         )
         if stack:
@@ -284,12 +286,12 @@ class Cluster:
         self,
         stack: str = "",
         platform: str = "",
-        then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE,
+        after_uninstall: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE,
         stack_id: str = "",
     ) -> operation_pb2.Finished:
         """An uninstall of a stack, by name or by id, to its end; it deletes the stack, unless *then* says otherwise."""
         target, ref = self.target(platform), stack_ref(stack, stack_id)
-        request = applier_pb2.UninstallStackRequest(target=target, stack=ref, then=then)
+        request = applier_pb2.UninstallStackRequest(target=target, stack=ref, after_uninstall=after_uninstall)
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
         return [answer async for answer in stream][-1].event.finished

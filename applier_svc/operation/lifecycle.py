@@ -216,11 +216,11 @@ class Operation:
             if planned is None:
                 return None
             header, body = planned.header, planned.body
-        if asked.digest and asked.digest != header.digest:
+        if asked.expected_digest and asked.expected_digest != header.digest:
             if asked.stored_plan:
-                raise DigestMismatch(header.name, asked.digest, header.digest)
+                raise DigestMismatch(header.name, asked.expected_digest, header.digest)
             problem = f"the package, the stack or the platform; the plan made now is {header.digest}"
-            raise PlanStale(asked.digest, problem)
+            raise PlanStale(asked.expected_digest, problem)
         if not (asked.stored_plan or header.no_change):
             header, body = await read_plan(self._peers.stack, header.name)
         plan = work_from_pb(header, body)

@@ -25,7 +25,7 @@ class OperationRequest:
     Attributes:
         kind: Apply, uninstall or rollback; UNSPECIFIED for a stored plan, which determines it.
         plan: The request for the plan, with the stack, if there is one; or the name of a stored plan.
-        digest: Digest of the plan that the caller approved; empty: any plan.
+        expected_digest: Digest of the plan that the caller approved; empty: any plan.
         allow_missing: Whether to run the plan although values are missing.
         request: Id and digest of the request.
         secrets: Values of secrets to write; of a stored plan, exactly those that it writes.
@@ -35,7 +35,7 @@ class OperationRequest:
 
     kind: plan_pb2.OperationKind.ValueType
     plan: planner_pb2.CreatePlanRequest | str
-    digest: str
+    expected_digest: str
     allow_missing: bool = False
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)

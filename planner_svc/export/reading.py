@@ -71,7 +71,7 @@ class ExportReader:
         return names
 
 
-def _recorded(holder: stack_pb2.Ownership, is_user: bool) -> list[Recorded]:
+def _recorded(holder: stack_pb2.ResourceHolder, is_user: bool) -> list[Recorded]:
     """The name that a stack has for a resource; none while an operation only claims it."""
     if holder.operation or not holder.key.name:
         return []

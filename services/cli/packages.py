@@ -308,7 +308,7 @@ def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted, manner: M
     stub = ApplierServiceStub(services.applier.channel)
     request = applier_pb2.ApplyPlanRequest(
         plan=header.name,
-        digest=header.digest,
+        expected_plan_digest=header.digest,
         secrets=how.secrets,
         allow_missing=how.allow_missing,
         author=how.author,
@@ -323,12 +323,12 @@ def _start(
     """Start the operation whose plan *request* describes; *digest* is that of the approved plan, or empty."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
-        then = request.destroy.then
+        after_uninstall = request.destroy.after_uninstall
         uninstall = applier_pb2.UninstallStackRequest(
             target=request.target,
             stack=request.stack,
-            then=then,
-            digest=digest,
+            after_uninstall=after_uninstall,
+            expected_plan_digest=digest,
             author=wanted.author,
             max_deletes=manner.max_deletes,
         )
@@ -342,7 +342,7 @@ def _start(
             allow_missing=wanted.allow_missing,
             allow_empty=wanted.allow_empty,
             allow_replace=wanted.allow_replace,
-            digest=digest,
+            expected_plan_digest=digest,
             author=wanted.author,
             max_deletes=manner.max_deletes,
         )
@@ -355,7 +355,7 @@ def _start(
         allow_missing=wanted.allow_missing,
         allow_empty=wanted.allow_empty,
         allow_replace=wanted.allow_replace,
-        digest=digest,
+        expected_plan_digest=digest,
         author=wanted.author,
         max_deletes=manner.max_deletes,
     )

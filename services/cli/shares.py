@@ -23,8 +23,8 @@ class Shares:
         users: The other users of each resource of the stack, the oldest first.
     """
 
-    owners: Mapping[ResourceKey, stack_pb2.Ownership]
-    users: Mapping[ResourceKey, Sequence[stack_pb2.Ownership]]
+    owners: Mapping[ResourceKey, stack_pb2.ResourceHolder]
+    users: Mapping[ResourceKey, Sequence[stack_pb2.ResourceHolder]]
 
     def text(self, entry: object_pb2.InventoryEntry) -> str:
         """Owner and other users of the resource of *entry*, as text; empty for a resource that is not shared."""
@@ -59,9 +59,9 @@ async def shares_of(peer: Peer, stack: stack_pb2.Stack, resources: Sequence[obje
     return Shares({key: owner for key, owner in owners.items() if owner.stack_id != stack.id}, others)
 
 
-def _called(holder: stack_pb2.Ownership) -> str:
+def _called(holder: stack_pb2.ResourceHolder) -> str:
     return holder.stack_name or holder.stack_id
 
 
-def _document(holder: stack_pb2.Ownership) -> dict[str, str]:
+def _document(holder: stack_pb2.ResourceHolder) -> dict[str, str]:
     return {"stack_id": holder.stack_id, "name": holder.stack_name}

@@ -151,7 +151,7 @@ def stack_document(
         "target": document_of(stack.target),
         "generation": stack.generation,
         "revision": stack.revision,
-        **({"last_look": document_of(stack.last_look)} if stack.HasField("last_look") else {}),
+        **({"last_drift_check": document_of(stack.last_drift_check)} if stack.HasField("last_drift_check") else {}),
         "sources": list(stack.sources),
         "createdAt": stack.create_time.ToJsonString(),
         "updatedAt": stack.update_time.ToJsonString(),
@@ -206,9 +206,9 @@ def print_stack(
 
 def _last_detection(stack: stack_pb2.Stack) -> str:
     """The result of the last drift detection; empty if there was none."""
-    if not stack.HasField("last_look"):
+    if not stack.HasField("last_drift_check"):
         return ""
-    last = stack.last_look
+    last = stack.last_drift_check
     age = "" if last.generation == stack.generation else f", stale: of generation {last.generation}"
     return f"{moment(last.time)}: {counts_text(last.counts) or 'no resources'}{age}"
 

@@ -20,7 +20,7 @@ async def uninstall(wanted: Wanted, environ: Mapping[str, str], manner: Manner) 
     Raises:
         Failed: There is no such stack, or the operation did not succeed.
     """
-    await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner)
+    await apply(replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner)
 
 
 async def delete(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
@@ -31,7 +31,7 @@ async def delete(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> 
         Failed: The operation did not succeed, or the stack stays, as it has protected resources.
     """
     try:
-        done = await apply(replace(wanted, then=plan_pb2.AFTER_UNINSTALL_DELETE), environ, manner)
+        done = await apply(replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE), environ, manner)
     except Failed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise

@@ -33,7 +33,7 @@ class Wanted:
         allow_missing: Whether to apply although values are missing.
         allow_replace: Whether resources that no stack owns may be replaced.
         secrets: Values of secrets to write by key; not in ``repr``. A plan uses only the keys.
-        then: What happens to the stack after an uninstall; None: no uninstall.
+        after_uninstall: What happens to the stack after an uninstall; None: no uninstall.
         revision: The revision of the stack to roll back to; 0: no rollback.
         author: The author for the history; empty: none.
     """
@@ -51,7 +51,7 @@ class Wanted:
     allow_missing: bool = False
     allow_replace: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    then: plan_pb2.AfterUninstall.ValueType | None = None
+    after_uninstall: plan_pb2.AfterUninstall.ValueType | None = None
     revision: int = 0
     author: str = ""
 
@@ -83,12 +83,12 @@ class Wanted:
             request.stack.name = self.stack
         if self.revision:
             request.revision = self.revision
-        elif self.then is None:
+        elif self.after_uninstall is None:
             sources = await read_sources(self.files, self.recursive, bounds, self.encoding, self.libraries)
             request.package.sources.extend(sources)
             request.package.env_json.update(sendable(self.env))
         else:
-            request.destroy.then = self.then
+            request.destroy.after_uninstall = self.after_uninstall
         return request
 
 

@@ -712,7 +712,7 @@ class Plan:
     package_digest: str = ""
     baselines_digest: str = ""
     rollback_of: int = 0
-    then: AfterUninstall = AfterUninstall.KEEP
+    after_uninstall: AfterUninstall = AfterUninstall.KEEP
     key_changes: tuple[tuple[Key, Key], ...] = ()
     untouched_count: int = 0
     creates_nameless_stack: bool = False
@@ -876,7 +876,7 @@ class Desired:
         skip: Keys to skip; an empty name stands for all objects of the kind.
         is_end: Whether the stack is uninstalled: adopted resources then stay on the platform (docs/reference/engine.md,
             "Policies", on_delete).
-        then: Whether an uninstall keeps the stack.
+        after_uninstall: Whether an uninstall keeps the stack.
         secret_keys: Keys of the secrets that the apply will supply.
         allow_replace: Whether unowned resources may be replaced.
         allow_empty: Whether a package without objects may remove all resources of a stack.
@@ -892,7 +892,7 @@ class Desired:
     allow_replace: bool = False
     allow_empty: bool = False
     rollback_of: int = 0
-    then: AfterUninstall = AfterUninstall.KEEP
+    after_uninstall: AfterUninstall = AfterUninstall.KEEP
     is_for_nameless: bool = False
 
     @property
@@ -905,7 +905,7 @@ class Desired:
     @property
     def deletes_stack(self) -> bool:
         """Whether the stack is deleted with its resources."""
-        return self.is_end and self.then is AfterUninstall.DELETE
+        return self.is_end and self.after_uninstall is AfterUninstall.DELETE
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

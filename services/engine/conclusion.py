@@ -177,7 +177,7 @@ class Conclusion:
 
     @property
     def _deletes_stack(self) -> bool:
-        return self.kind is OperationKind.UNINSTALL and self.progress.plan.then is AfterUninstall.DELETE
+        return self.kind is OperationKind.UNINSTALL and self.progress.plan.after_uninstall is AfterUninstall.DELETE
 
 
 def baselines_of(progress: Progress, changes: RecordChanges) -> list[Baseline]:

@@ -216,7 +216,7 @@ class ApplyRoutes:
         stub = ApplierServiceStub(applier.channel)
         request = applier_pb2.ApplyPlanRequest(
             plan=header.name,
-            digest=wanted.plan_digest or header.digest,
+            expected_plan_digest=wanted.plan_digest or header.digest,
             # Planning and running are two requests to the services, so each needs a request id of its own.
             request_id=f"{request_id}-run" if request_id else self._runner.new_request_id(),
             secrets=wanted.secrets,

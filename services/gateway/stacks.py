@@ -109,11 +109,14 @@ class StackRoutes:
         if org_id not in ("", org.id):
             raise other_org(stack_id, org)
 
-    async def _uninstall(self, stack_id: str, then: plan_pb2.AfterUninstall.ValueType, author: str) -> None:
+    async def _uninstall(self, stack_id: str, after_uninstall: plan_pb2.AfterUninstall.ValueType, author: str) -> None:
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
         request = applier_pb2.UninstallStackRequest(
-            stack=object_pb2.StackRef(id=stack_id), then=then, author=author, request_id=self._runner.new_request_id()
+            stack=object_pb2.StackRef(id=stack_id),
+            after_uninstall=after_uninstall,
+            author=author,
+            request_id=self._runner.new_request_id(),
         )
         run = await run_to_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=math.inf))
         if run.operation and not run.is_done:

@@ -38,7 +38,7 @@ SAFE_METHODS = {
         "ListAbandonedOperations",
         "ListBaselines",
         "ReadPlan",
-        "RecordLook",
+        "RecordDriftCheck",
         "GetOperation",
         "ListOperations",
         "ListEvents",

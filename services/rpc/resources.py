@@ -289,7 +289,7 @@ async def check_platform(driver: Peer, org: str) -> PlatformCheck | None:
 
 async def find_owners(
     stack: Peer, target: Target, resources: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], stack_pb2.Ownership]:
+) -> dict[tuple[str, str], stack_pb2.ResourceHolder]:
     """
     The owners of *resources*, both identified by kind and id; one call, and none without resources.
 
@@ -302,7 +302,7 @@ async def find_owners(
 
 async def find_holders(
     stack: Peer, target: Target, resources: Collection[tuple[str, str]]
-) -> tuple[dict[tuple[str, str], stack_pb2.Ownership], dict[tuple[str, str], list[stack_pb2.Ownership]]]:
+) -> tuple[dict[tuple[str, str], stack_pb2.ResourceHolder], dict[tuple[str, str], list[stack_pb2.ResourceHolder]]]:
     """
     The owners and the users of *resources*, the oldest user first; otherwise as ``find_owners``.
 
@@ -314,7 +314,7 @@ async def find_holders(
     refs = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in resources]
     request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
     answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
-    users: dict[tuple[str, str], list[stack_pb2.Ownership]] = {}
+    users: dict[tuple[str, str], list[stack_pb2.ResourceHolder]] = {}
     for user in answer.users:
         users.setdefault((user.resource.kind, user.resource.id), []).append(user)
     return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}, users

@@ -87,7 +87,7 @@ CREATE TABLE baselines (
     FOREIGN KEY (stack, kind, name) REFERENCES inventory (stack, kind, name) ON DELETE CASCADE
 );
 
-CREATE TABLE looks (
+CREATE TABLE drift_checks (
     stack TEXT PRIMARY KEY REFERENCES stacks (id) ON DELETE CASCADE,
     time BIGINT NOT NULL,
     generation BIGINT NOT NULL,
@@ -237,7 +237,7 @@ the table.
     ``associations`` is a JSON list of [kind, name]; ``policy`` is the policy under which the entry was recorded.
 ``baselines``
     Removed with their entries. ``refs`` is a JSON list of [pointer, kind, id], ``missing_labels`` one of [kind, name].
-``looks``
+``drift_checks``
     ``counts`` is a JSON object of numbers of resources by status.
 ``revisions``
     ``sources`` is a JSON list of texts.

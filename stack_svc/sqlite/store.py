@@ -12,10 +12,10 @@ from services.sqlite.database import Database
 from stack_svc.sqlite import sweeping
 from stack_svc.sqlite.attachments import SqliteAttachments
 from stack_svc.sqlite.baselines import SqliteBaselines
+from stack_svc.sqlite.drift_checks import SqliteDriftChecks
 from stack_svc.sqlite.inventory import SqliteInventory
 from stack_svc.sqlite.journal import SqliteJournal
 from stack_svc.sqlite.leases import SqliteLeases
-from stack_svc.sqlite.looks import SqliteLooks
 from stack_svc.sqlite.operations import SqliteOperations
 from stack_svc.sqlite.owners import SqliteOwners
 from stack_svc.sqlite.plans import SqlitePlans
@@ -45,7 +45,7 @@ class SqliteTransaction:
         self.plans = SqlitePlans(db)
         self.attachments = SqliteAttachments(db)
         self.baselines = SqliteBaselines(db)
-        self.looks = SqliteLooks(db)
+        self.drift_checks = SqliteDriftChecks(db)
         self.revisions = SqliteRevisions(db)
         self.requests = SqliteRequests(db)
         self._clock = LockedClock(clock)

@@ -6,10 +6,10 @@ from typing import Protocol, TypeVar
 
 from stack_svc.store.attachments import Attachments, AttachmentsReading
 from stack_svc.store.baselines import Baselines, BaselinesReading
+from stack_svc.store.drift_checks import DriftChecks, DriftChecksReading
 from stack_svc.store.inventory import Inventory, InventoryReading
 from stack_svc.store.journal import Journal, JournalReading
 from stack_svc.store.leases import Leases, LeasesReading
-from stack_svc.store.looks import Looks, LooksReading
 from stack_svc.store.operations import Operations, OperationsReading
 from stack_svc.store.owners import Owners, OwnersReading
 from stack_svc.store.plans import Plans, PlansReading
@@ -65,8 +65,8 @@ class Reading(Protocol):
         """Read access to baselines."""
 
     @property
-    def looks(self) -> LooksReading:
-        """Read access to last looks."""
+    def drift_checks(self) -> DriftChecksReading:
+        """Read access to last drift checks."""
 
     @property
     def revisions(self) -> RevisionsReading:
@@ -124,8 +124,8 @@ class Transaction(Reading, Protocol):
         """Read and write access to baselines."""
 
     @property
-    def looks(self) -> Looks:
-        """Read and write access to last looks."""
+    def drift_checks(self) -> DriftChecks:
+        """Read and write access to last drift checks."""
 
     @property
     def revisions(self) -> Revisions:

@@ -79,17 +79,17 @@ async def drift_of(services: Cluster, stack: str, org: str = "", *keys: Key) -> 
     return Drift(first.summary, reports)
 
 
-async def last_detection(case: Case) -> drift_pb2.DriftLook | None:
+async def last_detection(case: Case) -> drift_pb2.DriftCheck | None:
     """The last drift detection that is stored for the stack."""
     peer = case.services.peers["stack"]
     request = stack_pb2.GetStackRequest(
         target=object_pb2.Target(org=case.org), stack=object_pb2.StackRef(name=case.stack)
     )
     stack = (await peer.call(StackServiceStub(peer.channel).GetStack, request)).stack
-    return stack.last_look if stack.HasField("last_look") else None
+    return stack.last_drift_check if stack.HasField("last_drift_check") else None
 
 
-def counts(look: drift_pb2.DriftLook | planner_pb2.DriftSummary | None) -> Mapping[str, int]:
+def counts(look: drift_pb2.DriftCheck | planner_pb2.DriftSummary | None) -> Mapping[str, int]:
     """The counts that are not zero."""
     assert look
     return {field.name: number for field, number in look.counts.ListFields()}

@@ -173,7 +173,7 @@ def request_for(case: Case, package: str) -> OperationRequest:
     plan = planner_pb2.CreatePlanRequest(
         target=request.target, stack=request.stack if case.stack else None, package=request.package
     )
-    return OperationRequest(kind=plan_pb2.OPERATION_KIND_APPLY, plan=plan, digest="")
+    return OperationRequest(kind=plan_pb2.OPERATION_KIND_APPLY, plan=plan, expected_digest="")
 
 
 async def followed(case: Case, feed: Feed) -> Events:

@@ -341,7 +341,7 @@ def forget(data: Path, *, revisions: bool) -> None:
     """Remove the baselines of the store, and optionally its revisions."""
     connection = sqlite3.connect(data / "stack.db")
     connection.execute("DELETE FROM baselines")
-    connection.execute("DELETE FROM looks")
+    connection.execute("DELETE FROM drift_checks")
     if revisions:
         connection.execute("DELETE FROM revisions")
         connection.execute("UPDATE stacks SET revision = 0, package_digest = ''")
@@ -474,6 +474,6 @@ async def test_a_kind_that_the_platform_has_lost_is_unreadable(faulty: World) ->
 
 async def test_a_stack_that_was_uninstalled_has_no_drift(faulty: World) -> None:
     case = await faulty.case_with(ALL)
-    await case.uninstall(then=plan_pb2.AFTER_UNINSTALL_KEEP)
+    await case.uninstall(after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP)
     found = await drift(case)
     assert (list(found.reports), counts(found.summary), found.summary.is_stored) == ([], {}, True)

@@ -153,7 +153,7 @@ async def test_an_uninstall_reports_the_steps_that_remove_resources(faulty: Worl
 
 async def test_an_uninstall_of_no_stack_writes_nothing(faulty: World) -> None:
     with pytest.raises(StackNotFound):
-        await faulty.case().uninstall(then=plan_pb2.AFTER_UNINSTALL_KEEP)
+        await faulty.case().uninstall(after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP)
 
 
 async def test_a_package_that_breaks_rules_is_answered_with_violations_and_releases_the_stack(

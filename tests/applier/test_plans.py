@@ -280,7 +280,7 @@ async def test_a_plan_has_to_be_named(faulty: World) -> None:
 
 async def test_a_stored_end_of_a_stack_ends_it(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
-    plan = await case.plan(destroy=True, then=plan_pb2.AFTER_UNINSTALL_DELETE)
+    plan = await case.plan(destroy=True, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
     assert plan.header.kind == plan_pb2.OPERATION_KIND_UNINSTALL
 
     events = await case.apply_plan(plan)

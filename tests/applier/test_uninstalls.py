@@ -40,7 +40,7 @@ async def test_a_kept_stack_owns_nothing_and_starts_again(faulty: World) -> None
     case = await faulty.case_with(SMALL)
     before = await with_words(case)
 
-    finished = end(await case.uninstall(then=KEEP))
+    finished = end(await case.uninstall(after_uninstall=KEEP))
 
     assert (finished.state, finished.stack_id, finished.generation) == (SUCCEEDED, before.id, before.generation + 1)
     after = await case.look()
@@ -70,11 +70,11 @@ async def clear_urls(case: Case) -> None:
 
 async def test_a_second_uninstall_has_nothing_to_do(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
-    await case.uninstall(then=KEEP)
+    await case.uninstall(after_uninstall=KEEP)
     before = await record_of(case)
     case.driver.heal()
 
-    finished = end(await case.uninstall(then=KEEP))
+    finished = end(await case.uninstall(after_uninstall=KEEP))
 
     assert (finished.state, finished.no_change, finished.generation) == (SUCCEEDED, True, before.generation)
     assert case.driver.sent == []
@@ -84,40 +84,42 @@ async def test_a_second_uninstall_has_nothing_to_do(faulty: World) -> None:
 async def test_a_stack_is_kept_by_default(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
     plan = await case.services.plan(stack=case.stack, org=case.org, destroy=True)
-    assert plan.header.then == KEEP
+    assert plan.header.after_uninstall == KEEP
 
-    assert end(await case.uninstall(then=plan_pb2.AFTER_UNINSTALL_UNSPECIFIED)).stack_id
+    assert end(await case.uninstall(after_uninstall=plan_pb2.AFTER_UNINSTALL_UNSPECIFIED)).stack_id
 
     assert (await record_of(case)).resources == []
 
 
 async def test_a_deleted_stack_is_gone_and_may_be_deleted_again(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
-    finished = end(await case.uninstall(then=DELETE))
+    finished = end(await case.uninstall(after_uninstall=DELETE))
     assert (finished.state, finished.stack_id, finished.no_change) == (SUCCEEDED, "", False)
     assert (await case.look()).record is None
 
-    assert await case.uninstall(then=DELETE) == []
+    assert await case.uninstall(after_uninstall=DELETE) == []
 
-    for call in (case.uninstall(then=KEEP), planned(case, DELETE)):
+    for call in (case.uninstall(after_uninstall=KEEP), planned(case, DELETE)):
         with pytest.raises(StackNotFound):
             await call
 
 
 async def test_an_uninstalled_stack_is_deleted(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
-    await case.uninstall(then=KEEP)
+    await case.uninstall(after_uninstall=KEEP)
     plan = await planned(case, DELETE)
     assert (plan.header.no_change, len(plan.steps)) == (False, 0)
 
-    assert end(await case.uninstall(then=DELETE)).stack_id == ""
+    assert end(await case.uninstall(after_uninstall=DELETE)).stack_id == ""
 
     assert (await case.look()).record is None
 
 
-async def planned(case: Case, then: "plan_pb2.AfterUninstall.ValueType") -> Shown:
+async def planned(case: Case, after_uninstall: "plan_pb2.AfterUninstall.ValueType") -> Shown:
     """A stored plan of an uninstall."""
-    return await case.services.plan(stack=case.stack, org=case.org, store=True, destroy=True, then=then)
+    return await case.services.plan(
+        stack=case.stack, org=case.org, store=True, destroy=True, after_uninstall=after_uninstall
+    )
 
 
 async def test_keeping_or_deleting_the_stack_is_part_of_the_approved_plan(faulty: World) -> None:
@@ -126,7 +128,10 @@ async def test_keeping_or_deleting_the_stack_is_part_of_the_approved_plan(faulty
     keep, delete = await planned(case, KEEP), await planned(case, DELETE)
     assert keep.steps == delete.steps
     assert keep.digest != delete.digest
-    assert ((await case.services.stored_plan(keep.name)).header.then, delete.header.then) == (KEEP, DELETE)
+    assert ((await case.services.stored_plan(keep.name)).header.after_uninstall, delete.header.after_uninstall) == (
+        KEEP,
+        DELETE,
+    )
     with pytest.raises(PlanStale):
         await uninstalled(case, DELETE, keep.digest)
 
@@ -139,9 +144,9 @@ async def test_keeping_or_deleting_the_stack_is_part_of_the_approved_plan(faulty
     assert (await case.look()).record is None
 
 
-async def uninstalled(case: Case, then: int, digest: str = "") -> None:
+async def uninstalled(case: Case, after_uninstall: int, digest: str = "") -> None:
     peer, ref = case.services.peers["applier"], object_pb2.StackRef(id=(await record_of(case)).id)
-    request = applier_pb2.UninstallStackRequest(stack=ref, digest=digest, then=then)  # type: ignore[arg-type]
+    request = applier_pb2.UninstallStackRequest(stack=ref, expected_plan_digest=digest, after_uninstall=after_uninstall)  # type: ignore[arg-type]
     async for _ in peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request):
         pass
 
@@ -149,9 +154,9 @@ async def uninstalled(case: Case, then: int, digest: str = "") -> None:
 async def test_an_unknown_value_is_refused(faulty: World) -> None:
     case = await faulty.case_with(SMALL)
     before = await case.look()
-    with pytest.raises(RequestInvalid, match="then: 7 is not a value to send"):
+    with pytest.raises(RequestInvalid, match="after_uninstall: 7 is not a value to send"):
         await uninstalled(case, 7)
-    with pytest.raises(RequestInvalid, match=r"destroy\.then: 7 is not a value to send"):
+    with pytest.raises(RequestInvalid, match=r"destroy\.after_uninstall: 7 is not a value to send"):
         await planned(case, 7)  # type: ignore[arg-type]
     assert await case.look() == before
 
@@ -168,26 +173,26 @@ async def test_a_request_id_is_for_one_of_both(faulty: World) -> None:
     assert await case.uninstall("r-2", DELETE) == deleted
 
 
-@pytest.mark.parametrize("then", [KEEP, DELETE])
+@pytest.mark.parametrize("after_uninstall", [KEEP, DELETE])
 async def test_what_cannot_be_removed_stays_in_the_record(
-    faulty: World, then: "plan_pb2.AfterUninstall.ValueType"
+    faulty: World, after_uninstall: "plan_pb2.AfterUninstall.ValueType"
 ) -> None:
     case = await faulty.case_with(SMALL)
-    steps = len((await planned(case, then)).steps)
+    steps = len((await planned(case, after_uninstall)).steps)
     at_first = await case.look()
     case.driver.fail({steps - 1: ItemFault.REJECT}, lasting=True)
 
-    events = await case.uninstall(then=then)
+    events = await case.uninstall(after_uninstall=after_uninstall)
 
     check(at_first, events, await case.look(), [])
     assert (end(events).state, end(events).leftover_count) == (SUCCEEDED, 1)
     [left] = (await record_of(case)).resources
     assert (left.key.name, left.is_pending_delete) == ("raw", True)
     case.driver.heal()
-    assert end(await case.uninstall(then=then)).leftover_count == 0
+    assert end(await case.uninstall(after_uninstall=after_uninstall)).leftover_count == 0
     after = await case.look()
     assert after.content == []
-    assert (after.record is None) is (then == DELETE)
+    assert (after.record is None) is (after_uninstall == DELETE)
 
 
 async def test_a_kept_stack_hands_over_shared_resources_and_releases_adopted_ones(faulty: World) -> None:
@@ -198,7 +203,7 @@ async def test_a_kept_stack_hands_over_shared_resources_and_releases_adopted_one
     theirs = replace(case, stack="theirs")
     await theirs.apply(text(an_object("Label", "tag", "red")))
 
-    assert end(await case.uninstall(then=KEEP)).state == SUCCEEDED
+    assert end(await case.uninstall(after_uninstall=KEEP)).state == SUCCEEDED
 
     assert (await record_of(case)).resources == []
     [tag] = (await record_of(theirs)).resources

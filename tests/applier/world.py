@@ -172,12 +172,15 @@ class Case:
         return (await peer.call(ApplierServiceStub(peer.channel).GetOperation, request)).operation
 
     async def uninstall(
-        self, request_id: str = "", then: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE
+        self, request_id: str = "", after_uninstall: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_DELETE
     ) -> Events:
         """All events of one uninstall; the stack goes, too, unless *then* says otherwise."""
         peer = self.services.peers["applier"]
         request = applier_pb2.UninstallStackRequest(
-            target=self._target(), stack=object_pb2.StackRef(name=self.stack), request_id=request_id, then=then
+            target=self._target(),
+            stack=object_pb2.StackRef(name=self.stack),
+            request_id=request_id,
+            after_uninstall=after_uninstall,
         )
         stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
         return await self.collected(answer.event async for answer in stream)

@@ -153,7 +153,7 @@ async def test_the_end_of_an_empty_stack_is_a_change(services: Cluster) -> None:
     await services.peers["stack"].call(
         stub.CreateStack, stack_pb2.CreateStackRequest(name="empty", target=services.target())
     )
-    kept = await services.uninstall("empty", then=plan_pb2.AFTER_UNINSTALL_KEEP)
+    kept = await services.uninstall("empty", after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP)
     assert (kept.no_change, kept.generation) == (True, 0)
     finished = await services.uninstall("empty")
     assert (finished.no_change, finished.stack_id) == (False, "")

@@ -35,7 +35,7 @@ async def take(env: Mapping[str, str], file: Path) -> None:
 
     first, last = json.loads(records[1]), json.loads(records[6])
     assert list(first) == [
-        "stack_id", "name", "target", "generation", "revision", "last_look", "sources", "createdAt", "updatedAt",
+        "stack_id", "name", "target", "generation", "revision", "last_drift_check", "sources", "createdAt", "updatedAt",
         "resources", "description", "urls", "etag",
     ]  # fmt: skip
     assert first["createdAt"] == first["updatedAt"]

@@ -173,7 +173,7 @@ class Caller:
         """Uninstall the stack, and delete it."""
         ref = object_pb2.StackRef(name=self.stack)
         request = applier_pb2.UninstallStackRequest(
-            stack=ref, request_id=self._request_id(), then=plan_pb2.AFTER_UNINSTALL_DELETE
+            stack=ref, request_id=self._request_id(), after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE
         )
 
         async def events(case: Case) -> AsyncIterator[operation_pb2.OperationEvent]:

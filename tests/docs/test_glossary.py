@@ -24,9 +24,6 @@ PLAIN = words(
 )
 """Plain English words, and words of every gRPC contract."""
 
-KEPT = {"look"}
-"""Words that the glossary replaces, and that stay in names because clients use them."""
-
 
 def rows() -> list[list[str]]:
     """The cells of the rows of the first table."""
@@ -71,21 +68,21 @@ def is_known(word: str, known: set[str]) -> bool:
 
 
 def test_names_of_the_contracts_are_made_of_words_of_the_glossary() -> None:
-    known = {word for row in rows() for word in words(row[0])} | PLAIN | KEPT
+    known = {word for row in rows() for word in words(row[0])} | PLAIN
     unknown = {name: [part for part in parts(name) if not is_known(part, known)] for name in names()}
     assert {name: missing for name, missing in unknown.items() if missing} == {}
 
 
 def test_no_name_of_the_contracts_has_a_word_that_the_glossary_replaces() -> None:
     own = {word for row in rows() for word in words(row[0])}
-    replaced = {phrase for row in rows() for phrase in row[3].split(", ") if phrase.isalpha()} - own - KEPT
+    replaced = {phrase for row in rows() for phrase in row[3].split(", ") if phrase.isalpha()} - own
     assert {name for name in names() if replaced & set(parts(name))} == set()
 
 
 def test_plain_words_are_in_use() -> None:
     """A word that no name uses any more is removed from the lists of this test."""
     used = {part for name in names() for part in parts(name)}
-    assert sorted((PLAIN | KEPT) - used) == []
+    assert sorted(PLAIN - used) == []
 
 
 def test_rows_are_complete_and_in_alphabetical_order() -> None:

@@ -90,11 +90,17 @@ class World:
         is_end: bool = False,
         secret_keys: Iterable[str] = (),
         allow_replace: bool = False,
-        then: AfterUninstall = AfterUninstall.KEEP,
+        after_uninstall: AfterUninstall = AfterUninstall.KEEP,
     ) -> Plan:
         """Plan *objects* as the package of the stack."""
         desired = Desired(
-            Package(objects), frozenset(skip), is_end, frozenset(secret_keys), allow_replace, True, then=then
+            Package(objects),
+            frozenset(skip),
+            is_end,
+            frozenset(secret_keys),
+            allow_replace,
+            True,
+            after_uninstall=after_uninstall,
         )
         refuse_written_secrets(desired, self.platform)
         refuse_unusable_keys(desired, self.platform)

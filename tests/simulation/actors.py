@@ -190,8 +190,10 @@ class StackClient:
     def _request(self, action: Action, request_id: str) -> Any:
         stack = object_pb2.StackRef(name=self._client.stack)
         if action.do in AFTER_UNINSTALL:
-            then = AFTER_UNINSTALL[action.do]
-            return applier_pb2.UninstallStackRequest(target=TARGET, stack=stack, request_id=request_id, then=then)
+            after_uninstall = AFTER_UNINSTALL[action.do]
+            return applier_pb2.UninstallStackRequest(
+                target=TARGET, stack=stack, request_id=request_id, after_uninstall=after_uninstall
+            )
         return applier_pb2.ApplyRequest(
             target=TARGET,
             stack=stack,
@@ -311,7 +313,9 @@ class Operator:
     async def uninstall(self, stack: str) -> str:
         """Uninstall a stack and delete it; returns the state in which the operation ended, or the error."""
         ref = object_pb2.StackRef(name=stack)
-        request = applier_pb2.UninstallStackRequest(target=TARGET, stack=ref, then=plan_pb2.AFTER_UNINSTALL_DELETE)
+        request = applier_pb2.UninstallStackRequest(
+            target=TARGET, stack=ref, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE
+        )
         peer = self._applier()
         return await self._followed(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, math.inf))
 

@@ -413,7 +413,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "an_uninstall_always_deletes_the_stack",
         _CONCLUSION,
-        " and self.progress.plan.then is AfterUninstall.DELETE\n",
+        " and self.progress.plan.after_uninstall is AfterUninstall.DELETE\n",
         "\n",
         frozenset({"STACK"}),
         40,
@@ -422,7 +422,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "an_uninstall_never_deletes_the_stack",
         _CONCLUSION,
-        " and self.progress.plan.then is AfterUninstall.DELETE\n",
+        " and self.progress.plan.after_uninstall is AfterUninstall.DELETE\n",
         " and False\n",
         frozenset({"STACK"}),
         40,

@@ -191,7 +191,7 @@ class StoreReader:
             if plan and not known.steps:
                 row = self._connection.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [plan]).fetchone()
                 header, body = row or (b"", b"")
-                known.deletes = plan_pb2.Plan.FromString(header).then == plan_pb2.AFTER_UNINSTALL_DELETE
+                known.deletes = plan_pb2.Plan.FromString(header).after_uninstall == plan_pb2.AFTER_UNINSTALL_DELETE
                 known.steps = {step.number: step for step in journal_pb2.PlanBody.FromString(body).steps}
 
     def _read_journal(self) -> None:

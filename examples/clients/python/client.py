@@ -130,7 +130,11 @@ def run(files: list[str]) -> None:
     changes = stacks.WatchStack(stack_pb2.WatchStackRequest(stack=STACK))
     next(changes)
 
-    follow(applier.UninstallStack(applier_pb2.UninstallStackRequest(stack=STACK, then=plan_pb2.AFTER_UNINSTALL_DELETE)))
+    follow(
+        applier.UninstallStack(
+            applier_pb2.UninstallStackRequest(stack=STACK, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
+        )
+    )
     for message in changes:
         if message.HasField("operation_ended") or message.HasField("gone"):
             print(f"change: {message.WhichOneof('change').replace('_', ' ')}")

@@ -92,7 +92,7 @@ async function run(files: string[]): Promise<void> {
   const changes = stacks.watchStack({ stack })[Symbol.asyncIterator]();
   await changes.next();
 
-  await follow(applier.uninstallStack({ stack, then: AfterUninstall.DELETE }));
+  await follow(applier.uninstallStack({ stack, afterUninstall: AfterUninstall.DELETE }));
   await followStack(changes);
 }
 

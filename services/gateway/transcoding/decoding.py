@@ -14,9 +14,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from services.core.errors import RequestInvalid
 from services.gateway.transcoding.bindings import Binding
 
-ALIASES = {"after_sequence": "after_seq", "plan_digest": "digest", "planDigest": "digest"}
-"""Further names of fields, which are clearer to clients of HTTP; accepted for messages that have the field."""
-
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
     FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
@@ -63,8 +60,7 @@ def field_of(message: Descriptor, name: str) -> FieldDescriptor | None:
     for field in message.fields:
         if name in (field.name, field.json_name):
             return field
-    alias = ALIASES.get(name)
-    return message.fields_by_name.get(alias) if alias else None
+    return None
 
 
 def is_map(field: FieldDescriptor) -> bool:

@@ -60,7 +60,9 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
         package_digest=plan.package_digest,
         baselines_digest=plan.baselines_digest,
         rollback_of=plan.rollback_of,
-        then=_AFTER_UNINSTALL.number(plan.then) if is_uninstall else plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
+        after_uninstall=_AFTER_UNINSTALL.number(plan.after_uninstall)
+        if is_uninstall
+        else plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
         untouched_count=plan.untouched_count,
         creates_nameless_stack=plan.creates_nameless_stack,
         max_deletes=plan.max_deletes,
@@ -298,7 +300,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         package_digest=header.package_digest,
         baselines_digest=header.baselines_digest,
         rollback_of=header.rollback_of,
-        then=_AFTER_UNINSTALL.find(header.then) or model.AfterUninstall.KEEP,
+        after_uninstall=_AFTER_UNINSTALL.find(header.after_uninstall) or model.AfterUninstall.KEEP,
         untouched_count=header.untouched_count,
         creates_nameless_stack=header.creates_nameless_stack,
         max_deletes=header.max_deletes if header.HasField("max_deletes") else None,

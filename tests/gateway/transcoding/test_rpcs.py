@@ -137,7 +137,7 @@ async def plan_and_apply(client: Covered, stack: str) -> None:
     view = [("view", "PLAN_VIEW_STEPS"), ("view", "PLAN_VIEW_DIFFS")]
     stored = (await client.done("StackService_GetPlan", plan["name"], query=view)).documents
     assert stored[0] == parts[0]
-    body = {"digest": plan["digest"]}
+    body = {"expected_plan_digest": plan["digest"]}
     await client.finished("ApplierService_ApplyPlan", plan["name"], body=body)
 
 
@@ -212,7 +212,7 @@ async def remove(client: Covered, stack: str) -> None:
     assert refused.document["reason"] == "STACK_NOT_EMPTY"
     await client.finished("ApplierService_UninstallStack_2", *AT_HOME, body={})
     assert await client.one("StackService_DeleteStack_2", *AT_HOME) == {}
-    body = {"then": "AFTER_UNINSTALL_DELETE"}
+    body = {"after_uninstall": "AFTER_UNINSTALL_DELETE"}
     assert (await client.done("ApplierService_UninstallStack", stack, body=body)).documents == []
 
 
@@ -235,7 +235,7 @@ async def test_a_request_that_is_sent_twice_with_one_key_has_its_effect_once(api
 
 
 async def test_a_plan_with_another_digest_is_a_conflict(api: Api) -> None:
-    body = {"stack": {"name": "fleet"}, "package": a_source(), "planDigest": "sha256:00"}
+    body = {"stack": {"name": "fleet"}, "package": a_source(), "expectedPlanDigest": "sha256:00"}
     refused = await api.call("ApplierService_Apply", body=body)
     assert (refused.status, refused.document["code"], refused.document["reason"]) == (422, "conflict", "PLAN_STALE")
 

@@ -59,7 +59,7 @@ async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, se
     name = events[0]["event"]["operation"]
     for headers, query in (
         (EVENTS, [("after_seq", "2")]),
-        (LINES, [("after_sequence", "2")]),
+        (LINES, [("after_seq", "2")]),
         ({**LINES, "Last-Event-ID": "2"}, []),
         # A browser repeats the first request, with the header in addition.
         ({**EVENTS, "Last-Event-ID": "2"}, [("after_seq", "1")]),

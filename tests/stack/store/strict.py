@@ -57,7 +57,7 @@ _LATE = {
     "attachments": {"put", "complete"},
     "revisions": {"add", "prune"},
     "baselines": {"put", "rebind"},
-    "looks": {"put"},
+    "drift_checks": {"put"},
     "requests": {"forget"},
 }
 """Writes that return nothing: they may be delayed until the commit."""

@@ -6,7 +6,7 @@ import pytest
 
 from services.core.drift import DriftCounts
 from services.core.model import LABEL, Baseline, Key, OperationKind, Reference
-from stack_svc.store.looks import Look
+from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.revisions import NEWEST, Revision
 from stack_svc.store.store import Limits, Reading, Store, Transaction
 from tests.stack.service import Clock
@@ -133,11 +133,11 @@ async def test_a_baseline_is_removed_with_its_entry_only(store: Store) -> None:
 
 async def test_the_last_drift_detection_replaces_the_one_before(store: Store) -> None:
     await with_stack(store)
-    look = Look(5, 2, DriftCounts(gone=1, in_sync=7))
-    assert await store.read(lambda tx: tx.looks.find("s1")) is None
-    await store.write(lambda tx: tx.looks.put("s1", look))
-    later = replace(look, time=6, counts=DriftCounts())
-    await store.write(lambda tx: tx.looks.put("s1", later))
-    assert await store.read(lambda tx: tx.looks.find("s1")) == later
+    drift_check = DriftCheck(5, 2, DriftCounts(gone=1, in_sync=7))
+    assert await store.read(lambda tx: tx.drift_checks.find("s1")) is None
+    await store.write(lambda tx: tx.drift_checks.put("s1", drift_check))
+    later = replace(drift_check, time=6, counts=DriftCounts())
+    await store.write(lambda tx: tx.drift_checks.put("s1", later))
+    assert await store.read(lambda tx: tx.drift_checks.find("s1")) == later
     await store.write(lambda tx: tx.stacks.delete("s1"))
-    assert await store.read(lambda tx: tx.looks.find("s1")) is None
+    assert await store.read(lambda tx: tx.drift_checks.find("s1")) is None

@@ -6,7 +6,7 @@ The last drift detection of each stack: the counts of a comparison of all its re
 from services.core.drift import DriftCounts
 from services.core.errors import RequestInvalid
 from stack_svc import stacks
-from stack_svc.store.looks import Look
+from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.store import Transaction
 
 
@@ -28,10 +28,10 @@ def record(tx: Transaction, stack_id: str, generation: int, counts: DriftCounts)
     # A resource that a running operation has yet to write would count as drift.
     if stack.record.generation != generation or tx.operations.unfinished_on(stack_id):
         return False
-    tx.looks.put(stack_id, Look(now, generation, counts))
+    tx.drift_checks.put(stack_id, DriftCheck(now, generation, counts))
     return True
 
 
 def after_apply(tx: Transaction, stack_id: str, generation: int, resource_count: int, now: int) -> None:
     """Store an apply as a drift detection: all *resource_count* resources are in sync, as it wrote or read them."""
-    tx.looks.put(stack_id, Look(now, generation, DriftCounts(in_sync=resource_count)))
+    tx.drift_checks.put(stack_id, DriftCheck(now, generation, DriftCounts(in_sync=resource_count)))

@@ -7,7 +7,7 @@ from services.core.drift import DriftCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DriftCheck:
     """
     The result of the last drift detection of a whole stack.
 
@@ -22,15 +22,15 @@ class Look:
     counts: DriftCounts
 
 
-class LooksReading(Protocol):
+class DriftChecksReading(Protocol):
     """Read access to the last drift detections."""
 
-    def find(self, stack: str) -> Look | None:
+    def find(self, stack: str) -> DriftCheck | None:
         """Read the last drift detection of a stack; None: there was none."""
 
 
-class Looks(LooksReading, Protocol):
+class DriftChecks(DriftChecksReading, Protocol):
     """Read and write access to the last drift detections; they are removed with their stacks."""
 
-    def put(self, stack: str, look: Look) -> None:
+    def put(self, stack: str, drift_check: DriftCheck) -> None:
         """Write the last drift detection of an existing stack; it replaces the one before."""
