@@ -1,4 +1,4 @@
-"""docs/reference/errors.md: every reason of an error, from the comments of reason.proto and the table of codes."""
+"""docs/reference/errors.md: every reason of an error, from the comments of reason.proto and the classes of errors."""
 
 import re
 from collections.abc import Iterator
@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from pkger.errors.v1 import reason_pb2
 
-from services.cli.errors import EXIT_CODES, HINTS
-from services.core.errors import Reason
+from services.cli.exit_codes import Exit
+from services.core.errors import ERRORS, Reason
 from services.gateway.transcoding.comments import read_comments
-from services.rpc.errors import CODES
 
 _COMMENT = re.compile(r"(?P<what>.+?) (?P<code>[A-Z_]+)\. metadata: (?P<metadata>.+?)\. To do: (?P<to_do>.+)")
 
@@ -20,8 +19,8 @@ A failed call has a gRPC status with a `google.rpc.ErrorInfo`: its `domain` is `
 below, and its `metadata` has every value that the message names. Compare the reason, not the message: messages change.
 [Clients](../clients.md#an-error) shows how to read them, [the HTTP API](../http-api.md#errors) their form over HTTP.
 
-`make reference` writes this page from [reason.proto](../../protos/pkger/errors/v1/reason.proto) and the tables of the
-code.
+`make reference` writes this page from [reason.proto](../../protos/pkger/errors/v1/reason.proto) and the classes of the
+errors.
 
 | reason | gRPC code | exit status of `pkger` |
 |---|---|---|
@@ -76,12 +75,13 @@ def errors_page() -> str:
 
 def _rows() -> Iterator[str]:
     for entry in entries():
-        exit_status = EXIT_CODES[entry.reason]
-        yield f"| [{entry.reason}](#{entry.reason.lower()}) | {CODES[entry.reason].name} | {exit_status.value} |\n"
+        error = ERRORS[entry.reason]
+        yield f"| [{entry.reason}](#{entry.reason.lower()}) | {error.code} | {Exit[error.exit_status].value} |\n"
 
 
 def _section(entry: Entry) -> str:
-    hint = f" On the command line: {HINTS[entry.reason]}." if entry.reason in HINTS else ""
+    hint = ERRORS[entry.reason].cli_hint
+    hint = f" On the command line: {hint}." if hint else ""
     return f"""
 ## {entry.reason}
 

@@ -1,6 +1,6 @@
 """Errors of commands: one line or one object on standard error, and an exit status."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,73 +10,6 @@ from services.cli.exit_codes import Exit
 from services.core.errors import PkgerError, Reason, ServiceUnavailable
 from services.core.listing import and_more
 from services.core.model import Violation
-
-HINTS: dict[Reason, str] = {
-    Reason.STACK_NOT_FOUND: "`pkger stacks list`",
-    Reason.STACK_NOT_EMPTY: "`pkger stacks uninstall`",
-    Reason.STACK_LEASED: "--wait",
-    Reason.PLAN_NOT_FOUND: "`pkger plans list`",
-    Reason.OPERATION_NOT_FOUND: "`pkger operations list`",
-    Reason.OPERATION_UNFINISHED: "`pkger operations recover`",
-    Reason.PACKAGE_EMPTY: "--allow-empty",
-    Reason.VALUES_MISSING: "--env-ref, --secret, --allow-missing",
-    Reason.PLATFORM_UNKNOWN: "--platform",
-    Reason.ORG_UNKNOWN: "`pkger platforms check`",
-    Reason.REPLACEMENT_REFUSED: "--allow-replace",
-    Reason.DELETES_EXCEEDED: "--max-deletes",
-}
-"""The command or options that do what an error advises; its own text names fields and methods of the contract."""
-
-
-EXIT_CODES: Mapping[Reason, Exit] = {
-    Reason.REQUEST_INVALID: Exit.ERROR,
-    Reason.SOURCE_UNDECODABLE: Exit.ERROR,
-    Reason.SOURCE_TOO_LARGE: Exit.ERROR,
-    Reason.SOURCE_UNREADABLE: Exit.ERROR,
-    Reason.ENCODING_INVALID: Exit.ERROR,
-    Reason.STACK_NOT_FOUND: Exit.ERROR,
-    Reason.STACK_EXISTS: Exit.ERROR,
-    Reason.STACK_NOT_EMPTY: Exit.ERROR,
-    Reason.STACK_CHANGED: Exit.ERROR,
-    Reason.REVISION_NOT_FOUND: Exit.ERROR,
-    Reason.RESOURCE_NOT_FOUND: Exit.ERROR,
-    Reason.STACK_LEASED: Exit.LOCKED,
-    Reason.STACK_MOVED: Exit.STALE,
-    Reason.LEASE_LOST: Exit.LOCKED,
-    Reason.TOKEN_STALE: Exit.LOCKED,
-    Reason.PLAN_STALE: Exit.STALE,
-    Reason.PLAN_NOT_FOUND: Exit.ERROR,
-    Reason.PLAN_USED: Exit.STALE,
-    Reason.PLAN_EXPIRED: Exit.STALE,
-    Reason.PLAN_TOO_LARGE: Exit.ERROR,
-    Reason.DIGEST_MISMATCH: Exit.STALE,
-    Reason.PLATFORM_UNKNOWN: Exit.ERROR,
-    Reason.ORG_UNKNOWN: Exit.ERROR,
-    Reason.KIND_UNSUPPORTED: Exit.ERROR,
-    Reason.RESOURCE_OWNED: Exit.ERROR,
-    Reason.NAME_TAKEN: Exit.ERROR,
-    Reason.DEPENDENCY_CYCLE: Exit.ERROR,
-    Reason.SERVICE_UNAVAILABLE: Exit.ERROR,
-    Reason.OPERATION_NOT_FOUND: Exit.ERROR,
-    Reason.OPERATION_UNFINISHED: Exit.LOCKED,
-    Reason.REQUEST_ID_REUSED: Exit.ERROR,
-    Reason.PACKAGE_EMPTY: Exit.ERROR,
-    Reason.VALUES_MISSING: Exit.ERROR,
-    Reason.REPLACEMENT_REFUSED: Exit.ERROR,
-    Reason.DELETES_EXCEEDED: Exit.ERROR,
-    Reason.IN_USE: Exit.ERROR,
-    Reason.SHARED_DIFFERS: Exit.ERROR,
-    Reason.CONTENT_REFUSED: Exit.ERROR,
-    Reason.INTERNAL: Exit.ERROR,
-}
-"""The exit status for each reason of an error. A test holds it complete."""
-
-
-def exit_code(reason: Reason, metadata: Mapping[str, str]) -> Exit:
-    """The exit status for an error: that of its reason, except for a blocked operation."""
-    if reason is Reason.OPERATION_UNFINISHED and metadata.get("state") == "BLOCKED":
-        return Exit.BLOCKED
-    return EXIT_CODES[reason]
 
 
 class Failed(click.ClickException):
@@ -125,7 +58,7 @@ def plain_errors() -> Iterator[None]:
 
 def failed(error: PkgerError) -> Failed:
     """*error* of a service as the error of the command."""
-    return Failed(text_of(error), exit_code(error.reason, error.metadata), error)
+    return Failed(text_of(error), Exit[error.exit_status], error)
 
 
 def _listed(error: PkgerError) -> str:
@@ -143,12 +76,7 @@ def text_of(error: PkgerError) -> str:
         return _listed(error)
     if isinstance(error, ServiceUnavailable):
         return _of_service(error)
-    hint = _usable(HINTS.get(error.reason, ""))
-    if error.reason is Reason.OPERATION_UNFINISHED and error.metadata.get("state") != "BLOCKED":
-        # An applier resumes the operation without a decision.
-        hint = "`pkger operations list`"
-    if error.reason is Reason.DELETES_EXCEEDED and error.metadata.get("stack"):
-        hint = "`pkger stacks policy`"
+    hint = _usable(error.cli_hint)
     return f"{error} ({hint})" if hint else str(error)
 
 

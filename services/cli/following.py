@@ -12,7 +12,7 @@ from rich.text import Text
 
 from services.cli.consoles import console, progress_console
 from services.cli.documents import print_records
-from services.cli.errors import EXIT_CODES, Failed, InvalidPackageError, text_of
+from services.cli.errors import Failed, InvalidPackageError, text_of
 from services.cli.exit_codes import Exit
 from services.cli.interrupts import Interrupts
 from services.cli.plan_text import print_plan
@@ -204,8 +204,7 @@ class Following:
                 async for answer in begin():
                     yield answer
             except PkgerError as error:
-                is_locked = EXIT_CODES[error.reason] is Exit.LOCKED and error.metadata.get("state") != "BLOCKED"
-                if self._operation or not is_locked or loop_time() >= until:
+                if self._operation or error.exit_status != "LOCKED" or loop_time() >= until:
                     raise
                 if not is_reported:
                     self._report.note(f"waiting for another operation: {error}")

@@ -1,8 +1,14 @@
-"""The errors that services return: each holds data, from which its text is built."""
+"""
+The errors that services return: each holds data, from which its text is built.
+
+The class of a reason has its codes, exit status, hints and retry, so nothing else needs a table of reasons. They are
+plain words, which the services, the command line and the gateway translate.
+"""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from services.core.listing import deletes_text, fitting, listed
 
@@ -11,6 +17,26 @@ _SHOWN = 10
 
 _SHOWN_LENGTH = 1400
 """Longest list of objects in an error text, as escaped ASCII: trailers of 8 KiB contain the text four times."""
+
+RETRY_SECONDS = 1.0
+"""Shortest delay before a retry, and the delay after SERVICE_UNAVAILABLE."""
+
+LONGEST_RETRY_SECONDS = 60.0
+"""Longest delay before a retry, as a lease may be released long before it expires."""
+
+RECOVERY_SECONDS = 5.0
+"""Delay before a retry while an applier resumes an operation."""
+
+GrpcCode = Literal[
+    "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS", "FAILED_PRECONDITION", "ABORTED", "UNAVAILABLE", "INTERNAL"
+]
+"""The names of the gRPC codes of errors."""
+
+HttpCode = Literal["UNPROCESSABLE_ENTITY", "REQUEST_TOO_LARGE", "UNAVAILABLE"]
+"""The names of codes over HTTP that do not follow from a gRPC code (``services/gateway/answers.py`` has all codes)."""
+
+ExitStatus = Literal["ERROR", "STALE", "LOCKED", "BLOCKED"]
+"""The names of the exit statuses of the command line after an error (``services/cli/exit_codes.py``)."""
 
 
 class Reason(StrEnum):
@@ -63,20 +89,47 @@ class PkgerError(Exception):
 
     Attributes:
         reason: The cause, for programs.
+        code: The gRPC code.
+        http_code: The code over HTTP; None: the gateway derives it from the gRPC code.
+        resource: The type of the resource that the error names, and the key of its name in the metadata.
+        exit_status: The exit status of the command line.
+        cli_hint: The options, or a command in backquotes, that do what the text advises; empty: none does. The text
+            itself names fields and methods of the contract.
+        influx_hint: What the text advises, in terms of InfluxDB's API, whose clients do not have the contract.
         metadata: Every value in the text (AIP-193).
     """
 
-    reason = Reason.INTERNAL
+    reason: ClassVar[Reason]
+    code: ClassVar[GrpcCode]
+    http_code: ClassVar[HttpCode | None] = None
+    resource: ClassVar[tuple[str, str] | None] = None
+    exit_status: ExitStatus = "ERROR"
+    cli_hint: str = ""
+    influx_hint: ClassVar[str] = ""
 
     def __init__(self, text: str, /, **metadata: str) -> None:
         super().__init__(text)
         self.metadata = metadata
+        self._distinguish()
+
+    def _distinguish(self) -> None:
+        """Set ``exit_status`` and ``cli_hint`` where they depend on the metadata: all that a client has of an error."""
+
+    def retry_seconds(self, now: float) -> float | None:
+        """
+        The delay after which the same request may succeed; None: it fails again.
+
+        Args:
+            now: The current time, in seconds since 1970.
+        """
+        return None
 
 
 class RequestInvalid(PkgerError):
     """The request is invalid. Violations of a package are no such error: they are returned in the response."""
 
     reason = Reason.REQUEST_INVALID
+    code = "INVALID_ARGUMENT"
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}", field=field, problem=problem)
@@ -86,6 +139,8 @@ class SourceUndecodable(PkgerError):
     """A source cannot be decoded. ``line`` and ``column`` start at 1; 0 means unknown."""
 
     reason = Reason.SOURCE_UNDECODABLE
+    code = "INVALID_ARGUMENT"
+    http_code = "UNPROCESSABLE_ENTITY"
 
     def __init__(self, source: str, problem: str, line: int = 0, column: int = 0) -> None:
         place = f"{source}:{line}:{column}" if line else source
@@ -96,6 +151,8 @@ class SourceTooLarge(PkgerError):
     """A package exceeds a limit, such as ``bound="nesting depth"``."""
 
     reason = Reason.SOURCE_TOO_LARGE
+    code = "INVALID_ARGUMENT"
+    http_code = "REQUEST_TOO_LARGE"
 
     def __init__(self, source: str, bound: str, limit: int) -> None:
         super().__init__(
@@ -107,6 +164,8 @@ class SourceUnreadable(PkgerError):
     """A source at a URL cannot be read."""
 
     reason = Reason.SOURCE_UNREADABLE
+    code = "FAILED_PRECONDITION"
+    http_code = "UNPROCESSABLE_ENTITY"
 
     def __init__(self, source: str, problem: str) -> None:
         super().__init__(f"{source}: {problem}", source=source, problem=problem)
@@ -116,6 +175,8 @@ class EncodingInvalid(PkgerError):
     """A source has an encoding that is not accepted here."""
 
     reason = Reason.ENCODING_INVALID
+    code = "INVALID_ARGUMENT"
+    http_code = "UNPROCESSABLE_ENTITY"
 
     def __init__(self, source: str, encoding: str, remedy: str) -> None:
         super().__init__(f"{source}: invalid encoding: {encoding}; {remedy}", source=source, encoding=encoding)
@@ -125,6 +186,9 @@ class StackNotFound(PkgerError):
     """No stack has the id or name."""
 
     reason = Reason.STACK_NOT_FOUND
+    code = "NOT_FOUND"
+    resource = ("pkger.stack.v1.Stack", "stack")
+    cli_hint = "`pkger stacks list`"
 
     def __init__(self, stack: str) -> None:
         super().__init__(f"there is no stack {stack!r}; ListStacks lists the stacks", stack=stack)
@@ -134,6 +198,8 @@ class StackExists(PkgerError):
     """The organisation already has a stack of the name."""
 
     reason = Reason.STACK_EXISTS
+    code = "ALREADY_EXISTS"
+    resource = ("pkger.stack.v1.Stack", "stack")
 
     def __init__(self, stack: str, org: str) -> None:
         super().__init__(f"a stack {stack!r} already exists in organisation {org!r}", stack=stack, org=org)
@@ -143,6 +209,8 @@ class StackNotEmpty(PkgerError):
     """The stack owns resources, so it cannot be deleted."""
 
     reason = Reason.STACK_NOT_EMPTY
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger stacks uninstall`"
 
     def __init__(self, stack: str, count: int) -> None:
         super().__init__(
@@ -156,6 +224,9 @@ class StackLeased(PkgerError):
     """Another operation runs on the stack; ``expires`` is RFC 3339."""
 
     reason = Reason.STACK_LEASED
+    code = "ABORTED"
+    exit_status = "LOCKED"
+    cli_hint = "--wait"
 
     def __init__(self, stack: str, holder: str, operation: str, expires: str) -> None:
         super().__init__(
@@ -167,11 +238,24 @@ class StackLeased(PkgerError):
             expires=expires,
         )
 
+    def retry_seconds(self, now: float) -> float:
+        """The time until the lease expires, within bounds."""
+        try:
+            expires = datetime.fromisoformat(self.metadata.get("expires", ""))
+        except ValueError:
+            return RETRY_SECONDS
+        if expires.tzinfo is None:
+            expires = expires.replace(tzinfo=UTC)
+        return min(max(expires.timestamp() - now, RETRY_SECONDS), LONGEST_RETRY_SECONDS)
+
 
 class LeaseLost(PkgerError):
     """The lease has expired or has another holder; the write was refused."""
 
     reason = Reason.LEASE_LOST
+    code = "ABORTED"
+    http_code = "UNAVAILABLE"
+    exit_status = "LOCKED"
 
     def __init__(self, stack: str, token: int) -> None:
         super().__init__(
@@ -185,6 +269,8 @@ class StackMoved(PkgerError):
     """The generation of the stack changed after the plan was made, or between two pages of its resources."""
 
     reason = Reason.STACK_MOVED
+    code = "ABORTED"
+    exit_status = "STALE"
 
     def __init__(self, stack: str, expected: int, actual: int) -> None:
         super().__init__(
@@ -199,6 +285,7 @@ class StackChanged(PkgerError):
     """The stack changed after the etag of the update was read."""
 
     reason = Reason.STACK_CHANGED
+    code = "ABORTED"
 
     def __init__(self, stack: str, expected: str, actual: str) -> None:
         super().__init__(
@@ -213,6 +300,8 @@ class PlanStale(PkgerError):
     """The state that a plan was made from has changed; *plan* is its name, or its digest if it was not stored."""
 
     reason = Reason.PLAN_STALE
+    code = "ABORTED"
+    exit_status = "STALE"
 
     def __init__(self, plan: str, problem: str) -> None:
         super().__init__(
@@ -224,6 +313,9 @@ class PlanNotFound(PkgerError):
     """No stored plan has the name."""
 
     reason = Reason.PLAN_NOT_FOUND
+    code = "NOT_FOUND"
+    resource = ("pkger.model.v1.Plan", "plan")
+    cli_hint = "`pkger plans list`"
 
     def __init__(self, plan: str) -> None:
         super().__init__(
@@ -235,6 +327,8 @@ class PlanUsed(PkgerError):
     """The plan has been applied already."""
 
     reason = Reason.PLAN_USED
+    code = "FAILED_PRECONDITION"
+    exit_status = "STALE"
 
     def __init__(self, plan: str, operation: str) -> None:
         super().__init__(
@@ -248,6 +342,8 @@ class PlanExpired(PkgerError):
     """The plan has expired; *expired* is RFC 3339."""
 
     reason = Reason.PLAN_EXPIRED
+    code = "FAILED_PRECONDITION"
+    exit_status = "STALE"
 
     def __init__(self, plan: str, expired: str) -> None:
         super().__init__(f"{plan} expired at {expired}; plan again", plan=plan, expired=expired)
@@ -257,6 +353,8 @@ class DigestMismatch(PkgerError):
     """The stored plan has another digest than the one in the request."""
 
     reason = Reason.DIGEST_MISMATCH
+    code = "FAILED_PRECONDITION"
+    exit_status = "STALE"
 
     def __init__(self, plan: str, expected: str, actual: str) -> None:
         super().__init__(
@@ -271,6 +369,9 @@ class PlatformUnknown(PkgerError):
     """No platform of the name is configured; ``platforms`` are the configured names, separated by commas."""
 
     reason = Reason.PLATFORM_UNKNOWN
+    code = "NOT_FOUND"
+    resource = ("pkger.model.v1.Platform", "platform")
+    cli_hint = "--platform"
 
     def __init__(self, platform: str, platforms: Sequence[str]) -> None:
         names = sorted(platforms)
@@ -285,6 +386,8 @@ class OrgUnknown(PkgerError):
     """The platform has no organisation of the name, or its driver may not read it; *problem* says which."""
 
     reason = Reason.ORG_UNKNOWN
+    code = "NOT_FOUND"
+    cli_hint = "`pkger platforms check`"
 
     def __init__(self, platform: str, org: str, problem: str) -> None:
         super().__init__(
@@ -296,6 +399,8 @@ class KindUnsupported(PkgerError):
     """The platform does not support the kind."""
 
     reason = Reason.KIND_UNSUPPORTED
+    code = "FAILED_PRECONDITION"
+    http_code = "UNPROCESSABLE_ENTITY"
 
     def __init__(self, platform: str, kind: str) -> None:
         super().__init__(f"platform {platform!r} does not support kind {kind!r}", platform=platform, kind=kind)
@@ -333,6 +438,7 @@ class ResourceOwned(PkgerError):
     """Another stack owns or claims what objects need; the metadata are those of the first object."""
 
     reason = Reason.RESOURCE_OWNED
+    code = "FAILED_PRECONDITION"
 
     def __init__(self, owned: Sequence[Owned]) -> None:
         """*owned* is not empty."""
@@ -343,6 +449,7 @@ class NameTaken(PkgerError):
     """Two objects, or an object and live resources, claim one unique name; ``other`` is the holder of the name."""
 
     reason = Reason.NAME_TAKEN
+    code = "FAILED_PRECONDITION"
 
     def __init__(self, kind: str, name: str, display_name: str, other: str, remedy: str = "") -> None:
         """*remedy*: what to do, as one sentence; empty if *other* makes it clear."""
@@ -360,6 +467,8 @@ class DependencyCycle(PkgerError):
     """Objects wait for the names of each other in a cycle; ``cycle`` lists them in order."""
 
     reason = Reason.DEPENDENCY_CYCLE
+    code = "FAILED_PRECONDITION"
+    http_code = "UNPROCESSABLE_ENTITY"
 
     def __init__(self, cycle: str) -> None:
         super().__init__(
@@ -373,6 +482,7 @@ class ServiceUnavailable(PkgerError):
     """A service or driver that the call needs does not answer, or answers that it cannot serve the request."""
 
     reason = Reason.SERVICE_UNAVAILABLE
+    code = "UNAVAILABLE"
 
     def __init__(
         self, service: str, address: str, problem: str, platform: str = "", *, answered: bool = False, status: str = ""
@@ -398,6 +508,10 @@ class ServiceUnavailable(PkgerError):
             **({"status": status} if status else {}),
         )
 
+    def retry_seconds(self, now: float) -> float:
+        """Always the same delay."""
+        return RETRY_SECONDS
+
     @property
     def answered(self) -> bool:
         """Whether it answered."""
@@ -413,6 +527,9 @@ class OperationNotFound(PkgerError):
     """No operation has the name, or it has ended."""
 
     reason = Reason.OPERATION_NOT_FOUND
+    code = "NOT_FOUND"
+    resource = ("pkger.model.v1.Operation", "operation")
+    cli_hint = "`pkger operations list`"
 
     def __init__(self, operation: str) -> None:
         super().__init__(f"there is no operation {operation!r}, or it has ended", operation=operation)
@@ -422,17 +539,37 @@ class OperationUnfinished(PkgerError):
     """An operation on the stack has sent mutations and waits to be resumed or recovered."""
 
     reason = Reason.OPERATION_UNFINISHED
+    code = "ABORTED"
+    exit_status: ExitStatus = "LOCKED"
+    cli_hint = "`pkger operations recover`"
 
     def __init__(self, stack: str, operation: str, state: str) -> None:
         next_act = "RecoverOperation resumes it" if state == "BLOCKED" else "an applier will resume it"
         text = f"{operation} on stack {stack!r} is unfinished ({state}); {next_act}"
         super().__init__(text, stack=stack, operation=operation, state=state)
 
+    def _distinguish(self) -> None:
+        if self._is_blocked:
+            self.exit_status = "BLOCKED"
+        else:
+            # An applier resumes the operation without a decision.
+            self.cli_hint = "`pkger operations list`"
+
+    def retry_seconds(self, now: float) -> float | None:
+        """None for a blocked operation, which waits for a decision."""
+        return None if self._is_blocked else RECOVERY_SECONDS
+
+    @property
+    def _is_blocked(self) -> bool:
+        return self.metadata.get("state") == "BLOCKED"
+
 
 class TokenStale(PkgerError):
     """The fencing token is lower than the highest that the platform has seen."""
 
     reason = Reason.TOKEN_STALE
+    code = "ABORTED"
+    exit_status = "LOCKED"
 
     def __init__(self, scope: str, token: int, newest: int) -> None:
         super().__init__(
@@ -447,6 +584,8 @@ class RequestIdReused(PkgerError):
     """An earlier request with the same id had other content."""
 
     reason = Reason.REQUEST_ID_REUSED
+    code = "ALREADY_EXISTS"
+    influx_hint = "the request id comes from the Idempotency-Key; send a new key with other content"
 
     def __init__(self, request_id: str) -> None:
         super().__init__(
@@ -458,6 +597,10 @@ class PackageEmpty(PkgerError):
     """The package has no objects, and the stack owns resources."""
 
     reason = Reason.PACKAGE_EMPTY
+    code = "FAILED_PRECONDITION"
+    http_code = "UNPROCESSABLE_ENTITY"
+    cli_hint = "--allow-empty"
+    influx_hint = '"allowEmpty": true'
 
     def __init__(self, stack: str, count: int) -> None:
         super().__init__(
@@ -476,6 +619,9 @@ class ValuesMissing(PkgerError):
     """
 
     reason = Reason.VALUES_MISSING
+    code = "FAILED_PRECONDITION"
+    http_code = "UNPROCESSABLE_ENTITY"
+    cli_hint = "--env-ref, --secret, --allow-missing"
 
     def __init__(self, env_refs: str, secrets: str, revision: int = 0) -> None:
         if revision:
@@ -504,6 +650,8 @@ class ReplacementRefused(PkgerError):
     """A plan would replace unowned resources; *replaced* has kind, name and a sentence about each of them."""
 
     reason = Reason.REPLACEMENT_REFUSED
+    code = "FAILED_PRECONDITION"
+    cli_hint = "--allow-replace"
 
     def __init__(self, replaced: Sequence[tuple[str, str, str]]) -> None:
         sentences = [message for _, _, message in replaced]
@@ -518,6 +666,8 @@ class DeletesExceeded(PkgerError):
     """A plan deletes more resources, or loses data of more, than the request or the policy of its stack allows."""
 
     reason = Reason.DELETES_EXCEEDED
+    code = "FAILED_PRECONDITION"
+    cli_hint = "--max-deletes"
 
     def __init__(self, deletes: int, losses: int, limit: int, stack: str = "") -> None:
         """*stack*: the stack whose policy has the limit; empty: the request has it."""
@@ -532,11 +682,16 @@ class DeletesExceeded(PkgerError):
             stack=stack,
         )
 
+    def _distinguish(self) -> None:
+        if self.metadata.get("stack"):
+            self.cli_hint = "`pkger stacks policy`"
+
 
 class InUse(PkgerError):
     """A plan would delete what other stacks own or use; *uses* has a sentence about each use."""
 
     reason = Reason.IN_USE
+    code = "FAILED_PRECONDITION"
 
     def __init__(self, uses: Sequence[str]) -> None:
         super().__init__(
@@ -550,6 +705,7 @@ class PlanTooLarge(PkgerError):
     """A plan is too large for the messages between the services."""
 
     reason = Reason.PLAN_TOO_LARGE
+    code = "FAILED_PRECONDITION"
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
@@ -564,6 +720,7 @@ class SharedDiffers(PkgerError):
     """Resources of other stacks differ from the package; *differing* has a line about each of them."""
 
     reason = Reason.SHARED_DIFFERS
+    code = "FAILED_PRECONDITION"
 
     def __init__(self, differing: Sequence[str]) -> None:
         shown = fitting(differing, _SHOWN_LENGTH)
@@ -580,6 +737,8 @@ class ContentRefused(PkgerError):
     """The platform cannot store the content of objects; *refused* has a line about each of them."""
 
     reason = Reason.CONTENT_REFUSED
+    code = "FAILED_PRECONDITION"
+    http_code = "UNPROCESSABLE_ENTITY"
 
     def __init__(self, platform: str, refused: Sequence[str]) -> None:
         shown = fitting(refused, _SHOWN_LENGTH)
@@ -596,6 +755,7 @@ class RevisionNotFound(PkgerError):
     """The stack does not keep the revision; *kept* is the range it keeps, such as "3 to 22"; empty: none."""
 
     reason = Reason.REVISION_NOT_FOUND
+    code = "NOT_FOUND"
 
     def __init__(self, stack: str, revision: int, kept: str) -> None:
         has = f"it keeps {kept}" if kept else "it has none yet: an apply makes the first one"
@@ -608,6 +768,7 @@ class ResourceNotFound(PkgerError):
     """The platform does not have resources of the request; *missing* has a line about each, such as ``Bucket 'b'``."""
 
     reason = Reason.RESOURCE_NOT_FOUND
+    code = "NOT_FOUND"
 
     def __init__(self, platform: str, org: str, missing: Sequence[str]) -> None:
         shown = fitting(missing, _SHOWN_LENGTH)
@@ -625,6 +786,7 @@ class Internal(PkgerError):
     """A defect of a service; its log has the details, with the request id."""
 
     reason = Reason.INTERNAL
+    code = "INTERNAL"
 
     def __init__(self, request_id: str) -> None:
         super().__init__(

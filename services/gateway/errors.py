@@ -1,45 +1,22 @@
-"""Maps errors of the services to errors of HTTP, by two tables."""
+"""Maps errors of the services to errors of HTTP."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
-import grpc
-
-from services.core.errors import PkgerError, Reason
+from services.core.errors import ERRORS, GrpcCode, PkgerError, Reason
 from services.gateway.answers import Answer, Code, json_answer
 from services.machine import Clock, machine_clock
-from services.rpc.errors import CODES, RETRIES
 
-BY_STATUS: dict[grpc.StatusCode, Code] = {
-    grpc.StatusCode.INVALID_ARGUMENT: Code.INVALID,
-    grpc.StatusCode.NOT_FOUND: Code.NOT_FOUND,
-    grpc.StatusCode.ALREADY_EXISTS: Code.CONFLICT,
-    grpc.StatusCode.ABORTED: Code.CONFLICT,
-    grpc.StatusCode.FAILED_PRECONDITION: Code.CONFLICT,
-    grpc.StatusCode.UNAVAILABLE: Code.UNAVAILABLE,
+BY_GRPC_CODE: dict[GrpcCode, Code] = {
+    "INVALID_ARGUMENT": Code.INVALID,
+    "NOT_FOUND": Code.NOT_FOUND,
+    "ALREADY_EXISTS": Code.CONFLICT,
+    "ABORTED": Code.CONFLICT,
+    "FAILED_PRECONDITION": Code.CONFLICT,
+    "UNAVAILABLE": Code.UNAVAILABLE,
 }
-"""The code of each gRPC status of an error of the services; any other status is an internal error."""
-
-BY_REASON: dict[Reason, Code] = {
-    Reason.SOURCE_UNDECODABLE: Code.UNPROCESSABLE_ENTITY,
-    Reason.SOURCE_UNREADABLE: Code.UNPROCESSABLE_ENTITY,
-    Reason.ENCODING_INVALID: Code.UNPROCESSABLE_ENTITY,
-    Reason.KIND_UNSUPPORTED: Code.UNPROCESSABLE_ENTITY,
-    Reason.DEPENDENCY_CYCLE: Code.UNPROCESSABLE_ENTITY,
-    Reason.PACKAGE_EMPTY: Code.UNPROCESSABLE_ENTITY,
-    Reason.VALUES_MISSING: Code.UNPROCESSABLE_ENTITY,
-    Reason.CONTENT_REFUSED: Code.UNPROCESSABLE_ENTITY,
-    Reason.SOURCE_TOO_LARGE: Code.REQUEST_TOO_LARGE,
-    Reason.LEASE_LOST: Code.UNAVAILABLE,
-}
-"""Reasons whose code differs from that of their status."""
-
-HINTS: dict[str, str] = {
-    Reason.PACKAGE_EMPTY: '"allowEmpty": true',
-    Reason.REQUEST_ID_REUSED: "the request id comes from the Idempotency-Key; send a new key with other content",
-}
-"""Hints for clients of InfluxDB: the text of an error names fields of pkger's contracts, which they do not have."""
+"""The code for the gRPC code of an error of the services; any other one is an internal error."""
 
 SECONDS_UNTIL_RETRY = 1
 
@@ -88,9 +65,9 @@ def problem_of(error: Exception, request_id: str, clock: Clock = machine_clock) 
     if isinstance(error, Problem):
         return error
     if isinstance(error, PkgerError):
-        code = code_of(error.reason)
+        code = code_of(type(error))
         if code is not Code.INTERNAL_ERROR:
-            headers = retry_after(RETRIES[error.reason](error, clock)) if error.reason in RETRIES else {}
+            headers = retry_after(error.retry_seconds(clock() / 1e6))
             if code is Code.UNAVAILABLE and not headers:
                 headers = retry_after(SECONDS_UNTIL_RETRY)
             return Problem(code, str(error), headers=headers, reason=error.reason, metadata=error.metadata)
@@ -98,9 +75,9 @@ def problem_of(error: Exception, request_id: str, clock: Clock = machine_clock) 
     return Problem(Code.INTERNAL_ERROR, message, reason=Reason.INTERNAL, metadata={"request_id": request_id})
 
 
-def code_of(reason: Reason) -> Code:
-    """The code of an error of a service with that *reason*."""
-    return BY_REASON.get(reason) or BY_STATUS.get(CODES[reason], Code.INTERNAL_ERROR)
+def code_of(error: type[PkgerError]) -> Code:
+    """The code of the errors of a service of that class."""
+    return Code[error.http_code] if error.http_code else BY_GRPC_CODE.get(error.code, Code.INTERNAL_ERROR)
 
 
 def retry_after(seconds: float | None) -> dict[str, str]:
@@ -110,7 +87,7 @@ def retry_after(seconds: float | None) -> dict[str, str]:
 
 def influx_form(problem: Problem, request_id: str) -> dict[str, Any]:
     """The body of an error for clients of InfluxDB."""
-    hint = HINTS.get(problem.reason, "")
+    hint = ERRORS[Reason(problem.reason)].influx_hint if problem.reason else ""
     return {"code": problem.code, "message": f"{problem.message} ({hint})" if hint else problem.message}
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.errors import EXIT_CODES, exit_code
+from services.cli.errors import failed
 from services.cli.exit_codes import Exit
-from services.core.errors import Reason
+from services.core.errors import ERRORS, OperationUnfinished
 from tests.applier.faulty import ItemFault
 from tests.applier.world import World, world
 from tests.apply.packages import an_object, text
@@ -20,13 +20,12 @@ LABEL, OTHER = text(an_object("Label", "l", "label")), text(an_object("Label", "
 
 
 def test_each_reason_has_a_status() -> None:
-    assert set(EXIT_CODES) == set(Reason)
-    assert not {7, 8, 9, 10} & {int(code) for code in EXIT_CODES.values()}
+    assert {Exit[error.exit_status] for error in ERRORS.values()} == {Exit.ERROR, Exit.STALE, Exit.LOCKED}
 
 
 def test_a_blocked_operation_has_another_status_than_a_running_one() -> None:
-    assert exit_code(Reason.OPERATION_UNFINISHED, {"state": "BLOCKED"}) is Exit.BLOCKED
-    assert exit_code(Reason.OPERATION_UNFINISHED, {"state": "APPLYING"}) is Exit.LOCKED
+    assert failed(OperationUnfinished("prod", "operations/1", "BLOCKED")).code is Exit.BLOCKED
+    assert failed(OperationUnfinished("prod", "operations/1", "APPLYING")).code is Exit.LOCKED
 
 
 @pytest.fixture

@@ -5,9 +5,17 @@ import re
 import click
 import pytest
 
-from services.cli.errors import HINTS, text_of
+from services.cli.errors import text_of
 from services.cli.main import main
-from services.core.errors import Internal, OperationUnfinished, PackageEmpty, PkgerError, StackNotFound
+from services.core.errors import (
+    ERRORS,
+    DeletesExceeded,
+    Internal,
+    OperationUnfinished,
+    PackageEmpty,
+    PkgerError,
+    StackNotFound,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,6 +25,8 @@ from services.core.errors import Internal, OperationUnfinished, PackageEmpty, Pk
         (PackageEmpty("prod", 2), "set allow_empty to apply it anyway (--allow-empty)"),
         (OperationUnfinished("prod", "operations/1", "BLOCKED"), "resumes it (`pkger operations recover`)"),
         (OperationUnfinished("prod", "operations/1", "APPLYING"), "will resume it (`pkger operations list`)"),
+        (DeletesExceeded(2, 1, 2), "(--max-deletes)"),
+        (DeletesExceeded(2, 1, 2, "prod"), "(`pkger stacks policy`)"),
         (Internal("r-1"), "details of request r-1"),
     ],
 )
@@ -24,7 +34,11 @@ def test_an_error_ends_with_a_hint(error: PkgerError, end: str) -> None:
     assert text_of(error).endswith(end)
 
 
-@pytest.mark.parametrize("hint", sorted(set(HINTS.values())))
+HINTS = {error.cli_hint for error in ERRORS.values()}
+HINTS |= {DeletesExceeded(2, 1, 2, "prod").cli_hint, OperationUnfinished("prod", "operations/1", "APPLYING").cli_hint}
+
+
+@pytest.mark.parametrize("hint", sorted(HINTS - {""}))
 def test_commands_and_options_of_hints_exist(hint: str) -> None:
     for names in re.findall("`pkger (.*?)`", hint):
         assert command(names)

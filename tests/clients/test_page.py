@@ -2,8 +2,7 @@
 
 import re
 
-from services.core.errors import Reason
-from services.rpc.errors import RETRIES
+from services.core.errors import ERRORS, PkgerError, Reason
 from tests.clients.page import PAGE, section
 
 
@@ -21,4 +20,6 @@ def test_the_page_retries_the_reasons_that_have_a_retry_info() -> None:
     named = {reason: says for names, says in rows.items() for reason in re.findall(r"`(\w+)`", names)}
     assert set(named) <= set(Reason)
     retried = {reason for reason, says in named.items() if says.startswith(("retries after the delay", "likewise"))}
-    assert retried == set(RETRIES)
+    assert retried == {
+        reason for reason, error in ERRORS.items() if error.retry_seconds is not PkgerError.retry_seconds
+    }

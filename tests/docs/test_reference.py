@@ -13,7 +13,7 @@ from docgen.errors import entries
 from docgen.grpc import grpc_pages
 from docgen.hooks import on_page_markdown
 from docgen.reference import generated
-from services.rpc.errors import CODES
+from services.core.errors import ERRORS
 from tests.conftest import ROOT
 
 FOLDERS = (
@@ -94,9 +94,9 @@ def test_generated_pages_are_up_to_date(path: Path, text: str) -> None:
     assert path.read_text() == text, "run `make reference`"
 
 
-def test_the_contract_and_the_table_have_the_same_codes() -> None:
+def test_the_contract_and_the_classes_of_errors_have_the_same_codes() -> None:
     assert {entry.reason: entry.code for entry in entries()} == {
-        reason: code.name for reason, code in CODES.items()
+        reason: error.code for reason, error in ERRORS.items()
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Errors keep all their data over the wire: one enum, one class for each reason, one table of codes."""
+"""Errors keep all their data over the wire: one enum, and one class for each reason."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -12,8 +12,8 @@ from pkger.errors.v1 import reason_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core import errors
-from services.core.errors import ERRORS, PkgerError, Reason
-from services.rpc.errors import CODES, DOMAIN, LONGEST_RETRY_SECONDS, MOST_TRAILER_BYTES, RESOURCES, RETRIES, to_status
+from services.core.errors import ERRORS, LONGEST_RETRY_SECONDS, PkgerError, Reason
+from services.rpc.errors import DOMAIN, MOST_TRAILER_BYTES, to_status
 from tests.rpc.plumbing import Context, get, list_resources, peer_of
 
 EXAMPLES: list[PkgerError] = [
@@ -63,10 +63,10 @@ EXAMPLES: list[PkgerError] = [
 each_error = pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: str(error.reason))
 
 
-def test_enum_classes_and_table_name_the_same_reasons() -> None:
+def test_enum_and_classes_name_the_same_reasons() -> None:
     words = {value.name.removeprefix("REASON_") for value in reason_pb2.Reason.DESCRIPTOR.values} - {"UNSPECIFIED"}
 
-    assert words == set(Reason) == set(ERRORS) == set(CODES)
+    assert words == set(Reason) == set(ERRORS)
     assert {type(error) for error in EXAMPLES} == set(ERRORS.values()) == set(PkgerError.__subclasses__())
 
 
@@ -80,6 +80,7 @@ async def test_an_error_of_a_unary_call_arrives_as_it_was_raised(error: PkgerErr
             await get(peer)
 
     assert (str(raised.value), raised.value.metadata) == (str(error), error.metadata)
+    assert (raised.value.exit_status, raised.value.cli_hint) == (error.exit_status, error.cli_hint)
 
 
 @each_error
@@ -107,16 +108,17 @@ def test_a_status_has_one_error_info_and_the_details_that_fit_its_code(error: Pk
     unpacked = ErrorInfo()
     assert info.Unpack(unpacked)
     assert (unpacked.reason, unpacked.domain, dict(unpacked.metadata)) == (error.reason, DOMAIN, error.metadata)
+    code = grpc.StatusCode[error.code]
     by_code = {
         grpc.StatusCode.FAILED_PRECONDITION: [PreconditionFailure.DESCRIPTOR.full_name],
         grpc.StatusCode.INVALID_ARGUMENT: (
             [BadRequest.DESCRIPTOR.full_name] if error.reason is Reason.REQUEST_INVALID else []
         ),
-    }.get(CODES[error.reason], [])
-    resource = [ResourceInfo.DESCRIPTOR.full_name] if error.reason in RESOURCES else []
-    retry = [RetryInfo.DESCRIPTOR.full_name] if error.reason in RETRIES else []
+    }.get(code, [])
+    resource = [ResourceInfo.DESCRIPTOR.full_name] if error.resource else []
+    retry = [RetryInfo.DESCRIPTOR.full_name] if error.retry_seconds(0) is not None else []
     assert [detail.TypeName() for detail in rest] == by_code + resource + retry
-    assert (status.code, status.message) == (CODES[error.reason].value[0], str(error))
+    assert (status.code, status.message) == (code.value[0], str(error))
 
 
 def test_a_status_has_no_credential_of_an_address() -> None:
@@ -152,8 +154,8 @@ def test_a_resource_is_named_with_its_type(error: PkgerError, resource_type: str
 
 @each_error
 def test_the_key_of_a_resource_is_in_the_metadata(error: PkgerError) -> None:
-    if error.reason in RESOURCES:
-        assert error.metadata[RESOURCES[error.reason][1]]
+    if error.resource:
+        assert error.metadata[error.resource[1]]
 
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
