@@ -75,8 +75,8 @@ func run(ctx context.Context, files []string) error {
 	}
 
 	uninstalling, err := applier.UninstallStack(ctx, &applierv1.UninstallStackRequest{
-		Stack: stack,
-		Then:  modelv1.AfterUninstall_AFTER_UNINSTALL_DELETE,
+		Stack:          stack,
+		AfterUninstall: modelv1.AfterUninstall_AFTER_UNINSTALL_DELETE,
 	})
 	if err != nil {
 		return err
