@@ -270,8 +270,10 @@ def _named(name: str) -> str:
 
 
 async def _end(name: str, process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
+    if process.returncode is None:
+        # Process.send_signal would first reap a process that has just ended; asyncio then warns that it is unknown.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGTERM)
     try:
         await asyncio.wait_for(process.wait(), STOP_SECONDS)
     except TimeoutError:
