@@ -57,6 +57,10 @@ class Answer:
             yield planner_pb2.CreatePlanResponse(part=part)
 
 
+_NAME_BYTES = len("\n\x16plans/0123456789abcdef")
+"""Bytes of the name in the header of a plan, which gets it when it is stored."""
+
+
 class Use(Enum):
     """What a plan is for: to be read, to be applied later by a client, or to be run by one operation."""
 
@@ -101,7 +105,7 @@ def _answer(gathered: Gathered, use: Use, view: Collection[View], limit: int) ->
     content = compressed_content(planned, gathered.objects) if is_whole else b""
     if {plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} <= wanted:
         messages = (new_plan.header, *remarks, *steps, *record)
-        size = sum(message.ByteSize() for message in messages) + len(content)
+        size = sum(message.ByteSize() for message in messages) + len(content) + _NAME_BYTES
         refuse_too_large(size, len(planned.plan.steps), limit)
     if is_stored:
         stored = JoinedPlan()
