@@ -181,13 +181,9 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> D
                 request.view.extend(SHOWN)
                 approval = manner.approval(terminal, interrupts, status, wanted.allow_missing)
                 approved = await approved_plan(services, request, approval)
-                how, digest = (
-                    replace(wanted, secrets={**wanted.secrets, **approved.secrets}),
-                    approved.made.header.digest,
-                )
-                return await run.to_its_end(
-                    lambda: _start(services, request, how, manner, digest), "applying", approved.made
-                )
+                how = replace(wanted, secrets={**wanted.secrets, **approved.secrets})
+                digest, shown = approved.made.header.digest, approved.made
+                return await run.to_its_end(lambda: _start(services, request, how, manner, digest), "applying", shown)
 
 
 async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, how: Wanted) -> None:

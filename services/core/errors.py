@@ -297,7 +297,7 @@ class StackChanged(PkgerError):
 
 
 class PlanStale(PkgerError):
-    """The state that a plan was made from has changed; *plan* is its name, or its digest if it was not stored."""
+    """The state that a plan was made from has changed; *plan* is its name, or the digest that was approved."""
 
     reason = Reason.PLAN_STALE
     code = "ABORTED"

@@ -1,5 +1,6 @@
 """Questions are asked at the terminal, even if standard input is a pipe; without a terminal, deletions are refused."""
 
+import asyncio
 import json
 import os
 import shlex
@@ -8,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pkger.driver.v1 import driver_pb2
 from pkger.planner.v1 import planner_pb2
 
 from services.cli.approval import waited_for
+from services.cli.terminal import Terminal
 from tests.apply.packages import STEPS, an_endpoint, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, pkger, process_at_terminal
 from tests.cluster import Cluster
@@ -132,8 +135,27 @@ async def test_missing_values_are_asked_for(services: Cluster, env: Mapping[str,
     assert CANARY.encode() not in shown
     assert await services.secret_keys() == ["slack-token"]
     assert [each.display_name for each in await services.resources(kinds=["Label"])] == ["prod"]
-    # The plan without the values was deleted.
     assert await plans(env) == ["PLAN_STATE_APPLIED"]
+
+
+async def test_another_plan_than_the_approved_one_is_not_applied(
+    services: Cluster, env: Mapping[str, str], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody creates a label of the package while the user reads the plan."""
+
+    async def confirm(terminal: Terminal, question: str, interrupts: object) -> bool:
+        create = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"label_1"}')
+        # The command has a loop of its own.
+        made = asyncio.run_coroutine_threadsafe(services.mutate(driver_pb2.Mutation(create=create)), loop)
+        await asyncio.wrap_future(made)
+        return True
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(Terminal, "confirm", confirm)
+    code, shown = await at_terminal("apply", "-f", str(file), "--stack", "s", answers=[], env=env)
+    assert (code, b"nothing was written, plan again" in shown) == (3, True), shown
+    assert ([each.display_name for each in await services.resources()], await plans(env)) == (["label_1"], [])
+    assert await services.stack_names() == []
 
 
 async def test_without_a_value_nothing_is_applied(services: Cluster, env: Mapping[str, str], file: Path) -> None:
