@@ -9,6 +9,7 @@ from itertools import chain
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
 
 from planner_svc.contents import compressed_content
 from planner_svc.gathering import Gathered, gather
@@ -70,7 +71,12 @@ class Use(Enum):
 
 
 async def make_answer(
-    request: planner_pb2.CreatePlanRequest, use: Use, view: Collection[View], reader: Reader, limit: int
+    request: planner_pb2.CreatePlanRequest,
+    use: Use,
+    view: Collection[View],
+    reader: Reader,
+    limit: int,
+    stack: stack_pb2.Stack | None = None,
 ) -> Answer:
     """
     Make the plan of *request* and translate it.
@@ -81,11 +87,12 @@ async def make_answer(
         view: The parts of the response.
         reader: Reads package, record and resources.
         limit: Largest message, in bytes, between the services.
+        stack: The header of the stack, if it is known; None: it is read.
 
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    gathered = await gather(request, reader)
+    gathered = await gather(request, reader, stack)
     if not isinstance(gathered, Gathered):
         return Answer(None, violations=gathered)
     # In a thread, so that other calls are answered during the translation of a large plan.

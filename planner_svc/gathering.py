@@ -12,6 +12,7 @@ from itertools import chain
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
+from pkger.stack.v1 import stack_pb2
 
 from planner_svc.credentials import refuse_written_secrets, without_credentials
 from planner_svc.ignoring import used_as_they_are, with_ignored
@@ -64,9 +65,16 @@ class Gathered:
     objects: Sequence[object_pb2.Object]
 
 
-async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gathered | Sequence[object_pb2.Violation]:
+async def gather(
+    request: planner_pb2.CreatePlanRequest, reader: Reader, stack: stack_pb2.Stack | None = None
+) -> Gathered | Sequence[object_pb2.Violation]:
     """
     Make the plan of a request.
+
+    Args:
+        request: The desired state.
+        reader: Reads package, record and resources.
+        stack: The header of the stack, if it is known; None: it is read.
 
     Returns:
         The plan; all violations of a package that breaks rules.
@@ -76,7 +84,7 @@ async def gather(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Gath
     """
     refuse_nothing_desired(request)
     refuse_nameless_without_package(request)
-    header = await reader.header(request)
+    header = stack or await reader.header(request)
     refuse_missing_sources(request, header.urls, header.name)
     # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
     reading = asyncio.create_task(reader.known(header))

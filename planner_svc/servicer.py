@@ -46,9 +46,8 @@ class PlannerServicer(PlannerServiceServicer):
             use = Use.DRY_RUN if request.validate_only else Use.LATER_APPLY
             with uncollected():
                 answer = await make_answer(request, use, view, self._reader, self._limit)
-            await self._plans.attach(answer.attachments)
             if answer.new_plan and not request.validate_only:
-                name = await self._plans.keep(answer.new_plan, key)
+                name = await self._plans.keep(answer.new_plan, answer.attachments, key)
             if not name:
                 for message in answer.messages():
                     yield message
@@ -112,10 +111,9 @@ class PlanningServicer(PlanningServiceServicer):
         self, request: planning_pb2.PlanOperationRequest, context: object
     ) -> AsyncIterator[planning_pb2.PlanOperationResponse]:
         with uncollected():
-            answer = await make_answer(request.request, Use.OPERATION, (), self._reader, self._limit)
-        await self._plans.attach(answer.attachments)
+            answer = await make_answer(request.request, Use.OPERATION, (), self._reader, self._limit, request.stack)
         if answer.new_plan:
-            await self._plans.keep_for(answer.new_plan, request.operation)
+            await self._plans.keep_for(answer.new_plan, answer.attachments, request.operation)
         for message in answer.messages():
             yield planning_pb2.PlanOperationResponse(answer=message)
 

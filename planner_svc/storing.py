@@ -15,6 +15,9 @@ from services.rpc.client import Peer
 from services.rpc.parts import pieces
 from services.rpc.plan_parts import View
 
+SENT_WITH_PLAN = 64 * 1024
+"""Longest attachment that is sent with its plan, in characters: asking whether the store has it takes longer."""
+
 
 class PlanStore:
     """The plans in the stack service."""
@@ -35,39 +38,39 @@ class PlanStore:
         """
         return (await self._stack.call(self._journal.FindPlan, journal_pb2.FindPlanRequest(request=request))).plan
 
-    async def attach(self, attachments: Mapping[str, str]) -> None:
-        """Store the attachments of a plan, texts by their digests, that the store lacks."""
-        for digest, text in sorted(attachments.items()):
-            request = journal_pb2.KeepAttachmentRequest(digest=digest)
-            if (await self._stack.call(self._journal.KeepAttachment, request)).is_kept:
-                continue
-            texts = list(pieces(text)) or [""]
-            for number, part in enumerate(texts):
-                body = await asyncio.to_thread(compressed, part)
-                message = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(texts))
-                await self._stack.call(self._journal.StoreAttachment, message)
-
-    async def keep_for(self, plan: journal_pb2.NewPlan, operation: str) -> None:
+    async def keep_for(self, plan: journal_pb2.NewPlan, attachments: Mapping[str, str], operation: str) -> None:
         """
         Store *plan* for an operation, under its id, and complete its header, which is changed in place.
+
+        A plan with nothing to do is not stored: the operation does that at its end.
+
+        Args:
+            plan: The plan.
+            attachments: Its attachments that the store may lack: texts by their digests.
+            operation: Name of the operation.
 
         Raises:
             OperationNotFound: There is no such operation.
             LeaseLost: It has started or ended.
         """
         plan.header.name = operation.replace("operations/", "plans/", 1)
-        request = journal_pb2.StorePlanRequest(plan=plan, operation=operation)
-        stored = await self._stack.call(self._journal.StorePlan, request)
+        small = await self._attached(attachments, SENT_WITH_PLAN if not plan.header.no_change else -1)
+        if not plan.header.no_change:
+            request = journal_pb2.StorePlanRequest(plan=plan, attachments=small, operation=operation)
+            stored = await self._stack.call(self._journal.StorePlan, request)
+            plan.header.create_time.CopyFrom(stored.create_time)
         plan.header.state = plan_pb2.PLAN_STATE_APPLYING
         plan.header.operation = operation
-        plan.header.create_time.CopyFrom(stored.create_time)
 
-    async def keep(self, plan: journal_pb2.NewPlan, request: journal_pb2.RequestKey | None) -> str:
+    async def keep(
+        self, plan: journal_pb2.NewPlan, attachments: Mapping[str, str], request: journal_pb2.RequestKey | None
+    ) -> str:
         """
         Store *plan*, and complete its header with name, state and times.
 
         Args:
             plan: The plan; its header is changed in place.
+            attachments: Its attachments that the store may lack: texts by their digests.
             request: The request that the plan is for; None: the request may make any number of plans.
 
         Returns:
@@ -79,14 +82,35 @@ class PlanStore:
         """
         name = f"plans/{self._ids.token(8)}"
         plan.header.name = name
-        stored = await self._stack.call(
-            self._journal.StorePlan, journal_pb2.StorePlanRequest(plan=plan, request=request)
-        )
+        small = await self._attached(attachments, SENT_WITH_PLAN)
+        message = journal_pb2.StorePlanRequest(plan=plan, attachments=small, request=request)
+        stored = await self._stack.call(self._journal.StorePlan, message)
         plan.header.name = stored.plan
         plan.header.state = plan_pb2.PLAN_STATE_PENDING
         plan.header.create_time.CopyFrom(stored.create_time)
         plan.header.expire_time.CopyFrom(stored.expire_time)
         return "" if stored.plan == name else stored.plan
+
+    async def _attached(self, attachments: Mapping[str, str], most: int) -> list[journal_pb2.Attachment]:
+        """Store the attachments of more than *most* characters; returns the others, to be sent with their plan."""
+        small = []
+        for digest, text in sorted(attachments.items()):
+            if len(text) > most:
+                await self._attach(digest, text)
+            else:
+                small.append(journal_pb2.Attachment(digest=digest, body=compressed(text)))
+        return small
+
+    async def _attach(self, digest: str, text: str) -> None:
+        """Store an attachment in parts, unless the store has it."""
+        request = journal_pb2.KeepAttachmentRequest(digest=digest)
+        if (await self._stack.call(self._journal.KeepAttachment, request)).is_kept:
+            return
+        texts = list(pieces(text)) or [""]
+        for number, part in enumerate(texts):
+            body = await asyncio.to_thread(compressed, part)
+            message = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(texts))
+            await self._stack.call(self._journal.StoreAttachment, message)
 
     async def parts(self, name: str, view: Collection[View]) -> AsyncIterator[plan_pb2.PlanPart]:
         """

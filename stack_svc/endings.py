@@ -29,7 +29,7 @@ from stack_svc import (
     texts,
 )
 from stack_svc.inheriting import Estate
-from stack_svc.journal import Write
+from stack_svc.journal import NO_WRITES, Write, Writes
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
 from stack_svc.store.stacks import Stack, State
 from stack_svc.store.store import Reading, Transaction
@@ -155,9 +155,9 @@ class Ended:
     orphaned_labels: Sequence[Use] = ()
 
 
-def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
+def finish(tx: Transaction, name: str, token: int, ending: Ending, writes: Writes = NO_WRITES) -> Ended:
     """
-    End the operation that has the lease with *token*.
+    Make *writes* of the operation that has the lease with *token*, and end it.
 
     If neither inventory nor platform changed, generation, sources and update time stay as they are. Success makes a
     revision, unless the package is the same as well. A pending stack becomes active, created now, when the operation
@@ -172,6 +172,7 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
         StackMoved: The plan was made from another generation.
         RequestInvalid: The operation cannot end in that state, or the changes of the record contradict each other.
         ResourceOwned: Another stack has some of the resources.
+        ClaimsRefused: As ``journal.advance``; likewise all its other errors.
     """
     stack_id = tx.operations.stack_of(name) or ""
     found = tx.stacks.find(stack_id)
@@ -188,14 +189,15 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending) -> Ended:
     lease = leases.check(tx.leases.of(operation.stack), operation.stack, token, now)
     if stack is None or operation.token != token:
         raise LeaseLost(operation.stack, token)
+    estate = _estate(tx, stack, ending.outcome)
+    if estate.orphaned or estate.orphaned_labels:
+        return Ended(0, estate.orphaned, estate.orphaned_labels)
+    operation = journal.written(tx, operation, writes, now)
     _check(operation, ending)
     if ending.position != operation.position + 1:
         raise RequestInvalid(
             "position", f"the next position of {name} is {operation.position + 1}, and not {ending.position}"
         )
-    estate = _estate(tx, stack, ending.outcome)
-    if estate.orphaned or estate.orphaned_labels:
-        return Ended(0, estate.orphaned, estate.orphaned_labels)
     existing = {key: each for key, each in locked.items() if each}
     if isinstance(ending.outcome, Record) and (owned := _yielding(tx, stack, ending.outcome)):
         changes = inheriting.take_over(tx, ending.outcome.changes, owned, existing, now)

@@ -16,6 +16,7 @@ from services.core.model import OperationKind, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
 from stack_svc import claiming, leases, owners, plans, preparing, requests, stacks, texts, uses
+from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import Lease
@@ -116,17 +117,44 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
-class Advanced:
+class Start:
     """
-    The result of a write.
+    The write that gives an operation its plan.
 
     Attributes:
-        cancel_requested: Whether a client asked to cancel the operation.
-        refused: The claims that conflict with other stacks or operations; if there is any, nothing was written.
+        plan: Name of the plan: one that was made for it, or a pending one.
+        digest: Digest of the plan that the applier read.
+        write: The write, with the first event.
+        claims: The claims of the plan.
+        idle_plan: The plan, which has nothing to do, if it is not stored yet; else None.
     """
 
-    cancel_requested: bool
-    refused: Sequence[Refusal] = ()
+    plan: str
+    digest: str
+    write: Write
+    claims: Sequence[Claim] = ()
+    idle_plan: NewPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """Writes of an operation that are made together: its *start*, unless it has started, and then *advances*."""
+
+    start: Start | None = None
+    advances: Sequence[tuple[Write, Advance]] = ()
+
+
+NO_WRITES = Writes()
+"""No write."""
+
+
+class ClaimsRefused(Exception):
+    """Claims of a write that conflict with other stacks or operations; the transaction is to be rolled back."""
+
+    def __init__(self, refused: Sequence[Refusal], cancel_requested: bool) -> None:
+        super().__init__(*refused)
+        self.refused = refused
+        self.cancel_requested = cancel_requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,66 +244,75 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     return Begun(stack, lease, operation)
 
 
-def start(
-    tx: Transaction, name: str, token: int, plan_name: str, digest: str, write: Write, claims: Sequence[Claim] = ()
-) -> None:
+def advance(tx: Transaction, name: str, token: int, writes: Writes) -> bool:
     """
-    Give an operation its plan, its first event, and the claims of the plan.
+    Make *writes* of an operation.
 
-    Args:
-        tx: The transaction.
-        name: The operation.
-        token: The token of its lease.
-        plan_name: The plan that was made for it, or a pending one.
-        digest: The digest of the plan that the applier read.
-        write: The first write, with the event.
-        claims: The claims of the plan.
+    Returns:
+        Whether a client asked to cancel the operation.
 
     Raises:
-        ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses.
+        ClaimsRefused: Claims of a write conflict with other stacks or operations.
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
-        RequestInvalid: It has started with another plan.
+        RequestInvalid: The operation did not start, has started with another plan, lacks a write or an event before
+            these, has another write at a position, has no such step, or is sealed and would roll back.
+        ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses.
         PlanNotFound: There is no such plan.
         PlanUsed: Another operation runs or ran it.
         PlanStale: It is stale, it was replaced since it was read, or no stack owns a resource any more that it uses.
         PlanExpired: It was not applied in time.
     """
     operation, _, now = fenced(tx, name, token)
+    return written(tx, operation, writes, now).cancel_requested
+
+
+def written(tx: Transaction, operation: Operation, writes: Writes, now: int) -> Operation:
+    """*operation*, whose lease is held, after *writes*; errors as of ``advance``."""
+    if writes.start:
+        operation = _started(tx, operation, writes.start, now)
+    for write, change in writes.advances:
+        operation = _advanced(tx, operation, write, change, now)
+    return operation
+
+
+def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> Operation:
+    """*operation* with its plan, its first event, and the claims of the plan."""
     if operation.state is not OperationState.PREPARING:
-        if operation.plan != plan_name:
-            raise RequestInvalid("plan", f"{name} started with another plan")
-        row = tx.journal.row(name, write.position)
-        if row and row.events != write.events:
-            raise RequestInvalid("accepted", f"{name} started with another event")
-        return
-    if problem := uses.unowned(tx, operation.target, claims):
-        raise PlanStale(plan_name, problem)
-    if refused := claiming.claim(tx, operation, claims, now):
+        if operation.plan != start.plan:
+            raise RequestInvalid("plan", f"{operation.name} started with another plan")
+        row = tx.journal.row(operation.name, start.write.position)
+        if row and row.events != start.write.events:
+            raise RequestInvalid("accepted", f"{operation.name} started with another event")
+        return operation
+    if problem := uses.unowned(tx, operation.target, start.claims):
+        raise PlanStale(start.plan, problem)
+    if refused := claiming.claim(tx, operation, start.claims, now):
         raise owners.refusal(refused)
-    plan = plans.take(tx, plan_name, name)
-    if plan.digest != digest:
-        raise PlanStale(plan_name, f"it was replaced by {plan.digest}")
-    state = OperationState.APPLYING
-    tx.operations.update(appended(tx, operation, write, now, state=state, step_count=plan.step_count))
+    if start.idle_plan:
+        plans.insert_for(tx, start.idle_plan, operation)
+    plan = plans.take(tx, start.plan, operation.name)
+    if plan.digest != start.digest:
+        raise PlanStale(start.plan, f"it was replaced by {plan.digest}")
+    started = appended(
+        tx,
+        existing(tx, operation.name),
+        start.write,
+        now,
+        state=OperationState.APPLYING,
+        step_count=plan.step_count,
+    )
+    tx.operations.update(started)
+    return started
 
 
-def advance(tx: Transaction, name: str, token: int, write: Write, change: Advance) -> Advanced:
-    """
-    Append a write to the journal of an operation that started, unless one of its claims is refused.
-
-    Raises:
-        OperationNotFound: There is no such operation.
-        LeaseLost: The lease is over.
-        RequestInvalid: The operation did not start, lacks a write or an event before this one, has another write at the
-            position, has no such step, or is sealed and would roll back.
-    """
-    operation, _, now = fenced(tx, name, token)
-    state = operation.unblocked_state
+def _advanced(tx: Transaction, operation: Operation, write: Write, change: Advance, now: int) -> Operation:
+    """*operation* after one write of its journal."""
+    name, state = operation.name, operation.unblocked_state
     if state is OperationState.PREPARING:
         raise RequestInvalid("operation", f"{name} did not start")
     if is_repeated(tx, operation, write):
-        return Advanced(operation.cancel_requested)
+        return operation
     sealed, rolling_back = operation.sealed or change.seal, operation.rolling_back or change.rollback
     if sealed and rolling_back:
         field = "rollback" if change.rollback else "seal"
@@ -286,7 +323,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
     if not 0 <= change.done_count <= operation.step_count:
         raise RequestInvalid("done_count", f"{change.done_count} of {operation.step_count} steps cannot be in effect")
     if refused := claiming.claim(tx, operation, change.claims, now):
-        return Advanced(operation.cancel_requested, refused)
+        raise ClaimsRefused(refused, operation.cancel_requested)
     claiming.release(tx, operation, change.released)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(name)
@@ -303,7 +340,7 @@ def advance(tx: Transaction, name: str, token: int, write: Write, change: Advanc
         blocks=NOT_BLOCKED,
     )
     tx.operations.update(advanced)
-    return Advanced(operation.cancel_requested)
+    return advanced
 
 
 def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:

@@ -34,7 +34,7 @@ from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_p
 from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
 from stack_svc import pages, plan_views, stacks, texts
 from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
-from stack_svc.journal import Advance, Beginning, Planned, Write
+from stack_svc.journal import Advance, Beginning, Planned, Start, Write, Writes
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.drift_checks import DriftCheck
@@ -407,12 +407,12 @@ def nameless_stacks_to_pb(stacks: Iterable[NamelessStack]) -> journal_pb2.FindNa
     return answer
 
 
-def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
+def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.Attachment] = ()) -> NewPlan:
     """
-    Translate a plan to be stored.
+    Translate a plan to be stored, with its short *attachments*.
 
     Raises:
-        RequestInvalid: It has no name or no kind.
+        RequestInvalid: It has no name or no kind, or an attachment has no digest.
     """
     header, counts = plan.header, plan.header.counts
     return NewPlan(
@@ -433,6 +433,7 @@ def plan_from_pb(plan: journal_pb2.NewPlan) -> NewPlan:
         message=header.SerializeToString(),
         body=plan.body,
         content=plan.content,
+        attachments={texts.checked_name(each.digest, "attachments.digest"): each.body for each in attachments},
     )
 
 
@@ -462,60 +463,67 @@ def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:
     return message
 
 
-def start_from_pb(request: journal_pb2.StartOperationRequest) -> Write:
+def writes_from_pb(
+    request: journal_pb2.AdvanceOperationRequest | journal_pb2.FinishOperationRequest, limit: int
+) -> Writes:
     """
-    Translate the first write of an operation.
+    Translate the writes of a running operation.
+
+    Args:
+        request: The request that has them.
+        limit: Largest message, in bytes, between the services.
 
     Raises:
-        RequestInvalid: It names no plan, or its event is not the first event of the operation.
+        RequestInvalid: A write is not valid.
+        PlanTooLarge: The plan with nothing to do is too large.
     """
-    if not request.plan:
-        raise RequestInvalid("plan", "must not be empty")
-    if request.accepted.seq != 1:
-        raise RequestInvalid("accepted", "must have seq 1, as it is the first event")
-    _check_event(request.accepted, "accepted", request.operation, is_a="accepted")
-    return Write(1, b"", _stored_events([request.accepted]), [1])
+    start = _start_from_pb(request.start, request.operation, limit) if request.HasField("start") else None
+    return Writes(start, [(_write_from_pb(each, request.operation), _advance_from_pb(each)) for each in request.writes])
 
 
-def write_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Write:
-    """
-    Translate a write of a running operation.
+def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Start:
+    idle_plan = plan_from_pb(start.idle_plan) if start.HasField("idle_plan") else None
+    if idle_plan and not start.idle_plan.header.no_change:
+        raise RequestInvalid("start.idle_plan", "it has something to do; store it first, and send its name")
+    if idle_plan:
+        idle_plan.refuse_too_large(limit)
+    if not (name := idle_plan.name if idle_plan else start.plan):
+        raise RequestInvalid("start.plan", "must not be empty")
+    if start.accepted.seq != 1:
+        raise RequestInvalid("start.accepted", "must have seq 1, as it is the first event")
+    _check_event(start.accepted, "start.accepted", operation, is_a="accepted")
+    write = Write(1, b"", _stored_events([start.accepted]), [1])
+    claims = claims_from_pb(start.claims, "start.claims")
+    return Start(name, start.accepted.accepted.digest, write, claims, idle_plan)
 
-    Raises:
-        RequestInvalid: An event is empty or of the wrong type, or a record has no state.
-    """
-    steps = [step_record_from_pb(record).step for record in request.steps]
-    for event in request.events:
-        _check_event(event, "events", request.operation, is_none_of=("accepted", "finished"))
+
+def _write_from_pb(message: journal_pb2.JournalWrite, operation: str) -> Write:
+    steps = [step_record_from_pb(record).step for record in message.steps]
+    for event in message.events:
+        _check_event(event, "events", operation, is_none_of=("accepted", "finished"))
         if event.HasField("steps_sent"):
             direction_from_pb(event.steps_sent.direction, "events")
         steps += event.steps_sent.steps
         for ended in (event.steps_ended, event.steps_undone):
             steps += [outcome.step for outcome in ended.outcomes]
     return Write(
-        request.position,
+        message.position,
         journal_pb2.StoredRecords(
-            steps=request.steps,
-            seal=request.seal,
-            rollback=request.rollback,
-            cause=request.cause,
-            done_count=request.done_count,
+            steps=message.steps,
+            seal=message.seal,
+            rollback=message.rollback,
+            cause=message.cause,
+            done_count=message.done_count,
         ).SerializeToString(),
-        _stored_events(request.events),
-        [event.seq for event in request.events],
+        _stored_events(message.events),
+        [event.seq for event in message.events],
         steps,
     )
 
 
-def advance_from_pb(request: journal_pb2.AdvanceOperationRequest) -> Advance:
-    """
-    Translate the changes of the operation in such a write.
-
-    Raises:
-        RequestInvalid: A claim is empty.
-    """
-    claims, released = claims_from_pb(request.claims, "claims"), claims_from_pb(request.released, "released")
-    return Advance(claims, released, request.done_count, request.seal, request.rollback, request.cause)
+def _advance_from_pb(message: journal_pb2.JournalWrite) -> Advance:
+    claims, released = claims_from_pb(message.claims, "claims"), claims_from_pb(message.released, "released")
+    return Advance(claims, released, message.done_count, message.seal, message.rollback, message.cause)
 
 
 def _check_event(

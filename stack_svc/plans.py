@@ -3,7 +3,8 @@ Plans that wait to be applied, and plans that operations run; each is applied at
 "Plans").
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from services.core import limits
 from services.core.errors import (
@@ -17,9 +18,10 @@ from services.core.errors import (
 )
 from services.core.model import Target
 from services.engine.operation import OperationState
-from stack_svc import requests, texts
+from stack_svc import attachments, requests, texts
 from stack_svc.leases import SECOND, rfc3339
 from stack_svc.requests import Request
+from stack_svc.store.operations import Operation
 from stack_svc.store.plans import START, Header, Place, PlanState, StoredPlan, Work
 from stack_svc.store.store import Reading, Transaction
 
@@ -32,11 +34,16 @@ EVERYTHING = 2**31
 
 @dataclass(frozen=True, slots=True)
 class NewPlan(Header):
-    """A plan to be stored; ``message`` is its header in the wire format, the rest as in journal.proto."""
+    """
+    A plan to be stored; ``message`` is its header in the wire format, the rest as in journal.proto.
+
+    ``attachments`` are the bodies of its short attachments, by digest.
+    """
 
     message: bytes
     body: bytes
     content: bytes
+    attachments: Mapping[str, bytes] = field(default_factory=dict)
 
     def refuse_too_large(self, limit: int) -> None:
         """
@@ -96,9 +103,19 @@ def store_for(tx: Transaction, plan: NewPlan, operation: str) -> StoredPlan:
         raise OperationNotFound(operation)
     if begun.state is not OperationState.PREPARING:
         raise LeaseLost(begun.stack_name or begun.stack, begun.token)
-    if begun.plan:
-        tx.plans.delete(begun.plan)
-    stored = _stored(plan, PlanState.APPLYING, operation, tx.now(), None)
+    return insert_for(tx, plan, begun)
+
+
+def insert_for(tx: Transaction, plan: NewPlan, operation: Operation) -> StoredPlan:
+    """
+    Store the plan of an operation that is PREPARING and whose stack is locked; it replaces one that was made before.
+
+    Raises:
+        RequestInvalid: Another plan has the name.
+    """
+    if operation.plan:
+        tx.plans.delete(operation.plan)
+    stored = _stored(plan, PlanState.APPLYING, operation.name, tx.now(), None)
     _insert(tx, plan, stored)
     return stored
 
@@ -252,6 +269,8 @@ def _stored(plan: NewPlan, state: PlanState, operation: str, now: int, expires: 
 
 
 def _insert(tx: Transaction, plan: NewPlan, stored: StoredPlan) -> None:
+    for digest, body in plan.attachments.items():
+        attachments.store(tx, digest, 0, 1, body)
     for digest in (plan.package_digest, plan.baselines_digest):
         if digest and not tx.attachments.has(digest):
             raise RequestInvalid("plan.header", f"the store has no attachment {digest}; send it first")

@@ -44,7 +44,7 @@ from stack_svc import (
     watching,
 )
 from stack_svc.announcing import Announcing, Watchers
-from stack_svc.journal import Claimed
+from stack_svc.journal import Beginning, Begun, Claimed, ClaimsRefused, Planned
 from stack_svc.requests import Request
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
@@ -52,7 +52,7 @@ from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Filter, Operation
-from stack_svc.store.plans import StoredPlan
+from stack_svc.store.plans import StoredPlan, Work
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.store import Reading, Store, Transaction
@@ -298,13 +298,14 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
 
     async def StorePlan(self, request: journal_pb2.StorePlanRequest, context: object) -> journal_pb2.StorePlanResponse:
         """Store a plan to be applied."""
-        content = messages.plan_from_pb(request.plan)
+        content = messages.plan_from_pb(request.plan, request.attachments)
+        key = messages.request_from_pb(request.request)
         content.refuse_too_large(self._limit)
-        if request.operation:
-            plan = await self._store.write(lambda tx: plans.store_for(tx, content, request.operation))
-        else:
-            key = messages.request_from_pb(request.request)
-            plan = await self._store.write(lambda tx: plans.store(tx, content, key))
+        plan = await self._store.write(
+            lambda tx: (
+                plans.store_for(tx, content, request.operation) if request.operation else plans.store(tx, content, key)
+            )
+        )
         return journal_pb2.StorePlanResponse(
             plan=plan.name,
             create_time=messages.timestamp(plan.create_time),
@@ -352,43 +353,38 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
 
     async def BeginOperation(
         self, request: journal_pb2.BeginOperationRequest, context: object
-    ) -> journal_pb2.BeginOperationResponse:
+    ) -> AsyncIterator[journal_pb2.BeginOperationResponse]:
         """Acquire the lease of a stack for a new operation."""
         wanted = messages.beginning_from_pb(request, self._ids.token(stacks.ID_BYTES))
-        begun = await self._store.write(lambda tx: journal.begin(tx, wanted))
+        begun, work = await self._store.write(lambda tx: _begin(tx, wanted))
         if isinstance(begun, Operation):
-            return journal_pb2.BeginOperationResponse(operation=messages.operation_to_pb(begun))
-        return journal_pb2.BeginOperationResponse(
+            yield journal_pb2.BeginOperationResponse(operation=messages.operation_to_pb(begun))
+            return
+        yield journal_pb2.BeginOperationResponse(
             stack=messages.stack_to_pb(begun.stack),
             token=begun.lease.token,
             last_token=begun.lease.last_token,
             expire_time=messages.timestamp(begun.lease.expires),
             is_pending=begun.stack.is_pending,
             operation=messages.operation_to_pb(begun.operation),
+            plan=plan_pb2.Plan.FromString(work.header) if work else None,
         )
-
-    async def StartOperation(
-        self, request: journal_pb2.StartOperationRequest, context: object
-    ) -> journal_pb2.StartOperationResponse:
-        """Give an operation its plan."""
-        write, claims = messages.start_from_pb(request), messages.claims_from_pb(request.claims, "claims")
-        digest = request.accepted.accepted.digest
-        await self._store.write(
-            lambda tx: journal.start(tx, request.operation, request.token, request.plan, digest, write, claims)
-        )
-        return journal_pb2.StartOperationResponse()
+        for piece in pieces(work.body) if work else ():
+            yield journal_pb2.BeginOperationResponse(plan_body=piece)
 
     async def AdvanceOperation(
         self, request: journal_pb2.AdvanceOperationRequest, context: object
     ) -> journal_pb2.AdvanceOperationResponse:
         """Append to the journal."""
-        write, change = messages.write_from_pb(request), messages.advance_from_pb(request)
-        advanced = await self._store.write(
-            lambda tx: journal.advance(tx, request.operation, request.token, write, change)
-        )
-        return journal_pb2.AdvanceOperationResponse(
-            cancel_requested=advanced.cancel_requested, refused=map(messages.refused_to_pb, advanced.refused)
-        )
+        writes = messages.writes_from_pb(request, self._limit)
+        try:
+            cancel_requested = await self._store.write(
+                lambda tx: journal.advance(tx, request.operation, request.token, writes)
+            )
+        except ClaimsRefused as error:
+            refused = map(messages.refused_to_pb, error.refused)
+            return journal_pb2.AdvanceOperationResponse(cancel_requested=error.cancel_requested, refused=refused)
+        return journal_pb2.AdvanceOperationResponse(cancel_requested=cancel_requested)
 
     async def RenewLease(
         self, request: journal_pb2.RenewLeaseRequest, context: object
@@ -406,8 +402,13 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.FinishOperationRequest, context: object
     ) -> journal_pb2.FinishOperationResponse:
         """Store the outcome of an operation, end it and release its lease."""
-        ending = messages.ending_from_pb(request)
-        ended = await self._store.write(lambda tx: endings.finish(tx, request.operation, request.token, ending))
+        ending, writes = messages.ending_from_pb(request), messages.writes_from_pb(request, self._limit)
+        try:
+            ended = await self._store.write(
+                lambda tx: endings.finish(tx, request.operation, request.token, ending, writes)
+            )
+        except ClaimsRefused as error:
+            return journal_pb2.FinishOperationResponse(refused=map(messages.refused_to_pb, error.refused))
         return journal_pb2.FinishOperationResponse(
             generation=ended.generation,
             orphaned=map(key_fields, ended.orphaned),
@@ -590,6 +591,12 @@ def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:
     rows = reading.journal.rows(plan.operation) if plan.operation else []
     made = reading_journals.made_by(rows, plan.step_count)
     return plan, plan_views.Kept(plans.work(reading, name), reading.plans.content(name), made)
+
+
+def _begin(tx: Transaction, wanted: Beginning) -> tuple[Begun | Operation, Work | None]:
+    """Begin an operation; returns the stored plan that it is to run, too, if there is one."""
+    begun = journal.begin(tx, wanted)
+    return begun, plans.work(tx, wanted.choice.plan) if isinstance(wanted.choice, Planned) else None
 
 
 def _claim(tx: Transaction, name: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord] | Exception]:

@@ -36,6 +36,7 @@ class Batch:
         effects: Sequence[AnyEffect],
         before: IdsByName | Failed,
         relist: Callable[[Sequence[AnyEffect]], Awaitable[IdsByName | Failed]],
+        is_last: bool,
     ) -> None:
         """
         Prepare to send *effects*.
@@ -47,6 +48,7 @@ class Batch:
             before: Ids of the resources of the kinds whose creations may have to be searched for, or why the resources
                 cannot be listed.
             relist: Lists the resources of the kinds of some effects again.
+            is_last: Whether no other batch runs at the same time, or follows.
         """
         self._exchange = exchange
         self._journal = exchange.journal
@@ -55,6 +57,7 @@ class Batch:
         self._effects = {effect.number: effect for effect in effects}
         self._before = before
         self._relist = relist
+        self._is_last = is_last
         self._claims = RefusedClaims(exchange, order.direction, self._effects)
         self._waiting = list(effects)
         self._intended: set[int] = set()
@@ -232,7 +235,7 @@ class Batch:
         if self._order.direction is Direction.UNDO:
             lacking = [self._effects[step] for step, outcome in outcomes.items() if _is_not_found(outcome)]
             outcomes |= await self._exchange.lookup.already_undone(lacking)
-        await self._journal.record(outcomes, self._order.direction)
+        await self._journal.record(outcomes, self._order.direction, may_wait=self._is_last)
         reach(f"after_{self._order.place}record")
         unknown = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
         failed = await self._exchange.lookup.look_up(unknown, self._order.direction, self._taken)

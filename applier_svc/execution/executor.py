@@ -45,10 +45,11 @@ class Executor:
         relist = partial(self._list_before, order=order)
         traits = self._exchange.traits
         slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
-        for turn in rounds(effects):
-            cut = [
-                Batch(self._exchange, order, batch, before, relist) for batch in batches(turn, traits.max_batch_size)
-            ]
+        turns = [batches(turn, traits.max_batch_size) for turn in rounds(effects)]
+        for turn in turns:
+            # The outcomes of the last batch are stored with the next move.
+            is_last = turn is turns[-1] and len(turn) == 1
+            cut = [Batch(self._exchange, order, batch, before, relist, is_last) for batch in turn]
             # A defect in one batch must not leave the others running without the operation.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
                 if isinstance(result, BaseException):
@@ -71,6 +72,7 @@ class Executor:
         if not kinds:
             return {}
 
+        await self._exchange.journal.flush()
         known = self._exchange.journal.progress.ids.known()
 
         async def attempt() -> IdsByName | Failed:

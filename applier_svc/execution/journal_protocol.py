@@ -10,9 +10,21 @@ from services.engine.progress import Progress
 from services.engine.step_life import StepRecord
 
 
+class OutcomeRefused(Exception):
+    """
+    The platform reports a new resource that another stack has: a fault of the platform, after which the outcome is
+    unknown. A call of the journal had recorded it as done, to be stored later; ``outcomes`` are to be recorded instead.
+    """
+
+    def __init__(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
+        super().__init__()
+        self.outcomes = outcomes
+        self.direction = direction
+
+
 class Journal(Protocol):
     """
-    The journal of one operation; each call is one transaction.
+    The journal of one operation; every call may raise ``OutcomeRefused``.
 
     Attributes:
         progress: The fold of the journal.
@@ -36,8 +48,11 @@ class Journal(Protocol):
     async def retract(self, steps: Collection[int], direction: Direction) -> None:
         """Record that steps were sent and certainly had no effect."""
 
-    async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
-        """Record the outcomes of steps, and publish them."""
+    async def record(self, outcomes: Mapping[int, Outcome], direction: Direction, may_wait: bool = False) -> None:
+        """Record the outcomes of steps, and publish them; if they *may_wait*, together with the next write."""
+
+    async def flush(self) -> None:
+        """Store what waits for the next write."""
 
     async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
         """Record the decisions for steps, or for their inverses, and publish them."""

@@ -151,6 +151,7 @@ class OutcomeLookup:
         times = [time for time in (self._sender.unanswered, claimed) if time is not None]
         if not times:
             return
+        await self._journal.flush()
         last = max(times)
         until = last + (self._timeouts.resolution if until_resolved else self._timeouts.settle)
         if self._sender.fences and await self._is_fenced(until):
@@ -164,7 +165,6 @@ class OutcomeLookup:
         async with self._turn:
             if self._sender.shown_token > unanswered:
                 return self._sender.fences
-            await self._sender.raise_token()
             retrying = AsyncRetrying(
                 retry=retry_if_exception_type(ServiceUnavailable),
                 wait=self._timeouts.between_attempts,
@@ -172,6 +172,10 @@ class OutcomeLookup:
                 reraise=True,
             )
             try:
+                if not self._sender.shown_token:
+                    # Whether it remembers tokens shows only at the second one.
+                    await repeated(retrying, self._sender.show_token)
+                await self._sender.raise_token()
                 await repeated(retrying, self._sender.show_token)
             except ServiceUnavailable:
                 return False

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
+from applier_svc.execution.journal_protocol import OutcomeRefused
 from applier_svc.execution.order import Order
 from applier_svc.execution.secrets import LOST
 from services.engine.decisions import BlockedStep, StepDecision, decided_records, records_of_consent
@@ -73,11 +74,14 @@ class Runner:
         while True:
             lost = self._exchange.secrets.lost(self._progress)
             move = next_move(self._progress, self._exchange.traits, self._is_cancelled(), lost)
-            if isinstance(move, Finish | Block):
-                # No request may take effect after the end.
-                await self._exchange.lookup.settle()
-                return move
-            await self._make(move)
+            try:
+                if isinstance(move, Finish | Block):
+                    # No request may take effect after the end.
+                    await self._exchange.lookup.settle()
+                    return move
+                await self._make(move)
+            except OutcomeRefused as error:
+                await self._journal.record(error.outcomes, error.direction)
 
     async def _make(self, move: Move) -> None:
         match move:

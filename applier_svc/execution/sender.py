@@ -176,6 +176,7 @@ class Sender:
         except PkgerError as error:
             # After any other error the outcome of every mutation is unknown (driver.proto).
             return [Unknown(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
+        self.shown_token = max(self.shown_token, fence.token)
         if len(answer.results) != len(effects):
             problem = f"the driver gave {len(answer.results)} results for {len(effects)} mutations"
             return [Unknown(problem) for _ in effects]

@@ -9,6 +9,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from applier_svc.execution.exchange import Exchange
 from applier_svc.execution.executor import Executor
+from applier_svc.execution.journal_protocol import OutcomeRefused
 from applier_svc.execution.outcome_lookup import OutcomeLookup
 from applier_svc.execution.prober import UNREADABLE, Prober
 from applier_svc.execution.retrying import repeated, stop_after
@@ -110,6 +111,9 @@ async def complete(
     end = end or await runner.run()
     try:
         await _finish(work, place, end, prober, lookup)
+    except OutcomeRefused as error:
+        await journal.record(error.outcomes, error.direction)
+        await _finish(work, place, await runner.run(), prober, lookup)
     except _REFUSALS as error:
         if end.state is not OperationState.SUCCEEDED:
             raise
@@ -128,9 +132,14 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
         LeaseLost: Another applier runs it.
     """
     lease, progress = work.lease, work.journal.progress
-    if place.traits.fences and progress.plan.steps:
+    is_resumed = work.taken_over is not None
+    if place.traits.fences and progress.plan.steps and (is_resumed or not lease.is_new):
         try:
-            seen = await _show_token(sender, place.timeouts, until_resolved=work.taken_over is not None)
+            seen = await _show_token(sender, place.timeouts, until_resolved=is_resumed)
+            if progress.was_sent and not seen.token:
+                # Either no step has arrived, or the platform forgets tokens: then it forgets this one, too.
+                await lease.raise_token()
+                await _show_token(sender, place.timeouts, until_resolved=True)
         except ServiceUnavailable as error:
             return await _end_unanswered(work, runner, str(error))
         except TokenStale as error:
@@ -138,9 +147,6 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
             await lease.confirm()
             newest = error.metadata.get("newest", "")
             seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
-        if progress.was_sent:
-            # The operation showed a token before it sent anything.
-            sender.check_memory(seen.token, shown=1)
         if seen.token > (lease.token if work.has_consent else lease.last_token):
             cause = _RESTORED.format(seen.token, seen.operation or "an operation")
             before = f"; before: {progress.rollback_cause}" if progress.rollback_cause else ""
@@ -163,6 +169,8 @@ async def _end_outdated(work: Work, prober: Prober, runner: Runner) -> End | Non
     relied = [] if progress.was_sent or progress.rollback_cause else relied_on(progress.plan)
     if not relied:
         return None
+    # The claims of the plan are stored with the start.
+    await work.journal.flush()
     live = await prober.read_before(relied)
     if isinstance(live, str):
         return await _end_unanswered(work, runner, live)

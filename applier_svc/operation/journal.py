@@ -1,14 +1,24 @@
-"""Writes the intents and outcomes of one operation: stored first, then folded into its progress, then published."""
+"""
+Writes the intents and outcomes of one operation: stored first, then folded into its progress, then published.
+
+Writes that nothing waits for are kept back, and stored together with the next one: the start of the operation, and the
+outcomes of a stage that succeeded. If the applier dies before that, its successor looks the outcomes up.
+"""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import operation_pb2
 
+from applier_svc.execution.journal_protocol import OutcomeRefused
 from applier_svc.failpoints import reach
 from applier_svc.operation.events import Event, Feed
 from applier_svc.operation.lease import Lease
+from applier_svc.operation.plans import OperationPlan
 from services.core.errors import ResourceOwned
 from services.core.model import PlatformTraits
 from services.engine.claims import (
@@ -29,7 +39,7 @@ from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Outcomes, Unknown
 from services.engine.progress import Progress
 from services.engine.step_life import StepRecord, StepState
-from services.rpc.convert.claims import claim_to_pb
+from services.rpc.convert.claims import claim_from_pb, claim_to_pb, refusal_from_pb
 from services.rpc.convert.objects import key_from_pb
 from services.rpc.convert.operations import (
     outcomes_to_pb,
@@ -38,6 +48,22 @@ from services.rpc.convert.operations import (
     steps_waiting_to_pb,
 )
 from services.rpc.convert.plans import use_from_pb
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A write that is not stored yet, without its events, and the events."""
+
+    write: journal_pb2.JournalWrite
+    events: Sequence[Event] = ()
+
+
+class _KeptBack(NamedTuple):
+    """Outcomes that are folded and not stored yet, and the records of their steps before."""
+
+    outcomes: Mapping[int, Outcome]
+    direction: Direction
+    before: Sequence[StepRecord]
 
 
 class Journal:
@@ -50,7 +76,15 @@ class Journal:
         progress: The fold of the journal.
     """
 
-    def __init__(self, lease: Lease, feed: Feed, progress: Progress, traits: PlatformTraits) -> None:
+    def __init__(
+        self,
+        lease: Lease,
+        feed: Feed,
+        progress: Progress,
+        traits: PlatformTraits,
+        new_plan: OperationPlan | None = None,
+    ) -> None:
+        """*new_plan* is the plan of an operation that is to start; None: it has started before."""
         self.progress = progress
         self._traits = traits
         self._taken = frozenset(claim.what for claim in taken_claims(progress.plan.record))
@@ -59,31 +93,20 @@ class Journal:
         # Writes are serialised, so that events are stored in their order.
         self._turn = asyncio.Lock()
         self._waiting: list[Event] = []
+        self._entries: list[_Entry] = []
+        self._kept_back: _KeptBack | None = None
+        self._new_plan = new_plan
 
-    async def start(self, header: plan_pb2.Plan) -> None:
-        """
-        Start the operation with the stored plan of *header*, and publish the accepted event.
+    @property
+    def has_started(self) -> bool:
+        """Whether the operation has its plan in the store."""
+        return self._new_plan is None
 
-        Raises:
-            ResourceOwned: Another stack owns a resource that the plan adopts, or removes one that it uses or takes
-                over.
-            PlanStale: A resource that the plan uses has no owner any more.
-        """
+    async def flush(self) -> None:
+        """Store what is kept back, if anything is."""
         async with self._turn:
-            event = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
-            [accepted] = self._feed.stamp(event)
-            plan = self.progress.plan
-            claims = [
-                *adopted_claims(plan.adoptions, self._traits),
-                *used_claims(plan.uses),
-                *taken_claims(plan.record),
-            ]
-            request = journal_pb2.StartOperationRequest(
-                plan=header.name, accepted=accepted, claims=map(claim_to_pb, claims)
-            )
-            await self._lease.start(request)
-            reach("after_start")
-            await self._feed.publish(accepted)
+            if self._entries or self._new_plan:
+                await self._store([])
 
     async def intend(
         self, steps: Sequence[int], direction: Direction, before_ids: Mapping[int, tuple[str, ...]]
@@ -125,20 +148,28 @@ class Journal:
         records = [self.progress.retracted(step, direction) for step in steps]
         await self._fold(records, records)
 
-    async def record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:
+    async def record(self, outcomes: Mapping[int, Outcome], direction: Direction, may_wait: bool = False) -> None:
         """
         Record the outcomes of steps, and publish them.
 
         The operation claims each resource that a creation made. If another stack has a claim on that resource, the
         answer of the platform is wrong, and the outcome of the creation is unknown.
-        """
-        if refusals := await self._record(outcomes, direction):
-            unknown = {
-                each.claim.step: Unknown(f"the platform reports a new resource, but {each}", True) for each in refusals
-            }
-            await self._record({**outcomes, **unknown}, direction)
 
-    async def _record(self, outcomes: Mapping[int, Outcome], direction: Direction) -> list[Refusal]:
+        Args:
+            outcomes: The outcomes, by step number.
+            direction: Whether the steps were done or undone.
+            may_wait: Whether another write follows at once. Outcomes of steps that are done are then stored with it.
+        """
+        before = list(map(self.progress.record, outcomes))
+        may_wait = may_wait and all(isinstance(outcome, Done) for outcome in outcomes.values())
+        if refusals := await self._record(outcomes, direction, may_wait):
+            await self._record(_with_unknown(outcomes, refusals), direction)
+        elif self._entries:
+            self._kept_back = _KeptBack(outcomes, direction, before)
+
+    async def _record(
+        self, outcomes: Mapping[int, Outcome], direction: Direction, may_wait: bool = False
+    ) -> list[Refusal]:
         records = [self.progress.ended(step, outcome, direction) for step, outcome in sorted(outcomes.items())]
         # Events do not have observed specs, so these records are stored beside them.
         unpublished = [record for record in records if record.observed]
@@ -157,6 +188,8 @@ class Journal:
             outcomes,
             self._made(records, direction),
             released,
+            # A later write may need the released claims.
+            may_wait and not released,
         )
 
     async def decide(self, records: Sequence[StepRecord], direction: Direction) -> None:
@@ -183,18 +216,18 @@ class Journal:
 
     async def publish(self, *events: Event) -> None:
         """Publish events that change no step."""
-        await self._write(journal_pb2.AdvanceOperationRequest(), events)
+        await self._write(journal_pb2.JournalWrite(), events)
 
     async def seal(self) -> None:
         """Pass the seal: no step is undone from now on."""
-        await self._write(journal_pb2.AdvanceOperationRequest(seal=True))
+        await self._write(journal_pb2.JournalWrite(seal=True))
         self.progress.sealed = True
         reach("after_seal")
 
     async def roll_back(self, cause: str, step_count: int) -> None:
         """Record that the operation rolls back from now on; *step_count* steps are undone."""
         started = operation_pb2.RollbackStarted(cause=cause, step_count=step_count)
-        await self._write(journal_pb2.AdvanceOperationRequest(rollback=True, cause=cause), [started])
+        await self._write(journal_pb2.JournalWrite(rollback=True, cause=cause), [started])
         self.progress.rollback_cause = cause
         self.progress.is_undoing = True
         reach("after_rollback")
@@ -219,17 +252,28 @@ class Journal:
             Entries that *change* removes and that have to stay in the record; if there are any, nothing has ended.
         """
         reach("before_finish")
-        if self._waiting:
-            await self.publish()
         async with self._turn:
-            [event] = self._feed.stamp(finished)
-            ended = await self._lease.finish(change, finished.state, event, blocked=blocked, seen_token=seen_token)
+            if self._waiting:
+                self._entries.append(self._entry(journal_pb2.JournalWrite()))
+                self._waiting.clear()
+            start, writes, events = self._stamped(self._entries, finished)
+            last = events[-1]
+            ended = await self._lease.finish(
+                change,
+                finished.state,
+                last,
+                blocked=blocked,
+                seen_token=seen_token,
+                start=start,
+                writes=writes,
+            )
+            self._refuse_kept_back(list(map(refusal_from_pb, ended.refused)))
             keys, labels = map(key_from_pb, ended.orphaned), map(use_from_pb, ended.orphaned_labels)
             if orphans := Orphans(frozenset(keys), frozenset(labels)):
                 return orphans
             reach("after_finish")
-            event.finished.generation = ended.generation if finished.stack_id else 0
-            await self._feed.publish(event)
+            last.finished.generation = ended.generation if finished.stack_id else 0
+            await self._stored(events)
             return NO_ORPHANS
 
     async def _fold(
@@ -240,20 +284,21 @@ class Journal:
         outcomes: Mapping[int, Outcome] | None = None,
         claims: Sequence[Claim] = (),
         released: Sequence[Claim] = (),
+        may_wait: bool = False,
     ) -> list[Refusal]:
         """
-        Store *events* and the *unpublished* records, and then fold *records* into the progress.
+        Store *events* and the *unpublished* records, with the next write if they *may_wait*, and fold *records*.
 
         Returns:
             The *claims* that are refused because of another stack; if there are any, nothing is stored.
         """
         self.progress.check(records)
-        request = journal_pb2.AdvanceOperationRequest(
+        write = journal_pb2.JournalWrite(
             steps=map(step_record_fields, unpublished),
             claims=map(claim_to_pb, claims),
             released=map(claim_to_pb, released),
         )
-        refusals = await self._write(request, events, records)
+        refusals = await self._write(write, events, records, may_wait)
         if not refusals:
             self.progress.fold(records, outcomes)
         return refusals
@@ -270,25 +315,103 @@ class Journal:
             if effect.makes and resource_id
         ]
 
+    def _claims_of_plan(self) -> list[Claim]:
+        plan = self.progress.plan
+        return [*adopted_claims(plan.adoptions, self._traits), *used_claims(plan.uses), *taken_claims(plan.record)]
+
     def _effect(self, step: int, direction: Direction) -> AnyEffect:
         effect = self.progress.effects[step]
         return effect if direction is Direction.DO else inverse_of(effect)
 
     async def _write(
         self,
-        request: journal_pb2.AdvanceOperationRequest,
+        write: journal_pb2.JournalWrite,
         events: Sequence[Event] = (),
         records: Sequence[StepRecord] = (),
+        may_wait: bool = False,
     ) -> list[Refusal]:
         async with self._turn:
-            stamped = self._feed.stamp(*self._waiting, *events)
-            request.events.extend(stamped)
-            request.done_count = self.progress.done_count(records)
-            refusals = await self._lease.advance(request)
-            if not refusals:
+            entry = self._entry(write, events, records)
+            if may_wait:
                 self._waiting.clear()
-                await self._feed.publish(*stamped)
+                self._entries.append(entry)
+                return []
+            return await self._store([entry])
+
+    def _entry(
+        self, write: journal_pb2.JournalWrite, events: Sequence[Event] = (), records: Sequence[StepRecord] = ()
+    ) -> _Entry:
+        write.done_count = self.progress.done_count(records)
+        return _Entry(write, (*self._waiting, *events))
+
+    async def _store(self, entries: Sequence[_Entry]) -> list[Refusal]:
+        """Store *entries* after those that are kept back; returns the refused claims of *entries*."""
+        start, writes, events = self._stamped([*self._entries, *entries])
+        refusals = await self._lease.advance(writes, start)
+        if refusals:
+            self._refuse_kept_back(refusals)
             return refusals
+        await self._stored(events)
+        return []
+
+    def _stamped(
+        self, entries: Sequence[_Entry], *more: Event
+    ) -> tuple[journal_pb2.Start | None, list[journal_pb2.JournalWrite], list[operation_pb2.OperationEvent]]:
+        """The start, if the operation has not started, the writes of *entries*, and all events, *more* at the end."""
+        start = self._new_plan and _start(self._new_plan, self._claims_of_plan())
+        first = [start.accepted.accepted] if start else []
+        events = self._feed.stamp(*first, *(event for entry in entries for event in entry.events), *more)
+        following = iter(events)
+        if start:
+            start.accepted.CopyFrom(next(following))
+        for entry in entries:
+            del entry.write.events[:]
+            entry.write.events.extend(islice(following, len(entry.events)))
+        return start, [entry.write for entry in entries], events
+
+    async def _stored(self, events: Sequence[operation_pb2.OperationEvent]) -> None:
+        """Publish *events*, which are stored with everything that was kept back."""
+        has_started, self._new_plan = self.has_started, None
+        self._waiting.clear()
+        self._entries.clear()
+        self._kept_back = None
+        if not has_started:
+            reach("after_start")
+        await self._feed.publish(*events)
+
+    def _refuse_kept_back(self, refusals: Sequence[Refusal]) -> None:
+        """
+        Forget the outcomes that are kept back if *refusals* are about them.
+
+        Raises:
+            OutcomeRefused: It has the outcomes, unknown where they are refused, to be recorded before the next move.
+        """
+        claims = {claim_from_pb(claim, "claims") for entry in self._entries for claim in entry.write.claims}
+        refused = [each for each in refusals if each.claim in claims]
+        if refused and self._kept_back:
+            (outcomes, direction, before), self._kept_back = self._kept_back, None
+            self._entries.clear()
+            self.progress.return_to(before)
+            raise OutcomeRefused(_with_unknown(outcomes, refused), direction)
+
+
+def _with_unknown(outcomes: Mapping[int, Outcome], refusals: Sequence[Refusal]) -> Outcomes:
+    """*outcomes*, unknown where the claims on the new resources are refused."""
+    unknown = {each.claim.step: Unknown(f"the platform reports a new resource, but {each}", True) for each in refusals}
+    return {**outcomes, **unknown}
+
+
+def _start(plan: OperationPlan, claims: Sequence[Claim]) -> journal_pb2.Start:
+    """The write that starts an operation with *plan* and its *claims*."""
+    header = plan.header
+    accepted = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
+    start = journal_pb2.Start(accepted=operation_pb2.OperationEvent(accepted=accepted), claims=map(claim_to_pb, claims))
+    if not plan.is_stored:
+        remarks = journal_pb2.PlanBody(remarks=plan.body.remarks)
+        start.idle_plan.CopyFrom(journal_pb2.NewPlan(header=header, body=remarks.SerializeToString()))
+    else:
+        start.plan = header.name
+    return start
 
 
 def _ends(record: StepRecord, direction: Direction) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
@@ -13,10 +14,12 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
 from pkger.model.v1.object_pb2 import StackRef
+from pkger.stack.v1 import stack_pb2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from applier_svc.execution.retrying import repeated
 from applier_svc.execution.timeouts import Timeouts
+from applier_svc.operation.plans import OperationPlan, joined_plan
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
 from services.core.model import InventoryEntry, StackRecord
 from services.engine.claims import Refusal
@@ -66,6 +69,7 @@ class Lease:
         cancel_requested: Whether a client asked to cancel the operation.
         token: Its current fencing token; ``raise_token`` changes it.
         last_token: The token of the lease on the stack before it; 0: there was none.
+        is_new: Whether the stack was made for the operation, under an id that no platform knows.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class Lease:
         is_pending: bool = False,
         position: int = 0,
         last_token: int = 0,
+        is_new: bool = False,
     ) -> None:
         """*taken* is when the lease was requested, by ``loop_time``; *position* is that of the last write."""
         self.stack = stack
@@ -91,6 +96,7 @@ class Lease:
         self._stub = JournalServiceStub(peer.channel)
         self.token = token
         self.last_token = last_token
+        self.is_new = is_new
         self._position = position
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
@@ -153,36 +159,41 @@ class Lease:
                 raise
             self.token = raised
 
-    async def start(self, request: journal_pb2.StartOperationRequest) -> None:
+    async def advance(
+        self, writes: Sequence[journal_pb2.JournalWrite], start: journal_pb2.Start | None = None
+    ) -> list[Refusal]:
         """
-        Start the operation with its plan; from here on, another applier resumes it if this one dies.
+        Make *writes* of the journal together, with retries for as long as the lease lasts.
 
-        Raises:
-            LeaseLost: Nothing was stored.
-            PlanUsed: Nothing was stored; also ``PlanStale``, ``PlanExpired`` and ``PlanNotFound``.
-            ServiceUnavailable: It is unknown whether it was stored.
-        """
-        request.operation = self.operation
-        await self._store(self._stub.StartOperation, request)
-        self._position = 1
-
-    async def advance(self, request: journal_pb2.AdvanceOperationRequest) -> list[Refusal]:
-        """
-        Write to the journal, with retries for as long as the lease lasts.
+        Args:
+            writes: The writes, which get their positions.
+            start: The write that gives the operation its plan; None: it has started. From then on, another applier
+                resumes the operation if this one dies.
 
         Returns:
             The claims that are refused because of another stack; if there are any, nothing was stored.
 
         Raises:
             LeaseLost: Nothing was stored.
-            ServiceUnavailable: It is unknown whether it was stored.
+            PlanUsed: Nothing was stored; also ``PlanStale``, ``PlanExpired``, ``PlanNotFound`` and ``ResourceOwned``.
+            ServiceUnavailable: It is unknown whether they were stored.
         """
-        request.operation, request.position = self.operation, self._position + 1
+        position = self._numbered(writes, start)
+        request = journal_pb2.AdvanceOperationRequest(operation=self.operation, start=start, writes=writes)
         answer = await self._store(self._stub.AdvanceOperation, request)
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
         refusals = list(map(refusal_from_pb, answer.refused))
-        self._position += not refusals
+        if not refusals:
+            self._position = position
         return refusals
+
+    def _numbered(self, writes: Sequence[journal_pb2.JournalWrite], start: journal_pb2.Start | None) -> int:
+        """Give *writes* their positions, which follow that of the last write; returns the last of them."""
+        last = self._position + (start is not None)
+        for write in writes:
+            last += 1
+            write.position = last
+        return last
 
     async def finish(
         self,
@@ -193,9 +204,11 @@ class Lease:
         blocked: Sequence[BlockedStep] = (),
         cause: str = "",
         seen_token: int = 0,
+        writes: Sequence[journal_pb2.JournalWrite] = (),
+        start: journal_pb2.Start | None = None,
     ) -> journal_pb2.FinishOperationResponse:
         """
-        Record the result, end the operation and release the lease.
+        Make the last writes, record the result, end the operation and release the lease.
 
         Args:
             change: The change of the record; None: it stays as it is.
@@ -205,9 +218,12 @@ class Lease:
             blocked: The blocked steps, if the state is BLOCKED.
             cause: Why the operation did not start; empty for any other end.
             seen_token: The highest token that the platform has seen, if the store does not know it; else 0.
+            writes: The writes that were not made yet, as of ``advance``.
+            start: Likewise.
 
         Returns:
-            The new generation of the stack, or the entries that have to stay in its record: then nothing was recorded.
+            The new generation of the stack; or the entries that have to stay in its record, or refused claims: then
+            nothing was recorded.
 
         Raises:
             ServiceUnavailable: It is unknown whether it was recorded.
@@ -215,10 +231,12 @@ class Lease:
         """
         request = journal_pb2.FinishOperationRequest(
             operation=self.operation,
-            position=self._position + 1,
+            position=self._numbered(writes, start) + 1,
             base_generation=self.stack.generation,
             state=state,
             cause=cause,
+            start=start,
+            writes=writes,
         )
         if state == operation_pb2.OPERATION_STATE_BLOCKED:
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
@@ -358,9 +376,25 @@ class Lease:
         return await self._peer.call(method, request, seconds)
 
 
-async def take(
-    peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts: Timeouts
-) -> tuple[Lease, operation_pb2.Operation]:
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """
+    A new operation.
+
+    Attributes:
+        lease: The lease of its stack.
+        operation: The operation.
+        stack: The header of the stack.
+        plan: The stored plan that it is to run; None: it has none yet.
+    """
+
+    lease: Lease
+    operation: operation_pb2.Operation
+    stack: stack_pb2.Stack
+    plan: OperationPlan | None
+
+
+async def take(peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts: Timeouts) -> Taken:
     """
     Take the lease of the stack of *request* for a new operation; *timeouts* says how long it lasts.
 
@@ -376,15 +410,18 @@ async def take(
     """
     request.ttl.CopyFrom(_ttl(timeouts))
     asked = loop_time()
-    answer = await peer.call(JournalServiceStub(peer.channel).BeginOperation, request)
+    answer, pieces = journal_pb2.BeginOperationResponse(), list[bytes]()
+    async for part in peer.stream(JournalServiceStub(peer.channel).BeginOperation, request):
+        pieces.append(part.plan_body)
+        answer.MergeFrom(part)
     operation = answer.operation
     if operation.name != request.operation:
         raise AlreadyBegunError(operation.name)
+    plan = joined_plan(answer.plan, pieces) if answer.HasField("plan") else None
     is_transient = not operation.stack_id
-    stack = stack_from_pb(answer.stack)
     lease = Lease(
         peer,
-        stack,
+        stack_from_pb(answer.stack),
         operation.name,
         answer.token,
         asked,
@@ -392,8 +429,10 @@ async def take(
         is_transient,
         answer.is_pending,
         last_token=answer.last_token,
+        # The new stack of a stored plan has the id that it had before the store was restored from a backup.
+        is_new=(is_transient or answer.is_pending) and not answer.last_token and plan is None,
     )
-    return lease, operation
+    return Taken(lease, operation, answer.stack, plan)
 
 
 async def claim(

@@ -16,8 +16,8 @@ from applier_svc.failpoints import reach
 from applier_svc.operation.completion import Place, Work, complete
 from applier_svc.operation.events import Begun, Feed
 from applier_svc.operation.journal import Journal
-from applier_svc.operation.lease import Lease, take
-from applier_svc.operation.plans import read_plan
+from applier_svc.operation.lease import Lease, Taken, take
+from applier_svc.operation.plans import OperationPlan, read_plan
 from applier_svc.operation.preconditions import stale_now
 from applier_svc.operation.requests import OperationRequest
 from services.core.errors import (
@@ -78,12 +78,12 @@ class _Prepared:
     A plan that can be applied.
 
     Attributes:
-        header: Its header.
+        stored: The plan as messages.
         plan: The plan as values of the engine.
         place: Its driver and store.
     """
 
-    header: plan_pb2.Plan
+    stored: OperationPlan
     plan: Plan
     place: Place
 
@@ -119,25 +119,24 @@ class Operation:
                 the stack is leased. After it, the operation was interrupted; the next holder of its lease resumes it.
         """
         request = asked.beginning(self.name, self._holder)
-        lease, operation = await take(self._peers.stack, request, self._peers.timeouts)
+        taken = await take(self._peers.stack, request, self._peers.timeouts)
+        lease = taken.lease
         try:
             reach("after_begin")
             await self._feed.publish(Begun(self.name))
-            prepared = await self._prepared(asked, lease)
+            prepared = await self._prepared(asked, taken)
             if prepared is None:
                 await _end_unstarted(lease, "the package breaks rules")
                 return
             place = prepared.place
-            journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits)
+            journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits, prepared.stored)
             try:
-                await journal.start(prepared.header)
-            except _UNUSABLE as error:
-                await _end_unstarted(lease, error)
-                raise
-            try:
-                await complete(Work(operation, lease, journal, asked.secrets), place, self._is_cancelled)
-            except BaseException:
-                await _release(lease)
+                await complete(Work(taken.operation, lease, journal, asked.secrets), place, self._is_cancelled)
+            except BaseException as error:
+                if isinstance(error, _UNUSABLE) and not journal.has_started:
+                    await _end_unstarted(lease, error)
+                else:
+                    await _release(lease)
                 raise
         finally:
             await lease.drop()
@@ -160,7 +159,8 @@ class Operation:
             if claimed.operation.state == operation_pb2.OPERATION_STATE_PREPARING:
                 await _end_unstarted(lease, "its applier was gone before it sent anything")
                 return
-            plan = work_from_pb(*await read_plan(self._peers.stack, claimed.operation.plan))
+            stored = await read_plan(self._peers.stack, claimed.operation.plan)
+            plan = work_from_pb(stored.header, stored.body)
             rollback_cause = (claimed.operation.cause or "it was rolling back") if claimed.rollback else ""
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, rollback_cause)
             secrets = Secrets(are_lost=writes_secrets(progress))
@@ -186,17 +186,17 @@ class Operation:
         finally:
             await lease.drop()
 
-    async def _prepared(self, asked: OperationRequest, lease: Lease) -> _Prepared | None:
+    async def _prepared(self, asked: OperationRequest, taken: Taken) -> _Prepared | None:
         """The plan to run; None if the package breaks rules. Without a plan, the operation is ended."""
         try:
             # Nothing is written yet, so the deadline of the caller counts; its error names the unavailable service.
             with until(self._plan_until):
-                return await self._checked(asked, lease)
+                return await self._checked(asked, taken)
         except BaseException as error:
-            await _end_unstarted(lease, error, asked.stored_plan)
+            await _end_unstarted(taken.lease, error, asked.stored_plan)
             raise
 
-    async def _checked(self, asked: OperationRequest, lease: Lease) -> _Prepared | None:
+    async def _checked(self, asked: OperationRequest, taken: Taken) -> _Prepared | None:
         """
         The plan to run, made now or stored before; None if the package breaks rules: then the violations are published.
 
@@ -209,46 +209,48 @@ class Operation:
             ValuesMissing: The plan lacks values, and the request does not allow that.
             DeletesExceeded: It deletes more than the request, or the policy of the stack, allows.
         """
-        if isinstance(asked.plan, str):
-            header, body = await read_plan(self._peers.stack, asked.plan)
-        else:
-            planned = await self._planned(asked.plan, lease)
-            if planned is None:
-                return None
-            header, body = planned.header, planned.body
+        stored = taken.plan
+        if stored is None and not isinstance(asked.plan, str):
+            stored = await self._planned(asked.plan, taken)
+        if stored is None:
+            return None
+        header = stored.header
         if asked.expected_digest and asked.expected_digest != header.digest:
-            if asked.stored_plan:
+            if taken.plan:
                 raise DigestMismatch(header.name, asked.expected_digest, header.digest)
             problem = f"the package, the stack or the platform; the plan made now is {header.digest}"
             raise PlanStale(asked.expected_digest, problem)
-        if not (asked.stored_plan or header.no_change):
-            header, body = await read_plan(self._peers.stack, header.name)
-        plan = work_from_pb(header, body)
+        if stored.is_stored and not taken.plan:
+            stored = await read_plan(self._peers.stack, header.name)
+        plan = work_from_pb(header, stored.body)
         place = await self._place(plan)
         # A plan that was made under the lease is not stale.
-        if asked.stored_plan:
+        if taken.plan:
             asked.secrets.refuse_others(plan)
-            await self._refuse_stale(header, plan, place, lease)
+            await self._refuse_stale(header, plan, place, taken)
         if not asked.allow_missing:
-            refuse_missing_values(body.remarks, header.rollback_of)
+            refuse_missing_values(stored.body.remarks, header.rollback_of)
         refuse_deletes(header, asked.max_deletes)
-        return _Prepared(header, plan, place)
+        return _Prepared(stored, plan, place)
 
-    async def _planned(self, desired: planner_pb2.CreatePlanRequest, lease: Lease) -> JoinedPlan | None:
-        """Have the plan made and stored: header and remarks; None if the package breaks rules."""
+    async def _planned(self, desired: planner_pb2.CreatePlanRequest, taken: Taken) -> OperationPlan | None:
+        """Have the plan made: header and remarks; None if the package breaks rules."""
         request = planning_pb2.PlanOperationRequest(operation=self.name, request=desired)
-        if not lease.is_transient:
-            request.request.stack.id = lease.stack.id
+        if taken.lease.is_transient:
+            request.stack.target.CopyFrom(taken.stack.target)
+        else:
+            request.stack.CopyFrom(taken.stack)
+            request.request.stack.id = taken.stack.id
         stub = PlanningServiceStub(self._peers.planner.channel)
         answers = self._peers.planner.stream(stub.PlanOperation, request)
         made = await joined(each.answer async for each in answers)
         if isinstance(made, JoinedPlan):
-            return made
+            return OperationPlan(made.header, made.body, is_stored=not made.header.no_change)
         for violations in cut(object_pb2.Violations(violations=made)):
             await self._feed.publish(violations)
         return None
 
-    async def _refuse_stale(self, header: plan_pb2.Plan, plan: Plan, place: Place, lease: Lease) -> None:
+    async def _refuse_stale(self, header: plan_pb2.Plan, plan: Plan, place: Place, taken: Taken) -> None:
         """
         Refuse a stored plan that no longer fits.
 
@@ -256,10 +258,10 @@ class Operation:
             StackMoved: The stack is at another generation.
             PlanStale: A resource that it touches has changed, or another stack owns it.
         """
-        stack = lease.stack
+        stack = taken.lease.stack
         if stack.generation != header.base_generation:
             raise StackMoved(stack.name or stack.id, header.base_generation, stack.generation)
-        if not lease.is_transient:
+        if not taken.lease.is_transient:
             stack = await read_record(place.store, stack.target, object_pb2.StackRef(id=stack.id))
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(header.name, problem_of(parts))

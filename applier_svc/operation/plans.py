@@ -1,4 +1,7 @@
-"""Reads the plan of an operation from the stack service."""
+"""The plans of operations as messages, with addresses as they are."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
@@ -7,9 +10,29 @@ from pkger.model.v1 import plan_pb2
 from services.rpc.client import Peer
 
 
-async def read_plan(stack: Peer, name: str) -> tuple[plan_pb2.Plan, journal_pb2.PlanBody]:
+class OperationPlan(NamedTuple):
     """
-    Header and body of a plan, with addresses as they are.
+    The plan of an operation.
+
+    Attributes:
+        header: Its header.
+        body: Its remarks, steps and changes of the record.
+        is_stored: Whether the store has it. A plan with nothing to do is stored at the end of its operation.
+    """
+
+    header: plan_pb2.Plan
+    body: journal_pb2.PlanBody
+    is_stored: bool = True
+
+
+def joined_plan(header: plan_pb2.Plan, pieces: Iterable[bytes]) -> OperationPlan:
+    """The plan of *header*, whose body is sent in *pieces*."""
+    return OperationPlan(header, journal_pb2.PlanBody.FromString(b"".join(pieces)))
+
+
+async def read_plan(stack: Peer, name: str) -> OperationPlan:
+    """
+    Read a plan from the stack service.
 
     Raises:
         PlanNotFound: There is no such plan.
@@ -19,4 +42,4 @@ async def read_plan(stack: Peer, name: str) -> tuple[plan_pb2.Plan, journal_pb2.
     async for part in stack.stream(JournalServiceStub(stack.channel).ReadPlan, request):
         header.MergeFrom(part.plan)
         pieces.append(part.body)
-    return header, journal_pb2.PlanBody.FromString(b"".join(pieces))
+    return joined_plan(header, pieces)

@@ -1,6 +1,6 @@
 """The progress of an operation: the fold of its step records, the same while it runs and when it is resumed."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from services.core.model import Plan, ResourceKey
@@ -208,15 +208,27 @@ class Progress:
 
     def intent(self, step: int, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
         """The record of a step, or inverse, that is about to be sent; arguments as of ``step_life.sent``."""
-        return sent(self._record(step), direction, before_ids)
+        return sent(self.record(step), direction, before_ids)
 
     def retracted(self, step: int, direction: Direction) -> StepRecord:
         """The record of a step that was sent and certainly had no effect: it returns to the state before."""
-        return retracted(self._record(step), direction)
+        return retracted(self.record(step), direction)
 
     def ended(self, step: int, outcome: Outcome, direction: Direction) -> StepRecord:
         """The record of a step, or its inverse, that ended with *outcome*."""
-        return ended(self._record(step), outcome, direction)
+        return ended(self.record(step), outcome, direction)
+
+    def record(self, step: int) -> StepRecord:
+        """The latest record of a step; of one that was not sent, a planned one."""
+        return self._records.get(step) or StepRecord(step, StepState.PLANNED)
+
+    def return_to(self, records: Iterable[StepRecord]) -> None:
+        """Return to earlier *records* of some steps; the others are as another applier would recover them."""
+        before = {**self._records, **{record.step: record for record in records}}
+        fresh = recovered(self.plan, before.values(), self.sealed, self.rollback_cause)
+        fresh.cause, fresh.is_undoing = self.cause, self.is_undoing
+        fresh.has_retried_creations = self.has_retried_creations
+        vars(self).update(vars(fresh))
 
     def done_count(self, records: Iterable[StepRecord] = ()) -> int:
         """Number of steps in effect after *records*."""
@@ -233,9 +245,6 @@ class Progress:
         for record in records:
             if not may_follow(before := self.state(record.step), record.state):
                 raise ValueError(f"step {record.step} was {before} and cannot be {record.state}")
-
-    def _record(self, step: int) -> StepRecord:
-        return self._records.get(step) or StepRecord(step, StepState.PLANNED)
 
     def _know(self, record: StepRecord) -> None:
         step, effect = record.step, self.effects[record.step]
@@ -270,7 +279,7 @@ class Progress:
             self._held[effect.step.key.kind, record.resource_id] = Expectation(text, references)
 
 
-def recovered(plan: Plan, records: Collection[StepRecord], sealed: bool, rollback_cause: str) -> Progress:
+def recovered(plan: Plan, records: Iterable[StepRecord], sealed: bool, rollback_cause: str) -> Progress:
     """
     The progress after the records of an earlier applier.
 

@@ -102,6 +102,9 @@ class Channel(Protocol):
     async def channel_ready(self) -> None:
         """Connect, if necessary, and wait for the connection."""
 
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        """Wait until the state of the connection differs from *last_observed_state*."""
+
     async def close(self) -> None:
         """Close the connection; calls in flight are cancelled."""
 

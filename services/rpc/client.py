@@ -58,6 +58,9 @@ class Peer:
         self.times = times
         # The generated stubs are annotated with this type, but use only the methods of Channel.
         self.channel = cast("grpc.aio.Channel", connect(address))
+        # The answers of ``call_once``, valid until the watch of their connection ends.
+        self._answers: dict[Any, Any] = {}
+        self._watch: asyncio.Task[None] | None = None
 
     async def call(
         self,
@@ -82,6 +85,25 @@ class Peer:
             response: Response = await call
             return response
 
+    async def call_once(
+        self,
+        method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response] | grpc.UnaryUnaryMultiCallable[Any, Response]",
+        request: Any,
+    ) -> Response:
+        """
+        As ``call``, once for each connection: for a response that stays the same as long as the process of the service
+        runs. Another process has another connection.
+        """
+        key = (type(request), request.SerializeToString())
+        if self._watch is None or self._watch.done():
+            await self._connected(None)
+            self._answers, self._watch = {}, asyncio.create_task(_end_of(self.channel))
+        answers = self._answers
+        if key not in answers:
+            answers[key] = await self.call(method, request)
+        response: Response = answers[key]
+        return response
+
     async def stream(
         self,
         method: "grpc.aio.UnaryStreamMultiCallable[Any, Response] | grpc.UnaryStreamMultiCallable[Any, Response]",
@@ -104,6 +126,9 @@ class Peer:
 
     async def close(self) -> None:
         """Close the connection."""
+        if self._watch:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
         await self.channel.close()
 
     async def __aenter__(self) -> Self:
@@ -150,6 +175,11 @@ class Peer:
             # Nobody cancelled the caller: the channel was closed during the call, which cancels the call.
             problem = "the connection was closed"
             raise ServiceUnavailable(self.name, self.address, problem, self.platform) from error
+
+
+async def _end_of(channel: "grpc.aio.Channel") -> None:
+    """Wait until the connection of *channel*, which is ready, is lost or closed."""
+    await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
 
 
 class Platforms:

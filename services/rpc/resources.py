@@ -50,14 +50,14 @@ READ_AT_ONCE = 500
 
 async def platform_traits(driver: Peer) -> PlatformTraits:
     """
-    The traits of the platform of *driver*.
+    The traits of the platform of *driver*; one call for each connection.
 
     Raises:
         ServiceUnavailable: The driver does not answer, returns a trait that this version does not know, or traits that
             exclude each other.
     """
     stub = DriverServiceStub(driver.channel)
-    described = await driver.call(stub.Describe, driver_pb2.DescribeRequest())
+    described = await driver.call_once(stub.Describe, driver_pb2.DescribeRequest())
     try:
         platform = platform_from_pb(described)
     except RequestInvalid as error:

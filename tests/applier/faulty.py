@@ -92,6 +92,18 @@ class FaultyDriver(DriverServiceServicer):
         reset: Resets all connections to this driver.
     """
 
+    _DESCRIBED = frozenset({"memory", "batch_size", "descriptions"})
+    """The attributes on which the description depends."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name in self._DESCRIBED:
+            self.ask_again()
+
+    def ask_again(self) -> None:
+        """Make the services ask for the description again, as they do at a new connection."""
+        getattr(self, "reset", lambda: None)()
+
     def __init__(self, behind: Peer) -> None:
         self.memory = Memory.KEYS
         self.batch_size: int | None = None
@@ -184,6 +196,7 @@ class FaultyDriver(DriverServiceServicer):
     def gate_description(self, number: int) -> Gate:
         """Make call number *number* of Describe from now on wait, counted from 1."""
         self._descriptions_until_gate, self._description_gate = number, Gate()
+        self.ask_again()
         return self._description_gate
 
     async def change(self, org: str, *mutations: driver_pb2.Mutation) -> driver_pb2.MutateResponse:

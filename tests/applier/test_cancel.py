@@ -261,8 +261,8 @@ class ClockBroken(Exception):
 
 
 async def test_an_operation_that_a_defect_interrupts_is_resumed(faulty: World) -> None:
-    """The applier's clock breaks at the third event; the other applier's does not."""
-    left = [0, 0]
+    """The applier's clock breaks at the events after the first stage; the other applier's does not."""
+    left = [0, 0, 0]
 
     def clock() -> int:
         if not left:

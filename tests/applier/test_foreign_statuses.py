@@ -100,6 +100,9 @@ class _Intruded:
     async def channel_ready(self) -> None:
         await self._behind.channel_ready()
 
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        await self._behind.wait_for_state_change(last_observed_state)
+
     async def close(self) -> None:
         await self._behind.close()
 

@@ -172,7 +172,7 @@ async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: s
             kind=OPERATION_KIND_APPLY,
             holder="me",
         )
-        taken, _ = await take(store, begin, QUICK)
+        taken = (await take(store, begin, QUICK)).lease
         await taken.drop()
         lease = Lease(store, taken.stack, taken.operation, taken.token, loop_time() - 10, QUICK)
         journal.slow_renewals = 0.05

@@ -12,7 +12,6 @@ from typing import Any
 
 import grpc
 import pytest
-from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
@@ -125,16 +124,16 @@ async def test_an_operation_is_resumed_after_any_status_code_of_the_store(tmp_pa
 
 
 async def test_an_operation_is_resumed_once_the_driver_describes_itself_again(faulty: World) -> None:
-    """Meanwhile the driver answers with a foreign status code, an error of pkger, and without a kind."""
+    """Meanwhile the driver answers with a foreign status code, and an error of pkger."""
     case = faulty.case()
     case.driver.fail(calls={1: CallFault.CUT_OFF})
     gate = case.driver.gate(1)
     apply = asyncio.create_task(case.apply(SMALL))
     await gate.reached.wait()
-    case.driver.descriptions = [grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, driver_pb2.DescribeResponse()]
     gate.opened.set()
     with pytest.raises(TokenStale):
         await apply
+    case.driver.descriptions = [grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL]
     assert (await case.settled()).state == SUCCEEDED
     assert case.driver.descriptions == []
 

@@ -237,7 +237,7 @@ async def test_a_restored_store_whose_clock_was_set_back_continues_from_the_toke
 async def test_nothing_is_sent_before_the_platform_has_seen_the_token(
     faulty: World, unshown: int, state: operation_pb2.OperationState.ValueType
 ) -> None:
-    case = faulty.case()
+    case = await faulty.case_with(text(an_object("Label", "before", "before")))
     case.driver.unshown = unshown
     finished = end(await case.apply(package(0)))
     assert (finished.state, bool(case.driver.sent)) == (state, state == SUCCEEDED)

@@ -84,15 +84,23 @@ async def test_a_package_without_objects_is_one_too(faulty: World) -> None:
 
 async def test_a_package_is_sent_once_and_only_when_a_plan_is_to_run(faulty: World, calls: Calls) -> None:
     case = faulty.case()
-    await case.services.plan(text(LABEL), stack=case.stack)
+    many = [an_object("Label", f"l-{number}", f"label {number}", description="x" * 900) for number in range(80)]
+    await case.services.plan(text(*many), stack=case.stack)
     assert not {"KeepAttachment", "StoreAttachment"} & set(calls.methods)
 
-    await ended(case, text(LABEL))
+    await ended(case, text(*many))
     assert calls.count("StoreAttachment") == 1
-    await ended(case, text(LABEL, BUCKET))
-    await ended(case, text(LABEL))
+    await ended(case, text(*many, LABEL))
+    await ended(case, text(*many))
     # The package of revision 1 is stored.
     assert calls.count("StoreAttachment") == 2
+
+
+async def test_a_short_package_is_sent_with_its_plan(faulty: World, calls: Calls) -> None:
+    case = faulty.case()
+    await ended(case, text(LABEL))
+    await ended(case, text(LABEL, BUCKET))
+    assert not {"KeepAttachment", "StoreAttachment"} & set(calls.methods)
 
 
 async def test_what_was_rolled_back_makes_no_revision(faulty: World) -> None:

@@ -84,7 +84,8 @@ async def begin(services: Cluster, operation: str, stack: str) -> journal_pb2.Be
         holder="applier-1",
         ttl=Duration(seconds=600),
     )
-    answer: journal_pb2.BeginOperationResponse = await of_journal(services, "BeginOperation", request)
+    peer = services.peers["stack"]
+    [answer] = [each async for each in peer.stream(JournalServiceStub(peer.channel).BeginOperation, request)]
     return answer
 
 

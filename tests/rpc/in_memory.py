@@ -108,6 +108,7 @@ class Network:
         self.servers: dict[str, Dispatcher] = {}
         self.in_flight: dict[Attempt, None] = {}
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._watching: dict[str, list[asyncio.Future[None]]] = {}
 
     def connect(self, address: str) -> "InMemoryChannel":
         """A channel to *address*."""
@@ -123,6 +124,18 @@ class Network:
         """Reset the connections to *address*; the server learns of that at once."""
         for attempt in [attempt for attempt in self.in_flight if attempt.call.address == address]:
             attempt.reset()
+        self.lose(address)
+
+    def lose(self, address: str) -> None:
+        """Tell all that watch their connection to *address* that it is lost."""
+        for watching in self._watching.pop(address, []):
+            _set(watching)
+
+    async def lost(self, address: str) -> None:
+        """Wait until the connections to *address* are reset."""
+        watching = asyncio.get_running_loop().create_future()
+        self._watching.setdefault(address, []).append(watching)
+        await watching
 
     async def connected(self, address: str) -> None:
         """Wait until something is served at *address*."""
@@ -184,6 +197,10 @@ class InMemoryChannel:
 
     async def channel_ready(self) -> None:
         await self._network.connected(self._address)
+
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        assert last_observed_state is grpc.ChannelConnectivity.READY, "a peer watches a connection that is ready"
+        await self._network.lost(self._address)
 
     async def close(self) -> None:
         pass

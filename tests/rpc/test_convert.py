@@ -51,7 +51,7 @@ def a_body(plan: model.Plan) -> journal_pb2.PlanBody:
 
 def a_step_record(record: step_life.StepRecord) -> journal_pb2.StepRecord:
     """A step record as part of a request to the journal."""
-    return journal_pb2.AdvanceOperationRequest(steps=[operations.step_record_fields(record)]).steps[0]
+    return journal_pb2.JournalWrite(steps=[operations.step_record_fields(record)]).steps[0]
 
 
 step_records = st.builds(

@@ -78,6 +78,7 @@ class SimulatedNetwork(Network):
         for address in [address for address, server in self.nodes.items() if server is node]:
             del self.nodes[address]
             del self.servers[address]
+            self.lose(address)
         for attempt in list(self.in_flight):
             assert isinstance(attempt, SimulatedAttempt)
             if attempt.caller is node:

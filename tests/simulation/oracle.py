@@ -42,12 +42,7 @@ _MAY_REPEAT = ("Task", "Dashboard", "NotificationRule", "Telegraf")
 _NAME_SCOPES = {"NotificationEndpointHTTP": "endpoint", "NotificationEndpointSlack": "endpoint"}
 """The scope of names, of kinds that share one."""
 
-_FENCED = (
-    journal_pb2.StartOperationRequest
-    | journal_pb2.AdvanceOperationRequest
-    | journal_pb2.RenewLeaseRequest
-    | journal_pb2.FinishOperationRequest
-)
+_FENCED = journal_pb2.AdvanceOperationRequest | journal_pb2.RenewLeaseRequest | journal_pb2.FinishOperationRequest
 """Requests that the store accepts only with the token of the current lease."""
 
 

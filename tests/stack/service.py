@@ -277,7 +277,7 @@ class Client:
         )
         if none:
             request.no_stack.SetInParent()
-        answer = await self.peer.call(self.journal.BeginOperation, request)
+        answer = await self.begin_answer(request)
         begun = Begun(operation, answer.stack, answer.token, answer.expire_time, answer.is_pending)
         if steps is not None:
             await self.start(begun, steps)
@@ -293,18 +293,24 @@ class Client:
             holder="applier-1",
             ttl=duration(seconds),
         )
-        return await self.peer.call(self.journal.BeginOperation, request)
+        return await self.begin_answer(request)
+
+    async def begin_answer(self, request: journal_pb2.BeginOperationRequest) -> journal_pb2.BeginOperationResponse:
+        """The response to *request*, joined."""
+        parts = [part async for part in self.peer.stream(self.journal.BeginOperation, request)]
+        parts[0].plan_body = b"".join(part.plan_body for part in parts)
+        return parts[0]
 
     async def start(self, begun: Begun, steps: int = 3, plan: str = "", content: bytes = b"") -> None:
         """Start an operation: with a plan that is made for it, of *steps* steps and with *content*, or a stored one."""
         request = start_request(begun)
         if plan:
-            request.plan = plan
-            request.accepted.accepted.digest = (await self.plan(plan)).digest
+            request.start.plan = plan
+            request.start.accepted.accepted.digest = (await self.plan(plan)).digest
         elif not begun.position:
             await self.plan_for(begun, steps, content)
-        await self.peer.call(self.journal.StartOperation, request)
-        begun.last_seq = max(begun.last_seq, request.accepted.seq)
+        await self.peer.call(self.journal.AdvanceOperation, request)
+        begun.last_seq = max(begun.last_seq, 1)
         begun.position = max(begun.position, 1)
 
     async def advance(
@@ -325,9 +331,8 @@ class Client:
         """
         position = begun.position + 1 if position is None else position
         events = [stage_started(begun.operation, seq) for seq in seqs]
-        request = journal_pb2.AdvanceOperationRequest(
-            operation=begun.operation,
-            token=begun.token,
+        request = write_request(
+            begun,
             steps=records,
             events=events,
             seal=seal,
@@ -346,16 +351,10 @@ class Client:
     ) -> None:
         """Write one event and *records* to the journal."""
         event = begun.next_event(**content)
-        request = journal_pb2.AdvanceOperationRequest(
-            operation=begun.operation,
-            token=begun.token,
-            steps=records,
-            events=[event],
-            position=begun.position + 1,
-            done_count=done_count,
-        )
+        position = begun.position + 1
+        request = write_request(begun, steps=records, events=[event], position=position, done_count=done_count)
         await self.peer.call(self.journal.AdvanceOperation, request)
-        begun.position, begun.last_seq = request.position, event.seq
+        begun.position, begun.last_seq = position, event.seq
 
     async def renew(self, begun: Begun, seconds: float = 30, raise_to: int = 0) -> journal_pb2.RenewLeaseResponse:
         request = journal_pb2.RenewLeaseRequest(
@@ -572,14 +571,19 @@ def request_key(request_id: str, digest: str) -> journal_pb2.RequestKey | None:
     return journal_pb2.RequestKey(id=request_id, digest=digest) if request_id else None
 
 
-def start_request(begun: Begun) -> journal_pb2.StartOperationRequest:
+def start_request(begun: Begun) -> journal_pb2.AdvanceOperationRequest:
     """The start of an operation with the plan that was made for it."""
-    return journal_pb2.StartOperationRequest(
-        operation=begun.operation,
-        token=begun.token,
+    start = journal_pb2.Start(
         plan=begun.operation.replace("operations", "plans"),
         accepted=OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted()),
     )
+    return journal_pb2.AdvanceOperationRequest(operation=begun.operation, token=begun.token, start=start)
+
+
+def write_request(begun: Begun, **write: object) -> journal_pb2.AdvanceOperationRequest:
+    """The request for one write of the journal, with the fields *write*."""
+    writes = [journal_pb2.JournalWrite(**write)]  # type: ignore[arg-type]
+    return journal_pb2.AdvanceOperationRequest(operation=begun.operation, token=begun.token, writes=writes)
 
 
 def stage_started(operation: str, seq: int) -> OperationEvent:

@@ -12,7 +12,7 @@ from services.core.errors import ResourceOwned
 from services.core.model import Key
 from services.engine.claims import Claim, Claimed, ClaimedAssociation, ClaimedName, ClaimedResource, ClaimedSecret
 from services.rpc.convert.claims import claim_to_pb
-from tests.stack.service import ELSEWHERE, HERE, Begun, Client, entry, start_request
+from tests.stack.service import ELSEWHERE, HERE, Begun, Client, entry, start_request, write_request
 
 BUCKET = ClaimedResource("Bucket", "1")
 EVERYTHING: tuple[Claimed, ...] = (
@@ -32,9 +32,8 @@ async def claim(
     service: Client, begun: Begun, *claimed: Claimed, released: tuple[Claimed, ...] = ()
 ) -> list[journal_pb2.RefusedClaim]:
     """Make claims with an intent; return the conflicting stacks."""
-    request = journal_pb2.AdvanceOperationRequest(
-        operation=begun.operation,
-        token=begun.token,
+    request = write_request(
+        begun,
         position=begun.position + 1,
         events=[begun.next_event(steps_sent=SENT)],
         claims=claims(*claimed),
@@ -42,7 +41,7 @@ async def claim(
     )
     answer = await service.peer.call(service.journal.AdvanceOperation, request)
     if not answer.refused:
-        begun.position, begun.last_seq = request.position, request.events[0].seq
+        begun.position, begun.last_seq = begun.position + 1, begun.last_seq + 1
     return list(answer.refused)
 
 
@@ -163,14 +162,14 @@ async def test_adopted_resources_are_claimed_when_a_plan_starts(service: Client)
     for begun in (first, second):
         await service.plan_for(begun, 3)
     request = start_request(first)
-    request.claims.extend(claims(*taken))
-    await service.peer.call(service.journal.StartOperation, request)
-    await service.peer.call(service.journal.StartOperation, request)
+    request.start.claims.extend(claims(*taken))
+    await service.peer.call(service.journal.AdvanceOperation, request)
+    await service.peer.call(service.journal.AdvanceOperation, request)
 
     late = start_request(second)
-    late.claims.extend(claims(*taken, name="mine"))
+    late.start.claims.extend(claims(*taken, name="mine"))
     with pytest.raises(ResourceOwned) as caught:
-        await service.peer.call(service.journal.StartOperation, late)
+        await service.peer.call(service.journal.AdvanceOperation, late)
 
     assert caught.value.metadata["count"] == "3"
     assert caught.value.metadata["operation"] == first.operation

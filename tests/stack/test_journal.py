@@ -267,7 +267,7 @@ async def test_an_incomplete_request_gets_no_lease(service: Client, change: dict
     } | change
 
     with pytest.raises(RequestInvalid) as raised:
-        await service.peer.call(service.journal.BeginOperation, journal_pb2.BeginOperationRequest(**fields))  # type: ignore[arg-type]
+        await service.begin_answer(journal_pb2.BeginOperationRequest(**fields))  # type: ignore[arg-type]
 
     assert raised.value.metadata["field"] == field
     assert (await service.begin("prod")).token == MADE

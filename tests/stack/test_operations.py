@@ -37,6 +37,7 @@ from tests.stack.service import (
     finish_many,
     stage_started,
     start_request,
+    write_request,
 )
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
@@ -237,16 +238,14 @@ async def test_an_operation_starts_with_a_plan_and_its_first_event(
 ) -> None:
     begun = await service.begin("prod", steps=None)
     await service.plan_for(begun, 1)
-    right = start_request(begun)
-    fields = {"operation": right.operation, "token": right.token, "plan": right.plan, "accepted": right.accepted}
+    request = start_request(begun)
+    fields = {"plan": request.start.plan, "accepted": request.start.accepted}
+    request.start.CopyFrom(journal_pb2.Start(**fields | change))  # type: ignore[arg-type]
 
     with pytest.raises(RequestInvalid) as raised:
-        await service.peer.call(
-            service.journal.StartOperation,
-            journal_pb2.StartOperationRequest(**fields | change),  # type: ignore[arg-type]
-        )
+        await service.peer.call(service.journal.AdvanceOperation, request)
 
-    assert raised.value.metadata["field"] == field
+    assert raised.value.metadata["field"] == f"start.{field}"
     assert (await service.operation(begun.operation)).state == OPERATION_STATE_PREPARING
 
 
@@ -284,13 +283,9 @@ async def test_an_invalid_write_is_refused_as_a_whole(service: Client, request_:
 async def test_an_empty_event_is_refused(service: Client) -> None:
     begun = await service.begin("prod")
 
+    request = write_request(begun, events=[begun.next_event()])
     with pytest.raises(RequestInvalid) as raised:
-        await service.peer.call(
-            service.journal.AdvanceOperation,
-            journal_pb2.AdvanceOperationRequest(
-                operation=begun.operation, token=begun.token, events=[begun.next_event()]
-            ),
-        )
+        await service.peer.call(service.journal.AdvanceOperation, request)
 
     assert raised.value.metadata["field"] == "events"
 
@@ -441,10 +436,8 @@ async def test_another_write_at_the_same_position_is_refused(service: Client, ch
 )
 async def test_an_event_of_the_wrong_type_is_refused(service: Client, event: OperationEvent) -> None:
     begun = await service.begin("prod", steps=3)
-    request = journal_pb2.AdvanceOperationRequest(
-        operation=begun.operation, token=begun.token, position=2, events=[event]
-    )
-    request.events[0].operation = request.events[0].operation or begun.operation
+    event.operation = event.operation or begun.operation
+    request = write_request(begun, position=2, events=[event])
 
     with pytest.raises(RequestInvalid) as raised:
         await service.peer.call(service.journal.AdvanceOperation, request)
@@ -456,10 +449,10 @@ async def test_an_event_of_the_wrong_type_is_refused(service: Client, event: Ope
 async def test_a_repeated_start_with_another_event_is_refused(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
     request = start_request(begun)
-    request.accepted.accepted.digest = "another"
+    request.start.accepted.accepted.digest = "another"
 
     with pytest.raises(RequestInvalid) as raised:
-        await service.peer.call(service.journal.StartOperation, request)
+        await service.peer.call(service.journal.AdvanceOperation, request)
 
     assert raised.value.metadata["field"] == "accepted"
 
@@ -480,7 +473,7 @@ async def test_a_late_repeated_write_succeeds_and_changes_nothing(service: Clien
 async def test_events_are_read_in_order_as_they_were_written(service: Client) -> None:
     begun = await service.begin("prod", steps=2)
     await service.advance(begun, seqs=[2, 3])
-    first = start_request(begun).accepted
+    first = start_request(begun).start.accepted
     later = [stage_started(begun.operation, seq) for seq in (2, 3)]
 
     answer = await service.events(begun.operation)
@@ -515,9 +508,7 @@ async def test_an_answer_with_events_is_no_larger_than_a_message(service: Client
     for seq in range(2, 6):
         started = operation_pb2.RollbackStarted(cause=cause)
         event = OperationEvent(operation=begun.operation, seq=seq, rollback_started=started)
-        request = journal_pb2.AdvanceOperationRequest(
-            operation=begun.operation, token=begun.token, position=seq, events=[event]
-        )
+        request = write_request(begun, position=seq, events=[event])
         await service.peer.call(service.journal.AdvanceOperation, request)
 
     answer = await service.events(begun.operation)
@@ -641,12 +632,12 @@ async def test_the_kind_of_an_operation_is_stored(service: Client) -> None:
     )
     request.ttl.FromSeconds(10)
 
-    await service.peer.call(service.journal.BeginOperation, request)
+    await service.begin_answer(request)
 
     assert (await service.operation("operations/1")).kind == OPERATION_KIND_UNINSTALL
     request.kind = OPERATION_KIND_APPLY
     with pytest.raises(RequestInvalid):
-        await service.peer.call(service.journal.BeginOperation, request)
+        await service.begin_answer(request)
     with pytest.raises(StackLeased):
         await service.begin("prod")
 

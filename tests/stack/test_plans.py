@@ -229,7 +229,7 @@ async def test_an_operation_that_names_neither_kind_nor_plan_is_refused(service:
     request.ttl.FromSeconds(10)
 
     with pytest.raises(RequestInvalid) as raised:
-        await service.peer.call(service.journal.BeginOperation, request)
+        await service.begin_answer(request)
 
     assert raised.value.metadata["field"] == "kind"
 
@@ -300,7 +300,7 @@ async def begin_again(
     )
     request.stack.name = "prod"
     request.ttl.FromSeconds(30)
-    return await service.peer.call(service.journal.BeginOperation, request)
+    return await service.begin_answer(request)
 
 
 async def test_a_repeated_request_returns_the_same_operation_even_if_another_died_on_its_stack(
@@ -392,10 +392,10 @@ async def test_a_plan_for_an_operation_replaces_the_one_before_until_it_starts(s
     other = a_plan(2, begun.operation, digest="sha256:01")
     await service.store_plan(other, operation=begun.operation)
     with pytest.raises(PlanStale):
-        await service.peer.call(service.journal.StartOperation, start_request(begun))
+        await service.peer.call(service.journal.AdvanceOperation, start_request(begun))
 
     await service.plan_for(begun, 2)
-    await service.peer.call(service.journal.StartOperation, start_request(begun))
+    await service.peer.call(service.journal.AdvanceOperation, start_request(begun))
 
     assert (await service.operation(begun.operation)).step_count == 2
     with pytest.raises(LeaseLost):

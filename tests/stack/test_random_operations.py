@@ -1,7 +1,7 @@
 """Random calls of appliers that start, die, resume and repeat calls, compared with a model of the guarantees."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -172,7 +172,7 @@ class Appliers(RuleBasedStateMachine):
             error = StackLeased
         elif row and any(run.row is row and run.state not in FINISHED | {"PREPARING"} for run in self.runs):
             error = OperationUnfinished
-        answer = self.expect(self.journal.BeginOperation(request, None), error)
+        answer = self.expect(first_of(self.journal.BeginOperation(request, None)), error)
         if answer is None:
             return
         if earlier:
@@ -190,7 +190,7 @@ class Appliers(RuleBasedStateMachine):
         assert (answer.stack.id, answer.token) == (row.id, row.token)
         assert answer.is_pending == (bool(name) and not row.active)
         self.runs.append(Run(request.operation, row, row.token, request_id, content=name))
-        again = self.expect(self.journal.BeginOperation(request, None))
+        again = self.expect(first_of(self.journal.BeginOperation(request, None)))
         assert again == answer
 
     def begun_by(self, request_id: str) -> Run | None:
@@ -213,14 +213,12 @@ class Appliers(RuleBasedStateMachine):
     @rule(pick=st.integers(0, 99), older=st.booleans())
     def start(self, pick: int, older: bool) -> None:
         run, token = self.picked(pick, older)
-        request = journal_pb2.StartOperationRequest(
-            operation=run.name,
-            token=token,
-            plan=run.plan,
-            accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted()),
+        start = journal_pb2.Start(
+            plan=run.plan, accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted())
         )
+        request = journal_pb2.AdvanceOperationRequest(operation=run.name, token=token, start=start)
         error = self.fence(run, token) or (None if run.is_planned else PlanNotFound)
-        if self.expect(self.journal.StartOperation(request, None), error) and not run.last_seq:
+        if self.expect(self.journal.AdvanceOperation(request, None), error) and not run.last_seq:
             run.state, run.last_seq, run.position = "APPLYING", 1, 1
 
     @precondition(lambda self: self.runs)
@@ -255,9 +253,7 @@ class Appliers(RuleBasedStateMachine):
         }
         after = {**run.steps, **records}
         seqs = range(run.last_seq + first, run.last_seq + first + count)
-        request = journal_pb2.AdvanceOperationRequest(
-            operation=run.name,
-            token=token,
+        write = journal_pb2.JournalWrite(
             steps=[
                 journal_pb2.StepRecord(step=n, state=StepState.Value(f"STEP_STATE_{state}"))
                 for n, state in records.items()
@@ -269,6 +265,7 @@ class Appliers(RuleBasedStateMachine):
             position=run.position + behind,
             done_count=sum(state in IN_EFFECT for n, state in after.items() if n < STEPS),
         )
+        request = journal_pb2.AdvanceOperationRequest(operation=run.name, token=token, writes=[write])
         error = self.fence(run, token)
         is_impossible = (
             run.state == "PREPARING"
@@ -287,7 +284,7 @@ class Appliers(RuleBasedStateMachine):
             run.sealed, run.rolling_back = run.sealed or seal, run.rolling_back or rollback
             run.state = "ROLLING_BACK" if run.rolling_back else "APPLYING"
             run.steps |= records
-            run.position = request.position
+            run.position = write.position
             run.last_seq = max(run.last_seq, *seqs) if seqs else run.last_seq
 
     @precondition(lambda self: self.runs)
@@ -437,6 +434,12 @@ class Appliers(RuleBasedStateMachine):
             return self.loop.run_until_complete(made()), None
         except PkgerError as error:
             return None, error
+
+
+async def first_of(answers: AsyncIterator[T]) -> T:
+    """The only message of a stream."""
+    [answer] = [answer async for answer in answers]
+    return answer
 
 
 def _read(reading: Reading, name: str) -> tuple[Operation, dict[int, str], Iterable[int]]:

@@ -60,7 +60,7 @@ async def test_every_lease_comes_with_the_token_before_it(service: Client, clock
     )
     # Sent again, as the response was lost.
     for _ in range(2):
-        answer = await service.peer.call(service.journal.BeginOperation, begin)
+        answer = await service.begin_answer(begin)
         assert (answer.token, answer.last_token) == (clock.now, 0)
     clock.forward(31)
     assert await last_token(service, "operations/1") == (clock.now, answer.token)

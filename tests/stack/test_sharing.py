@@ -14,7 +14,7 @@ from services.engine.claims import Claim, Claimed, ClaimedAssociation, ClaimedRe
 from services.rpc.convert.claims import claim_to_pb
 from services.rpc.convert.objects import key_to_pb, target_to_pb
 from services.rpc.convert.plans import use_to_pb
-from tests.stack.service import HERE, Begun, Client, Clock, entry, start_request
+from tests.stack.service import HERE, Begun, Client, Clock, entry, start_request, write_request
 from tests.stack.test_claims import SENT
 
 RAW = ("Bucket", "id-raw")
@@ -41,23 +41,22 @@ async def start(service: Client, begun: Begun, *used: Claimed, mode: ClaimMode =
     """Start an operation with claims to use, or to take over."""
     await service.plan_for(begun, 1)
     request = start_request(begun)
-    request.claims.extend(claim_to_pb(Claim(0, Key("Bucket", "raw"), each, mode)) for each in used)
-    await service.peer.call(service.journal.StartOperation, request)
+    request.start.claims.extend(claim_to_pb(Claim(0, Key("Bucket", "raw"), each, mode)) for each in used)
+    await service.peer.call(service.journal.AdvanceOperation, request)
     begun.position, begun.last_seq = 1, 1
 
 
 async def claim_removal(service: Client, begun: Begun, what: Claimed) -> list[str]:
     """Claim to remove an item; return the stacks that use it."""
-    request = journal_pb2.AdvanceOperationRequest(
-        operation=begun.operation,
-        token=begun.token,
+    request = write_request(
+        begun,
         position=begun.position + 1,
         events=[begun.next_event(steps_sent=SENT)],
         claims=[claim_to_pb(Claim(0, Key("Bucket", "raw"), what, ClaimMode.REMOVE))],
     )
     answer = await service.peer.call(service.journal.AdvanceOperation, request)
     if not answer.refused:
-        begun.position, begun.last_seq = request.position, request.events[0].seq
+        begun.position, begun.last_seq = begun.position + 1, begun.last_seq + 1
     assert all(refused.in_use for refused in answer.refused)
     return [refused.stack_name for refused in answer.refused]
 
@@ -205,9 +204,9 @@ async def test_an_unknown_claim_mode_is_refused(service: Client) -> None:
     begun = await service.begin("s", steps=None)
     await service.plan_for(begun, 1)
     request = start_request(begun)
-    request.claims.add(key=key_to_pb(Key("Bucket", "raw")), secret="k", mode=99)
+    request.start.claims.add(key=key_to_pb(Key("Bucket", "raw")), secret="k", mode=99)
     with pytest.raises(RequestInvalid, match="99 is not a claim mode"):
-        await service.peer.call(service.journal.StartOperation, request)
+        await service.peer.call(service.journal.AdvanceOperation, request)
 
 
 async def taken(service: Client, begun: Begun) -> Stack:
