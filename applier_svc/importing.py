@@ -28,7 +28,7 @@ from services.kinds.policy import resolved
 from services.kinds.registry import ACCEPTED, kinds_meant
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.objects import baseline_to_pb, entry_fields, target_from_pb
+from services.rpc.convert.objects import baseline_to_pb, entry_fields
 from services.rpc.parts import cut
 from services.rpc.requests import content_digest
 from services.rpc.resources import list_resources, platform_traits, read_record, read_resources
@@ -69,7 +69,7 @@ async def import_resources(
         PkgerError: As applier.proto lists them; nothing is recorded.
     """
     wanted = _wanted_resources(request)
-    record = await read_record(store, target_from_pb(request.target), request.stack)
+    record = await read_record(store, request.stack)
     driver = platforms.driver(record.target.platform)
     resources = await _resources(driver, record.target, wanted, await platform_traits(driver))
     imports = [_import(each, resource, record) for each, resource in zip(wanted, resources, strict=True)]

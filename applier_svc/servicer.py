@@ -25,6 +25,7 @@ from services.rpc.convert.operations import decision_from_pb
 from services.rpc.convert.plans import after_uninstall_from_pb
 from services.rpc.dispatcher import Call, Register
 from services.rpc.parts import parts
+from services.rpc.readiness import refuse_negative_limit
 from services.rpc.requests import content_digest
 
 SERVICE = "pkger.applier.v1.ApplierService"
@@ -57,24 +58,14 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.ApplyResponse]:
         secrets = Secrets(request.secrets)
-        asked = OperationRequest(
-            kind=plan_pb2.OPERATION_KIND_APPLY,
-            plan=planner_pb2.CreatePlanRequest(
-                target=request.target,
-                stack=_checked(request.stack) if request.HasField("stack") else None,
-                package=request.package,
-                skip=request.skip,
-                secret_keys=secrets.keys(),
-                allow_empty=request.allow_empty,
-                allow_replace=request.allow_replace,
-            ),
-            expected_digest=request.expected_plan_digest,
-            allow_missing=request.allow_missing,
-            request=_identified(request),
-            secrets=secrets,
-            author=request.author,
-            max_deletes=_max_deletes(request),
+        plan = planner_pb2.CreatePlanRequest(
+            target=request.target if request.HasField("target") else None,
+            stack=request.stack if request.HasField("stack") else None,
+            package=request.package,
+            options=request.options,
+            secret_keys=secrets.keys(),
         )
+        asked = _operation(plan_pb2.OPERATION_KIND_APPLY, plan, request, secrets)
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, object_pb2.Violations):
                 yield applier_pb2.ApplyResponse(violations=message)
@@ -86,16 +77,7 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[applier_pb2.ApplyPlanResponse]:
         if not request.plan:
             raise RequestInvalid("plan", "name a stored plan")
-        asked = OperationRequest(
-            kind=plan_pb2.OPERATION_KIND_UNSPECIFIED,
-            plan=request.plan,
-            expected_digest=request.expected_plan_digest,
-            allow_missing=request.allow_missing,
-            request=_identified(request),
-            secrets=Secrets(request.secrets),
-            author=request.author,
-            max_deletes=_max_deletes(request),
-        )
+        asked = _operation(plan_pb2.OPERATION_KIND_UNSPECIFIED, request.plan, request, Secrets(request.secrets))
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.ApplyPlanResponse(event=message)
@@ -104,18 +86,9 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
         after_uninstall = after_uninstall_from_pb(request.after_uninstall, "after_uninstall")
-        asked = OperationRequest(
-            kind=plan_pb2.OPERATION_KIND_UNINSTALL,
-            plan=planner_pb2.CreatePlanRequest(
-                target=request.target,
-                stack=_checked(request.stack),
-                destroy=planner_pb2.Destroy(after_uninstall=request.after_uninstall),
-            ),
-            expected_digest=request.expected_plan_digest,
-            request=_identified(request),
-            author=request.author,
-            max_deletes=_max_deletes(request),
-        )
+        destroy = planner_pb2.Destroy(after_uninstall=request.after_uninstall)
+        plan = planner_pb2.CreatePlanRequest(stack=request.stack, destroy=destroy)
+        asked = _operation(plan_pb2.OPERATION_KIND_UNINSTALL, plan, request)
         # A stack that does not exist is deleted already.
         with suppress(StackNotFound) if after_uninstall is AfterUninstall.DELETE else nullcontext():
             async for message in _named(self._operations.answers(asked), context):
@@ -125,22 +98,8 @@ class ApplierServicer(ApplierServiceServicer):
     async def RollbackStack(
         self, request: applier_pb2.RollbackStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> AsyncIterator[applier_pb2.RollbackStackResponse]:
-        asked = OperationRequest(
-            kind=plan_pb2.OPERATION_KIND_ROLLBACK,
-            plan=planner_pb2.CreatePlanRequest(
-                target=request.target,
-                stack=_checked(request.stack),
-                revision=request.revision,
-                skip=request.skip,
-                allow_empty=request.allow_empty,
-                allow_replace=request.allow_replace,
-            ),
-            expected_digest=request.expected_plan_digest,
-            allow_missing=request.allow_missing,
-            request=_identified(request),
-            author=request.author,
-            max_deletes=_max_deletes(request),
-        )
+        plan = planner_pb2.CreatePlanRequest(stack=request.stack, revision=request.revision, options=request.options)
+        asked = _operation(plan_pb2.OPERATION_KIND_ROLLBACK, plan, request)
         async for message in _named(self._operations.answers(asked), context):
             if isinstance(message, operation_pb2.OperationEvent):
                 yield applier_pb2.RollbackStackResponse(event=message)
@@ -148,7 +107,6 @@ class ApplierServicer(ApplierServiceServicer):
     async def ImportResources(
         self, request: applier_pb2.ImportResourcesRequest, context: object
     ) -> AsyncIterator[applier_pb2.ImportResourcesResponse]:
-        _checked(request.stack)
         async for part in import_resources(request, self._store, self._platforms):
             yield part
 
@@ -177,6 +135,7 @@ class ApplierServicer(ApplierServiceServicer):
         answer = await self._operations.page(
             journal_pb2.ListOperationsRequest(
                 stack_id=request.stack_id,
+                target=request.target if request.HasField("target") else None,
                 states=request.states,
                 kinds=request.kinds,
                 since=request.since if request.HasField("since") else None,
@@ -203,16 +162,15 @@ def register(operations: Registry, peers: Peers) -> Register:
     return partial(add_ApplierServiceServicer_to_server, ApplierServicer(operations, peers.stack, peers.platforms))
 
 
-def _identified(request: _Request) -> RequestId:
-    return RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
-
-
-def _max_deletes(request: _Request) -> int | None:
-    if not request.HasField("max_deletes"):
-        return None
-    if request.max_deletes < 0:
-        raise RequestInvalid("max_deletes", f"{request.max_deletes} is negative")
-    return request.max_deletes
+def _operation(
+    kind: plan_pb2.OperationKind.ValueType,
+    plan: planner_pb2.CreatePlanRequest | str,
+    request: _Request,
+    secrets: Secrets | None = None,
+) -> OperationRequest:
+    refuse_negative_limit(request.run_options)
+    key = RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
+    return OperationRequest(kind, plan, request.run_options, key, secrets or Secrets())
 
 
 async def _name(operation: str, call: Call) -> None:
@@ -229,9 +187,3 @@ async def _named(
             await _name(message.operation, call)
         else:
             yield message
-
-
-def _checked(ref: object_pb2.StackRef) -> object_pb2.StackRef:
-    if not (ref.id or ref.name):
-        raise RequestInvalid("stack", "name the stack, by id or by name")
-    return ref

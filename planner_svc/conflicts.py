@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from planner_svc.desired import Desired
 from planner_svc.differences import Differences
 from planner_svc.matching import Match, Matching
 from services.core.errors import ReplacementRefused
-from services.core.model import Conflict, Desired, PlatformTraits, Undo
+from services.core.model import Conflict, PlatformTraits, Undo
 
 
 def conflicts_of(matching: Matching, found: Differences, platform: PlatformTraits) -> tuple[Conflict, ...]:
@@ -38,5 +39,5 @@ def refuse_replacements(desired: Desired, conflicts: Sequence[Conflict], found: 
         ReplacementRefused: Names the resources that would be replaced, and why.
     """
     replaced = [conflict for conflict in conflicts if conflict.key in found.replaced]
-    if replaced and not desired.allow_replace:
+    if replaced and not desired.options.allow_replace:
         raise ReplacementRefused([(conflict.key.kind, conflict.key.name, conflict.message) for conflict in replaced])

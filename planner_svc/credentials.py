@@ -4,9 +4,10 @@ import copy
 from collections.abc import Iterable
 from dataclasses import replace
 
+from planner_svc.desired import Desired
 from services.core.errors import RequestInvalid
 from services.core.listing import fitting, listed
-from services.core.model import Credential, Desired, Key, Location, Object, PlatformTraits
+from services.core.model import Credential, Key, Location, Object, PlatformTraits
 from services.kinds.format.canonical import spec_of
 
 _SHOWN = 10

@@ -110,7 +110,7 @@ async def detect(request: planner_pb2.DetectDriftRequest, drift: DriftReader, re
 
 
 async def _detect_once(request: planner_pb2.DetectDriftRequest, drift: DriftReader, reader: Reader) -> Detected:
-    stack = await drift.record(request.target, request.stack)
+    stack = await drift.record(request.stack)
     entries = selected([Key(key.kind, key.name) for key in request.keys], stack)
     facts = await drift.facts(stack, entries)
     prepared = await drift.prepared(facts)

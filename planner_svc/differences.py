@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from planner_svc.desired import Desired
 from planner_svc.matching import Match, Matching
 from planner_svc.references import (
     References,
@@ -12,7 +13,7 @@ from planner_svc.references import (
     wanted_references,
 )
 from services.core.diff import touches
-from services.core.model import DataLoss, Desired, FieldChange, Key, PlatformTraits, Resource, ResourceKey
+from services.core.model import DataLoss, FieldChange, Key, PlatformTraits, Resource, ResourceKey
 from services.kinds.comparing import differences as spec_differences
 from services.kinds.comparing import loss_of
 from services.kinds.policy import ignores

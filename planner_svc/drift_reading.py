@@ -10,7 +10,7 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.reading import Reader, existing_record
+from planner_svc.reading import Reader
 from planner_svc.sides import Facts, Live, missing_scopes, specs_to_compare
 from services.core.drift import DriftCounts
 from services.core.errors import PkgerError, StackMoved
@@ -30,7 +30,7 @@ from services.rpc.client import Peer
 from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.objects import baseline_from_pb
 from services.rpc.paging import pages
-from services.rpc.resources import live_resources, prepare_specs
+from services.rpc.resources import live_resources, prepare_specs, read_record
 
 
 class DriftReader:
@@ -42,15 +42,15 @@ class DriftReader:
         self._stub = StackServiceStub(stack.channel)
         self._journal = JournalServiceStub(stack.channel)
 
-    async def record(self, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
+    async def record(self, stack: object_pb2.StackRef) -> StackRecord:
         """
         The record of a stack that exists.
 
         Raises:
             StackNotFound: There is none.
-            RequestInvalid: The request names no stack, or another target than that of the stack.
+            RequestInvalid: The reference names no stack, or is ambiguous.
         """
-        return await existing_record(self._stack, target, stack)
+        return await read_record(self._stack, stack)
 
     async def facts(self, stack: StackRecord, entries: Sequence[InventoryEntry]) -> Facts:
         """

@@ -15,6 +15,7 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 from planner_svc.credentials import refuse_written_secrets, without_credentials
+from planner_svc.desired import Desired
 from planner_svc.ignoring import used_as_they_are, with_ignored
 from planner_svc.matching import (
     Matching,
@@ -31,7 +32,7 @@ from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
 from planner_svc.replacing import protected_replacements
-from planner_svc.request_checks import refuse_missing_sources, refuse_nameless_without_package, refuse_nothing_desired
+from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
 from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
 from planner_svc.sharing import Holders, refuse_owned, refuse_sharing, shareable, with_holders
 from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
@@ -40,14 +41,12 @@ from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
 from services.core.model import (
     AfterUninstall,
-    Desired,
     Key,
     Package,
     PlatformTraits,
     Resource,
     ResourceKey,
     Spec,
-    StackRecord,
     UnreadableSpecError,
 )
 from services.engine.outcome import Failed
@@ -83,7 +82,7 @@ async def gather(
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
     refuse_nothing_desired(request)
-    refuse_nameless_without_package(request)
+    refuse_invalid_stack(request)
     header = stack or await reader.header(request)
     refuse_missing_sources(request, header.urls, header.name)
     # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
@@ -118,8 +117,8 @@ async def _planned(
     request: planner_pb2.CreatePlanRequest, parsed: Parsed, untouched: frozenset[Key], known: Known, reader: Reader
 ) -> Planned:
     traits = known.platform
-    skips = [Key(skip.kind, skip.name) for skip in request.skip]
-    desired = _desired(request, parsed, skipped_keys(skips) | untouched, known.stack)
+    skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
+    desired = _desired(request, parsed, skipped_keys(skips) | untouched)
     desired = _without_credentials(desired, parsed.objects, traits)
     refuse_unknown_kinds(skips)
     refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
@@ -241,16 +240,13 @@ async def _with_namesakes(matching: Matching, desired: Desired, known: Known, re
     return replace(matching, live={**matching.live, **more})
 
 
-def _desired(
-    request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: frozenset[Key], stack: StackRecord
-) -> Desired:
+def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: frozenset[Key]) -> Desired:
     return Desired(
         package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
         skip=skip,
         is_end=request.HasField("destroy"),
         secret_keys=frozenset(request.secret_keys),
-        allow_replace=request.allow_replace,
-        allow_empty=request.allow_empty or stack.policy.get("allow_empty", False),
+        options=request.options,
         rollback_of=request.revision,
         after_uninstall=after_uninstall_from_pb(request.destroy.after_uninstall, "destroy.after_uninstall"),
         is_for_nameless=request.stack.nameless,

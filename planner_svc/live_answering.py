@@ -46,7 +46,7 @@ async def find_imports(
     Raises:
         PkgerError: There is no such plan; planner.proto lists the reasons.
     """
-    stack = await reader.existing(request.target, request.stack)
+    stack = await reader.existing(request.stack)
     if not (request.package.sources or stack.urls):
         called = stack.name or stack.id
         raise RequestInvalid("package.sources", f"stack {called!r} has no URLs, so name at least one source")

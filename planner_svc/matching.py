@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planner_svc.desired import Desired
 from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
 from planner_svc.key_changes import key_changes
 from planner_svc.policies import policy_of_leaving, stays_behind
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty
 from services.core.model import (
     LABEL,
-    Desired,
     InventoryEntry,
     Key,
     Object,
@@ -459,5 +459,6 @@ def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) ->
     Raises:
         PackageEmpty: Has the number of resources that would be removed.
     """
-    if not (desired.is_end or desired.allow_empty or desired.package.objects) and matching.matches:
+    is_allowed = desired.options.allow_empty or stack.policy.get("allow_empty", False)
+    if not (desired.is_end or is_allowed or desired.package.objects) and matching.matches:
         raise PackageEmpty(stack.name or stack.id, len(matching.matches))

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from planner_svc.associations import associations, recorded_labels
 from planner_svc.conflicts import conflicts_of, refuse_replacements
+from planner_svc.desired import Desired
 from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
 from planner_svc.history import history_of
@@ -31,7 +32,6 @@ from planner_svc.views import Planned
 from planner_svc.warnings import warnings_of
 from services.core.model import (
     Adoption,
-    Desired,
     InventoryEntry,
     Key,
     Origin,

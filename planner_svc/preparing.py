@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from planner_svc.desired import Desired
 from planner_svc.differences import replacements, spec_changes
 from planner_svc.matching import Match, Matching
 from planner_svc.references import wanted_references
 from services.core.errors import ContentRefused
-from services.core.model import Desired, Key, PlatformTraits, Reference, Spec, WantedSpec
+from services.core.model import Key, PlatformTraits, Reference, Spec, WantedSpec
 from services.engine.outcome import Failed
 
 

@@ -40,7 +40,6 @@ from services.rpc.convert.objects import (
     new_target_from_pb,
     object_from_pb,
     stack_from_pb,
-    target_from_pb,
     target_to_pb,
 )
 from services.rpc.parsing import Parsed, parse_package
@@ -112,36 +111,22 @@ class Reader:
 
         Raises:
             StackNotFound: No stack has that id, or there is no stack to destroy.
-            RequestInvalid: The target is not that of the stack, or the request names no stack.
+            RequestInvalid: The target is invalid.
         """
-        target = new_target_from_pb(request.target)
-        match request.stack.WhichOneof("stack"):
-            case "id":
-                return await self._header_by_id(request)
-            case "name":
-                return await self._header_by_name(request, target)
-            case "nameless":
-                # The stack is found by the objects of the package, once they are known.
-                return stack_pb2.Stack(target=target_to_pb(target))
-            case _ if request.HasField("stack"):
-                raise RequestInvalid("stack", "name the stack, by id or by name")
-            case _ if request.HasField("destroy"):
-                raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
-            case _:
-                return stack_pb2.Stack(target=target_to_pb(target))
-
-    async def _header_by_id(self, request: planner_pb2.CreatePlanRequest) -> stack_pb2.Stack:
-        header = await read_header(self._stack, Target(), request.stack)
-        refuse_other_target(request.target, stack_from_pb(header))
-        return header
-
-    async def _header_by_name(self, request: planner_pb2.CreatePlanRequest, target: Target) -> stack_pb2.Stack:
-        try:
-            return await read_header(self._stack, target, request.stack)
-        except StackNotFound:
-            if request.HasField("destroy"):
-                raise
-            return stack_pb2.Stack(target=target_to_pb(target), name=request.stack.name)
+        stack = request.stack
+        if stack.id:
+            return await read_header(self._stack, stack)
+        if not request.HasField("stack"):
+            return stack_pb2.Stack(target=target_to_pb(new_target_from_pb(request.target)))
+        target = new_target_from_pb(stack.target, "stack.target")
+        if stack.name:
+            try:
+                return await read_header(self._stack, stack)
+            except StackNotFound:
+                if request.HasField("destroy"):
+                    raise
+        # A nameless stack is found by the objects of the package, once they are known.
+        return stack_pb2.Stack(target=target_to_pb(target), name=stack.name)
 
     async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> Parsed:
         """
@@ -166,13 +151,11 @@ class Reader:
         The revision that *request* rolls back to.
 
         Raises:
-            RequestInvalid: It names no stack, or a revision that has no package.
+            RequestInvalid: It names a revision that has no package.
             RevisionNotFound: The stack has no such revision.
             StackNotFound: There is no such stack.
         """
-        if not request.HasField("stack"):
-            raise RequestInvalid("stack", "a revision is one of a stack, so name the stack")
-        found = await self._revision(request.target, request.stack, request.revision)
+        found = await self._revision(request.stack, request.revision)
         if not found.has_package:
             raise RequestInvalid("revision", f"revision {request.revision} has no package, as an uninstall made it")
         return found
@@ -182,11 +165,11 @@ class Reader:
         if not stack.package_digest:
             return NOTHING_KEPT
         ref = object_pb2.StackRef(id=stack.id)
-        found = await self._revision(object_pb2.Target(), ref, stack.revision)
+        found = await self._revision(ref, stack.revision)
         return KeptPackage(tuple(map(object_from_pb, found.objects)), found.untouched)
 
-    async def _revision(self, target: object_pb2.Target, stack: object_pb2.StackRef, number: int) -> Revision:
-        request = stack_pb2.GetRevisionRequest(target=target, stack=stack, number=number, unmasked=True)
+    async def _revision(self, stack: object_pb2.StackRef, number: int) -> Revision:
+        request = stack_pb2.GetRevisionRequest(stack=stack, number=number, unmasked=True)
         header, objects = stack_pb2.Revision(), stack_pb2.RevisionObjects()
         async for answer in self._stack.stream(StackServiceStub(self._stack.channel).GetRevision, request):
             header.MergeFrom(answer.revision)
@@ -239,7 +222,7 @@ class Reader:
         candidates = await self._candidates(known, package, listed)
         if stack_id := chosen([item.key for item in package.objects], package.sources, candidates):
             # Listed again, with its record: recorded resources that a listing lacks are looked up by id.
-            return await self.known(await read_header(self._stack, Target(), object_pb2.StackRef(id=stack_id)))
+            return await self.known(await read_header(self._stack, object_pb2.StackRef(id=stack_id)))
         return replace(known, stack=replace(known.stack, is_new_nameless=True))
 
     async def _candidates(self, known: Known, package: Package, listed: Iterable[Resource]) -> list[Candidate]:
@@ -278,7 +261,7 @@ class Reader:
         """The record that the plan is based on; an empty one if the stack does not exist yet, or there is none."""
         if not header.id:
             return stack_from_pb(header)
-        return stack_from_pb(*await read_stack(self._stack, Target(), object_pb2.StackRef(id=header.id), header))
+        return stack_from_pb(*await read_stack(self._stack, object_pb2.StackRef(id=header.id), header))
 
     async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Holders]:
         """The stacks that own or use *resources*, or claim to; one call, and no call without resources."""
@@ -288,9 +271,15 @@ class Reader:
             for key in owners.keys() | users.keys()
         }
 
-    async def existing(self, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
-        """As ``existing_record``."""
-        return await existing_record(self._stack, target, stack)
+    async def existing(self, stack: object_pb2.StackRef) -> StackRecord:
+        """
+        The record of a stack that exists.
+
+        Raises:
+            StackNotFound: There is none.
+            RequestInvalid: The reference names no stack, or is ambiguous.
+        """
+        return await read_record(self._stack, stack)
 
     async def listed(self, target: Target, kinds: Sequence[str]) -> list[Resource]:
         """All resources of *kinds*, also those whose spec cannot be read; one call, and no call without kinds."""
@@ -347,42 +336,6 @@ class Reader:
     async def secret_keys(self, target: Target) -> frozenset[str]:
         """Keys of the secrets that the platform holds."""
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
-
-
-async def existing_record(peer: Peer, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
-    """
-    The record of a stack that exists.
-
-    Args:
-        peer: The stack service.
-        target: The target in which a name is looked up.
-        stack: The stack.
-
-    Raises:
-        StackNotFound: There is no such stack.
-        RequestInvalid: The request names no stack, or *target* is not the one of the stack.
-    """
-    match stack.WhichOneof("stack"):
-        case "id":
-            record = await read_record(peer, Target(), stack)
-            refuse_other_target(target, record)
-            return record
-        case "name":
-            return await read_record(peer, target_from_pb(target), stack)
-        case _:
-            raise RequestInvalid("stack", "name the stack, by id or by name")
-
-
-def refuse_other_target(asked: object_pb2.Target, record: StackRecord) -> None:
-    """
-    Refuse a request that names a stack and a target that is not the one of the stack.
-
-    Raises:
-        RequestInvalid: Names the target of the stack.
-    """
-    if (asked.platform and asked.platform != record.target.platform) or (asked.org and asked.org != record.target.org):
-        where = f"{record.target.platform}/{record.target.org}"
-        raise RequestInvalid("target", f"stack {record.id} is for {where}; leave the target out")
 
 
 def _holder(found: stack_pb2.ResourceHolder) -> Holder:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence, Set
 
+from planner_svc.desired import Desired
 from planner_svc.matching import Matching, entries_of
 from services.core.errors import RequestInvalid
 from services.core.listing import and_more
-from services.core.model import Desired, FieldChange, Key, Object, PlatformTraits, Resource, ResourceKey, StepReference
+from services.core.model import FieldChange, Key, Object, PlatformTraits, Resource, ResourceKey, StepReference
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS, family_of
 
@@ -61,7 +62,7 @@ def refuse_missing_references(missing: Sequence[str]) -> None:
     if missing:
         more = f" ({and_more(len(missing) - 1, '')})" if missing[1:] else ""
         problem = "which is skipped and does not exist: do not skip it, or skip what refers to it as well"
-        raise RequestInvalid("skip", f"{missing[0]}, {problem}{more}")
+        raise RequestInvalid("options.skip", f"{missing[0]}, {problem}{more}")
 
 
 def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tuple[Key, str] | None:

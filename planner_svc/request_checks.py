@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pkger.planner.v1 import planner_pb2
 
 from services.core.errors import RequestInvalid
+from services.rpc.convert.objects import check_stack_ref
 
 
 def refuse_nothing_desired(request: planner_pb2.CreatePlanRequest) -> None:
@@ -18,20 +19,24 @@ def refuse_nothing_desired(request: planner_pb2.CreatePlanRequest) -> None:
         raise RequestInvalid("desired", "give a package, a revision, or destroy")
 
 
-def refuse_nameless_without_package(request: planner_pb2.CreatePlanRequest) -> None:
+def refuse_invalid_stack(request: planner_pb2.CreatePlanRequest) -> None:
     """
-    Refuse a request for a nameless stack that has no package: such a stack is found by the objects of a package.
+    Refuse a request that does not name its stack as it has to.
+
+    Only a package may be for a nameless stack, which is found by its objects; only a package may be without a stack.
 
     Raises:
-        RequestInvalid: It has no package, or ``nameless`` is false.
+        RequestInvalid: It names no stack, or is ambiguous.
     """
-    match request.stack.WhichOneof("stack"), request.WhichOneof("desired"):
-        case "nameless", "package" if request.stack.nameless:
-            return
-        case "nameless", "package":
-            raise RequestInvalid("stack.nameless", "set it to true, or name the stack by id or by name")
-        case "nameless", desired:
+    if request.HasField("stack"):
+        check_stack_ref(request.stack, allow_nameless=True)
+        if request.stack.nameless and not request.HasField("package"):
+            desired = request.WhichOneof("desired")
             raise RequestInvalid("stack.nameless", f"{desired} needs a stack that is named by id or by name")
+    elif request.HasField("destroy"):
+        raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
+    elif request.HasField("revision"):
+        raise RequestInvalid("stack", "a revision is one of a stack, so name the stack")
 
 
 def refuse_missing_sources(request: planner_pb2.CreatePlanRequest, urls: Sequence[str], stack_name: str = "") -> None:

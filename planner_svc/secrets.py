@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Set
 
+from planner_svc.desired import Desired
 from services.core.errors import RequestInvalid
-from services.core.model import SECRET, Desired, Key, PlatformTraits, Step, Undo, Verb
+from services.core.model import SECRET, Key, PlatformTraits, Step, Undo, Verb
 
 MOST_SECRETS = 100
 MOST_CHARACTERS = 200

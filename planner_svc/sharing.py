@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner_svc.associations import Association, label_id_of, recorded_labels, unwanted_labels
+from planner_svc.desired import Desired
 from planner_svc.differences import Differences
 from planner_svc.matching import Holder, Match, Matching
 from services.core.diff import shown_values
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
 from services.core.listing import and_more
 from services.core.model import (
-    Desired,
     FieldChange,
     InventoryEntry,
     Key,

@@ -27,7 +27,7 @@ def refuse_unknown_kinds(skips: Iterable[Key]) -> None:
     """
     for position, skip in enumerate(skips):
         if skip.kind not in ACCEPTED:
-            raise RequestInvalid(f"skip[{position}].kind", unknown_kind(skip.kind))
+            raise RequestInvalid(f"options.skip[{position}].kind", unknown_kind(skip.kind))
 
 
 def _relatives(kind: str) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner_svc.associations import Association
+from planner_svc.desired import Desired
 from planner_svc.differences import Differences
 from planner_svc.matching import Match, Matching
 from services.core.masking import masked
 from services.core.model import (
-    Desired,
     DiffStatus,
     Key,
     LabelMappingDiff,

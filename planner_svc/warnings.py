@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from planner_svc.desired import Desired
 from planner_svc.matching import Matching, Spared
 from services.core.listing import deletes_text, listed
 from services.core.model import (
     DataLoss,
-    Desired,
     Key,
     Origin,
     PlatformTraits,

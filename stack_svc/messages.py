@@ -21,6 +21,7 @@ from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import (
     baseline_from_pb,
+    check_stack_ref,
     entry_from_pb,
     key_fields,
     key_from_pb,
@@ -58,16 +59,16 @@ _LATEST = 2**63 - 1
 _PLAN_STATE = Numbers(PlanState, plan_pb2.PlanState, "PLAN_STATE")
 
 
-def target_of(message: object_pb2.Target) -> Target:
+def target_of(message: object_pb2.Target, field: str = "target") -> Target:
     """
-    Translate a target.
+    Translate a target; *field* is its field in the request.
 
     Raises:
         RequestInvalid: A store cannot hold its names.
     """
     target = target_from_pb(message)
-    texts.checked_name(target.platform, "target.platform")
-    texts.checked_name(target.org, "target.org")
+    texts.checked_name(target.platform, f"{field}.platform")
+    texts.checked_name(target.org, f"{field}.org")
     return target
 
 
@@ -82,21 +83,18 @@ def new_target_of(message: object_pb2.Target) -> Target:
     return target_of(message)
 
 
-def choice_from_pb(target: object_pb2.Target, stack: object_pb2.StackRef) -> Choice:
+def choice_from_pb(stack: object_pb2.StackRef) -> Choice:
     """
     Translate the way in which a request names a stack.
 
     Raises:
         RequestInvalid: It names none, or its name is not valid for a stack.
     """
-    match stack.WhichOneof("stack"):
-        case "id":
-            return stack.id
-        case "name":
-            stacks.check_name(stack.name, "stack.name")
-            return Named(target_of(target), stack.name)
-        case _:
-            raise RequestInvalid("stack", "name it by id, or by name with its target")
+    check_stack_ref(stack)
+    if stack.id:
+        return stack.id
+    stacks.check_name(stack.name, "stack.name")
+    return Named(target_of(stack.target, "stack.target"), stack.name)
 
 
 def request_from_pb(key: journal_pb2.RequestKey) -> Request:
@@ -113,12 +111,12 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str
     """
     asked: Choice | Target | Planned
     match request.WhichOneof("subject"):
-        case "no_stack":
+        case "target":
             asked = target_of(request.target)
         case "plan":
             asked = Planned(request.plan)
         case _:
-            asked = choice_from_pb(request.target, request.stack)
+            asked = choice_from_pb(request.stack)
     return Beginning(
         name=texts.checked_name(request.operation, "operation"),
         choice=asked,
@@ -386,10 +384,11 @@ def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
     Translate the filters of a list of operations.
 
     Raises:
-        RequestInvalid: A state, a kind or a time is not valid.
+        RequestInvalid: A target, a state, a kind or a time is not valid.
     """
     return Filter(
         request.stack_id,
+        target_of(request.target) if request.HasField("target") else None,
         [STATES.member(state, "states") for state in request.states],
         [KINDS.member(kind, "kinds") for kind in request.kinds],
         _time(request.since, "since") if request.HasField("since") else 0,

@@ -118,7 +118,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.UpdateStackRequest, context: object
     ) -> stack_pb2.UpdateStackResponse:
         """Update name, description, URLs or policy of a stack."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         wanted = messages.update_from_pb(request, self._allow_jsonnet)
         key = Request(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: updates.update(tx, choice, wanted, key))
@@ -126,7 +126,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
 
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
         """Read one stack."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         stack, drift_check = await self._store.read(lambda tx: _with_drift_check(tx, choice))
         return stack_pb2.GetStackResponse(stack=messages.stack_to_pb(stack, drift_check))
 
@@ -134,7 +134,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.ListResourcesRequest, context: object
     ) -> stack_pb2.ListResourcesResponse:
         """Read one page of the inventory of a stack."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         after = pages.place_of(request.page_token, stacks.FIRST_RESOURCE)
         size = pages.size_of(request.page_size, 1000, 5000)
         found = await self._store.read(lambda tx: stacks.resources(tx, choice, after, size))
@@ -168,7 +168,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         position = messages.position_from_pb(request.position)
         stack_id = position.stack
         if not stack_id:
-            choice = messages.choice_from_pb(request.target, request.stack)
+            choice = messages.choice_from_pb(request.stack)
             stack_id = (await self._store.read(lambda tx: watching.watched(tx, choice))).record.id
         with self._watchers.waiting(stack_id) as event:
             while True:
@@ -184,7 +184,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.DeleteStackRequest, context: object
     ) -> stack_pb2.DeleteStackResponse:
         """Remove the record of a stack that owns nothing."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         await self._store.write(lambda tx: stacks.delete(tx, choice))
         return stack_pb2.DeleteStackResponse()
 
@@ -192,7 +192,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.ForgetResourceRequest, context: object
     ) -> stack_pb2.ForgetResourceResponse:
         """Forget a resource."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: keeping.forget(tx, choice, key, asked))
         return stack_pb2.ForgetResourceResponse(stack=messages.stack_to_pb(stack))
@@ -201,7 +201,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.RenameResourceRequest, context: object
     ) -> stack_pb2.RenameResourceResponse:
         """Rename an object in the record."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: keeping.rename(tx, choice, key, request.new_name, asked))
         return stack_pb2.RenameResourceResponse(stack=messages.stack_to_pb(stack))
@@ -238,7 +238,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
             after = pages.place_of(request.page_token, stored_revisions.START)
             found = await self._store.read(lambda tx: tx.revisions.page_of_stacks(asked, after, size + 1))
         else:
-            choice = messages.choice_from_pb(request.target, request.stack)
+            choice = messages.choice_from_pb(request.stack)
             (before,) = pages.place_of(request.page_token, (stored_revisions.NEWEST,))
             found = await self._store.read(lambda tx: _history(tx, choice, before, size + 1))
         page, token = pages.page_of(
@@ -253,7 +253,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.GetRevisionRequest, context: object
     ) -> AsyncIterator[stack_pb2.GetRevisionResponse]:
         """Read one revision, in parts."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         [(stack_id, revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
         yield stack_pb2.GetRevisionResponse(revision=messages.revision_to_pb(revision, stack_id))
         is_shown = not request.unmasked
@@ -265,7 +265,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.DiffRevisionsRequest, context: object
     ) -> AsyncIterator[stack_pb2.DiffRevisionsResponse]:
         """Compare the packages of two revisions."""
-        choice = messages.choice_from_pb(request.target, request.stack)
+        choice = messages.choice_from_pb(request.stack)
         numbers = {"old": request.old, "new": request.new}
         (_, _, old), (_, _, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
         found = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))

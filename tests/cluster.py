@@ -192,17 +192,14 @@ class Cluster:
         **more: Any,
     ) -> Shown:
         """
-        A plan: of a dry run, or to *store*; with *more* fields of the request, a stack as ``stack_ref``.
+        A plan: of a dry run, or to *store*; with *more* fields of the request or its options, a stack as ``stack_ref``.
 
         Raises:
             InvalidPackage: The package breaks rules.
         """
-        ref = more.pop("stack_ref", None)
-        target = self.target(platform, org)
-        fields: dict[str, Any] = {"view": ALL_VIEWS, "target": target, "stack": ref, **more}
+        where = place(self.target(platform, org), stack, more.pop("stack_ref", None))
+        fields: dict[str, Any] = {"view": ALL_VIEWS, **where, **with_options(more)}
         request = planner_pb2.CreatePlanRequest(validate_only=not store, **fields)
-        if stack:
-            request.stack.name = stack
         if destroy:
             request.destroy.after_uninstall = after_uninstall
             request.destroy.SetInParent()
@@ -217,10 +214,8 @@ class Cluster:
 
     async def export(self, stack: str = "", org: str = "", platform: str = "", **more: Any) -> "Export":
         """An export, joined; with *more* fields of the request, a stack as ``stack_ref``."""
-        target, ref = self.target(platform, org), more.pop("stack_ref", None)
-        request = planner_pb2.ExportPackageRequest(target=target, stack=ref, **more)
-        if stack:
-            request.stack.name = stack
+        where = place(self.target(platform, org), stack, more.pop("stack_ref", None))
+        request = planner_pb2.ExportPackageRequest(**where, **more)
         stub, export = PlannerServiceStub(self.peers["planner"].channel), Export()
         async for message in self.peers["planner"].stream(stub.ExportPackage, request):
             export.add(message)
@@ -235,10 +230,9 @@ class Cluster:
         return Shown(plan)
 
     async def apply_plan(self, plan: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
-        """The events of an apply of a stored plan; with *more* fields of the request; values may be missing."""
-        request = applier_pb2.ApplyPlanRequest(
-            plan=plan, expected_plan_digest=digest, **{"allow_missing": True, **more}
-        )
+        """The events of an apply of a stored plan; with *more* fields or options; values may be missing."""
+        fields = {"allow_missing": True, "expected_plan_digest": digest, **more}
+        request = applier_pb2.ApplyPlanRequest(plan=plan, **with_options(fields))
         stub = ApplierServiceStub(self.peers["applier"].channel)
         async for answer in self.peers["applier"].stream(stub.ApplyPlan, request):
             yield answer.event
@@ -247,21 +241,18 @@ class Cluster:
         self, *texts: str, stack: str = "", org: str = "", platform: str = "", digest: str = "", **more: Any
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
-        The events of an apply; with *more* fields of the request, a stack as ``stack_ref``; values may be missing.
+        The events of an apply; with *more* fields of the request or its options, a stack as ``stack_ref``.
+
+        Values may be missing.
 
         Raises:
             InvalidPackage: The package breaks rules.
         """
-        ref = more.pop("stack_ref", None)
         request = applier_pb2.ApplyRequest(
-            target=self.target(platform, org),
-            stack=ref,
+            **place(self.target(platform, org), stack, more.pop("stack_ref", None)),
             package=planner_pb2.PackageSources(sources=sources(texts)) if texts else None,
-            expected_plan_digest=digest,
-            **{"allow_missing": True, **more},
+            **with_options({"allow_missing": True, "expected_plan_digest": digest, **more}),
         )
-        if stack:
-            request.stack.name = stack
         stub = ApplierServiceStub(self.peers["applier"].channel)
         violations: list[object_pb2.Violation] = []
         async for answer in self.peers["applier"].stream(stub.Apply, request):
@@ -290,8 +281,8 @@ class Cluster:
         stack_id: str = "",
     ) -> operation_pb2.Finished:
         """An uninstall of a stack, by name or by id, to its end; it deletes the stack, unless *then* says otherwise."""
-        target, ref = self.target(platform), stack_ref(stack, stack_id)
-        request = applier_pb2.UninstallStackRequest(target=target, stack=ref, after_uninstall=after_uninstall)
+        ref = stack_ref(stack, stack_id, self.target(platform))
+        request = applier_pb2.UninstallStackRequest(stack=ref, after_uninstall=after_uninstall)
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
         return [answer async for answer in stream][-1].event.finished
@@ -308,11 +299,10 @@ class Cluster:
 
     async def record(self, name: str = "", org: str = "", platform: str = "", stack_id: str = "") -> Record:
         """The record of a stack, by name or by id."""
-        peer, target = self.peers["stack"], self.target(platform, org)
-        ref = stack_ref(name, stack_id)
+        peer, ref = self.peers["stack"], stack_ref(name, stack_id, self.target(platform, org))
         stub = StackServiceStub(peer.channel)
-        stack = (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
-        request, resources = stack_pb2.ListResourcesRequest(target=target, stack=ref), list[object_pb2.InventoryEntry]()
+        stack = (await peer.call(stub.GetStack, stack_pb2.GetStackRequest(stack=ref))).stack
+        request, resources = stack_pb2.ListResourcesRequest(stack=ref), list[object_pb2.InventoryEntry]()
         while True:
             page = await peer.call(stub.ListResources, request)
             resources += page.resources
@@ -384,9 +374,38 @@ async def cluster(
         yield Cluster(addresses, peers, connect=transport.connect)
 
 
-def stack_ref(name: str, stack_id: str) -> object_pb2.StackRef:
-    """A stack by its id, or by its name if *stack_id* is empty."""
-    return object_pb2.StackRef(id=stack_id) if stack_id else object_pb2.StackRef(name=name)
+def stack_ref(name: str, stack_id: str, target: object_pb2.Target) -> object_pb2.StackRef:
+    """A stack by its id, or by its name in *target* if *stack_id* is empty."""
+    return object_pb2.StackRef(id=stack_id) if stack_id else object_pb2.StackRef(target=target, name=name)
+
+
+def place(target: object_pb2.Target, stack: str, ref: object_pb2.StackRef | None = None) -> dict[str, Any]:
+    """
+    The fields of a request that say what it is for: a stack, or a target without one.
+
+    Args:
+        target: The target.
+        stack: The name of the stack; empty: *ref* says which, or there is none.
+        ref: The stack; *target* is added, except to an id.
+    """
+    if not stack and ref is None:
+        return {"target": target}
+    known = object_pb2.StackRef(name=stack)
+    if ref is not None:
+        known.MergeFrom(ref)
+    if not (known.id or known.HasField("target")):
+        known.target.CopyFrom(target)
+    return {"stack": known}
+
+
+def with_options(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """*fields* of a request, among them fields of its options, as the request has them."""
+    made = dict(fields)
+    for name, options in (("options", planner_pb2.PlanOptions), ("run_options", applier_pb2.RunOptions)):
+        given = {each: made.pop(each) for each in options.DESCRIPTOR.fields_by_name if each in made}
+        if given:
+            made[name] = options(**given)
+    return made
 
 
 def sources(texts: Sequence[str]) -> list[parser_pb2.Source]:

@@ -272,7 +272,7 @@ class Lease:
             return ()
 
         async def attempt() -> StackRecord:
-            return await read_record(self._peer, self.stack.target, StackRef(id=self.stack.id))
+            return await read_record(self._peer, StackRef(id=self.stack.id))
 
         return (await self._repeated(attempt)).resources
 

@@ -215,11 +215,12 @@ class Operation:
         if stored is None:
             return None
         header = stored.header
-        if asked.expected_digest and asked.expected_digest != header.digest:
+        expected = asked.options.expected_plan_digest
+        if expected and expected != header.digest:
             if taken.plan:
-                raise DigestMismatch(header.name, asked.expected_digest, header.digest)
+                raise DigestMismatch(header.name, expected, header.digest)
             problem = f"the package, the stack or the platform; the plan made now is {header.digest}"
-            raise PlanStale(asked.expected_digest, problem)
+            raise PlanStale(expected, problem)
         if stored.is_stored and not taken.plan:
             stored = await read_plan(self._peers.stack, header.name)
         plan = work_from_pb(header, stored.body)
@@ -228,9 +229,8 @@ class Operation:
         if taken.plan:
             asked.secrets.refuse_others(plan)
             await self._refuse_stale(header, plan, place, taken)
-        if not asked.allow_missing:
-            refuse_missing_values(stored.body.remarks, header.rollback_of)
-        refuse_deletes(header, asked.max_deletes)
+        refuse_missing_values(header, stored.body.remarks, asked.options)
+        refuse_deletes(header, asked.options)
         return _Prepared(stored, plan, place)
 
     async def _planned(self, desired: planner_pb2.CreatePlanRequest, taken: Taken) -> OperationPlan | None:
@@ -240,7 +240,7 @@ class Operation:
             request.stack.target.CopyFrom(taken.stack.target)
         else:
             request.stack.CopyFrom(taken.stack)
-            request.request.stack.id = taken.stack.id
+            request.request.stack.CopyFrom(object_pb2.StackRef(id=taken.stack.id))
         stub = PlanningServiceStub(self._peers.planner.channel)
         answers = self._peers.planner.stream(stub.PlanOperation, request)
         made = await joined(each.answer async for each in answers)
@@ -262,7 +262,7 @@ class Operation:
         if stack.generation != header.base_generation:
             raise StackMoved(stack.name or stack.id, header.base_generation, stack.generation)
         if not taken.lease.is_transient:
-            stack = await read_record(place.store, stack.target, object_pb2.StackRef(id=stack.id))
+            stack = await read_record(place.store, object_pb2.StackRef(id=stack.id))
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(header.name, problem_of(parts))
 

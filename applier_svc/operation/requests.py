@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import plan_pb2
 from pkger.planner.v1 import planner_pb2
@@ -25,22 +26,16 @@ class OperationRequest:
     Attributes:
         kind: Apply, uninstall or rollback; UNSPECIFIED for a stored plan, which determines it.
         plan: The request for the plan, with the stack, if there is one; or the name of a stored plan.
-        expected_digest: Digest of the plan that the caller approved; empty: any plan.
-        allow_missing: Whether to run the plan although values are missing.
+        options: The conditions under which the plan may run, and the author.
         request: Id and digest of the request.
         secrets: Values of secrets to write; of a stored plan, exactly those that it writes.
-        author: The author of the request.
-        max_deletes: The most deletions and updates that lose data; None: any number.
     """
 
     kind: plan_pb2.OperationKind.ValueType
     plan: planner_pb2.CreatePlanRequest | str
-    expected_digest: str
-    allow_missing: bool = False
+    options: applier_pb2.RunOptions = field(default_factory=applier_pb2.RunOptions)
     request: RequestId = RequestId()
     secrets: Secrets = field(default_factory=Secrets)
-    author: str = ""
-    max_deletes: int | None = None
 
     @property
     def stored_plan(self) -> str:
@@ -50,19 +45,17 @@ class OperationRequest:
     def beginning(self, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
         """The request for the lease of the stack, for *operation*, which *holder* runs."""
         request = journal_pb2.BeginOperationRequest(
-            operation=operation, holder=holder, author=self.author, kind=self.kind
+            operation=operation, holder=holder, author=self.options.author, kind=self.kind
         )
         if self.request.id:
             request.request.CopyFrom(journal_pb2.RequestKey(id=self.request.id, digest=self.request.digest))
         if isinstance(self.plan, str):
             request.plan = self.plan
             return request
-        request.target.CopyFrom(self.plan.target)
         if not self.plan.HasField("stack"):
-            request.no_stack.SetInParent()
+            request.target.CopyFrom(self.plan.target)
             return request
         request.stack.CopyFrom(self.plan.stack)
         # An apply creates a stack if there is none of that name.
-        is_apply = self.kind == plan_pb2.OPERATION_KIND_APPLY
-        request.create_missing = is_apply and self.plan.stack.WhichOneof("stack") == "name"
+        request.create_missing = self.kind == plan_pb2.OPERATION_KIND_APPLY and bool(self.plan.stack.name)
         return request

@@ -25,7 +25,7 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     Raises:
         PkgerError: There is no export; planner.proto lists the reasons.
     """
-    stack = await reader.record(request.target, request.stack) if request.HasField("stack") else None
+    stack = await reader.record(request.stack) if request.HasField("stack") else None
     target = stack.target if stack else new_target_from_pb(request.target)
     platform = await reader.traits(target)
     wanted = wanted_from_pb(request, platform)

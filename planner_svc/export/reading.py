@@ -6,12 +6,11 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 
 from planner_svc.export.naming import Recorded
-from planner_svc.reading import existing_record
 from services.core.check import PlatformCheck
 from services.core.errors import ServiceUnavailable
 from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
 from services.rpc.client import Peer, Platforms
-from services.rpc.resources import check_platform, find_holders, live_resources, platform_traits
+from services.rpc.resources import check_platform, find_holders, live_resources, platform_traits, read_record
 
 
 class ExportReader:
@@ -21,15 +20,15 @@ class ExportReader:
         self._stack = stack
         self._platforms = platforms
 
-    async def record(self, target: object_pb2.Target, stack: object_pb2.StackRef) -> StackRecord:
+    async def record(self, stack: object_pb2.StackRef) -> StackRecord:
         """
         The record of a stack.
 
         Raises:
             StackNotFound: There is no such stack.
-            RequestInvalid: The request names no stack, or *target* is not the one of the stack.
+            RequestInvalid: The reference names no stack, or is ambiguous.
         """
-        return await existing_record(self._stack, target, stack)
+        return await read_record(self._stack, stack)
 
     async def traits(self, target: Target) -> PlatformTraits:
         """

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from pkger.applier.v1 import applier_pb2
 from pkger.model.v1 import plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
@@ -16,7 +17,7 @@ from services.cli.terminal import Terminal
 from services.cli.wanted import sendable
 from services.core.listing import deletes_text
 from services.core.model import Target
-from services.rpc.convert.objects import violation_from_pb
+from services.rpc.convert.objects import target_from_pb, violation_from_pb
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_deletes, refuse_missing_values
 
@@ -35,17 +36,15 @@ class Approval:
         status: Shows progress while a plan is made.
         out: Where plans are shown; None: nowhere.
         full: Whether plans are shown uncut.
-        allow_missing: Whether values may be missing.
-        max_deletes: The most deletions and updates that lose data; None: any number.
+        options: The conditions under which the plan may run.
     """
 
     terminal: Terminal | None
     interrupts: Interrupts
     status: StatusLine
     out: Console | None
-    full: bool = False
-    allow_missing: bool = False
-    max_deletes: int | None = None
+    full: bool
+    options: applier_pb2.RunOptions
 
     async def approve(self, made: JoinedPlan) -> None:
         """
@@ -58,11 +57,10 @@ class Approval:
             ValuesMissing: Values are missing, so the plan cannot be applied.
             DeletesExceeded: The plan deletes too much.
         """
-        if not self.allow_missing:
-            refuse_missing_values(made.remarks, made.header.rollback_of)
+        refuse_missing_values(made.header, made.remarks, self.options)
         if self.out:
             print_plan(self.out, made, self.full)
-        refuse_deletes(made.header, self.max_deletes)
+        refuse_deletes(made.header, self.options)
         if not made.steps and made.header.kind != plan_pb2.OPERATION_KIND_UNINSTALL:
             return
         if self.terminal:
@@ -114,7 +112,8 @@ async def make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -
 
 def waited_for(request: planner_pb2.CreatePlanRequest) -> str:
     """What a plan may wait for: the platform, and the servers that sources are fetched from."""
-    platform = f"platform {request.target.platform or 'embedded'}"
+    target = _target(request)
+    platform = f"platform {target.platform}" if target else "its platform"
     if request.WhichOneof("desired") not in (None, "package"):
         return platform
     if not request.package.sources:
@@ -123,12 +122,24 @@ def waited_for(request: planner_pb2.CreatePlanRequest) -> str:
     return " or ".join([platform, *fetched]) if len(fetched) < 3 else f"{platform} or {len(fetched)} addresses"
 
 
+def planning(request: planner_pb2.CreatePlanRequest) -> str:
+    """What the planner does, for a status line."""
+    target = _target(request)
+    return f"planning for {target.platform}/{target.org}" if target else f"planning for stack {request.stack.id}"
+
+
+def _target(request: planner_pb2.CreatePlanRequest) -> Target | None:
+    """The target of a plan; None: it is that of a stack which the request names by id."""
+    if request.stack.id:
+        return None
+    return target_from_pb(request.stack.target if request.HasField("stack") else request.target)
+
+
 async def planned(
     services: Session, request: planner_pb2.CreatePlanRequest, interrupts: Interrupts, status: StatusLine
 ) -> JoinedPlan:
     """As ``make_plan``, with a status line; an interrupt ends it."""
-    platform, org = request.target.platform or "embedded", request.target.org or "default"
-    status.show(lambda: f"planning for {platform}/{org}", waited_for(request))
+    status.show(lambda: planning(request), waited_for(request))
     try:
         made = await interrupts.or_stop(make_plan(services, request))
         made.body.remarks.warnings.extend(await interrupts.or_stop(_unused_org(services, made.header)))
@@ -185,7 +196,7 @@ async def _is_completed(
     env = [key for key in remarks.unresolved_env_refs if key not in request.package.env_json]
     secrets = [key for key in remarks.missing_secrets if key not in typed]
     # A rollback takes no values: the platform has the secrets, or an apply writes them.
-    if not approval.terminal or approval.allow_missing or request.revision or not (env or secrets):
+    if not approval.terminal or approval.options.allow_missing or request.revision or not (env or secrets):
         return False
     for key in env:
         value = _given(

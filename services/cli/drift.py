@@ -24,7 +24,6 @@ from services.cli.show import message_document
 from services.cli.stack_records import ref_of
 from services.core.listing import and_more
 from services.rpc.convert.drift import counts_from_pb
-from services.rpc.convert.objects import target_from_pb
 from services.views.drift import SideGroup, counts_text, cut, lines_of, side_groups
 from services.views.lines import ADDED, LEFT_OUT, REMOVED
 
@@ -126,8 +125,8 @@ async def drift(
 async def _detect(
     services: Session, name: str, keys: Sequence[object_pb2.ObjectKey], target: object_pb2.Target
 ) -> Detection:
-    stack = await ref_of(services.stack, target_from_pb(target), name)
-    request = planner_pb2.DetectDriftRequest(target=target, stack=stack, keys=keys)
+    stack = await ref_of(services.stack, target, name)
+    request = planner_pb2.DetectDriftRequest(stack=stack, keys=keys)
     summary, reports = planner_pb2.DriftSummary(), list[planner_pb2.DriftReport]()
     stub = PlannerServiceStub(services.planner.channel)
     async for answer in services.planner.stream(stub.DetectDrift, request):

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shlex
 import stat
 import tempfile
@@ -23,12 +22,11 @@ from services.cli.options import caller
 from services.cli.pairs import Named
 from services.cli.session import Session, session
 from services.cli.show import LISTED
-from services.core.errors import StackNotFound
+from services.cli.stack_records import ref_of
 from services.core.listing import and_more
 
 EXPORTING = ("planner", "stack", "platform")
 
-_STACK_ID = re.compile("[0-9a-f]{16}")
 _ENCODINGS = {"yml": parser_pb2.ENCODING_YAML, "json": parser_pb2.ENCODING_JSON}
 
 
@@ -68,10 +66,9 @@ class Wanted:
     quiet: bool = False
 
     def request(self) -> planner_pb2.ExportPackageRequest:
-        """The request to the planner."""
+        """The request to the planner, in which *stack* is a name."""
         encoding = self.encoding or ("json" if self.file.lower().endswith(".json") else "yml")
         request = planner_pb2.ExportPackageRequest(
-            target=object_pb2.Target(platform=self.platform, org=self.org),
             encoding=_ENCODINGS[encoding],
             schema=self.schema,
             resources=[
@@ -79,8 +76,11 @@ class Wanted:
                 for each in self.named
             ],
         )
+        target = object_pb2.Target(platform=self.platform, org=self.org)
         if self.stack:
-            request.stack.name = self.stack
+            request.stack.CopyFrom(object_pb2.StackRef(target=target, name=self.stack))
+        else:
+            request.target.CopyFrom(target)
         if self.everything or self.kinds or self.labels:
             request.everything.CopyFrom(planner_pb2.ExportFilter(kinds=self.kinds, labels=self.labels))
         return request
@@ -136,16 +136,8 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
 
 async def _make(services: Session, wanted: Wanted) -> _Export:
     request = wanted.request()
-    try:
-        return await _joined(services, request)
-    except StackNotFound:
-        if not _STACK_ID.fullmatch(wanted.stack):
-            raise
-        request.stack.id = wanted.stack
-        return await _joined(services, request)
-
-
-async def _joined(services: Session, request: planner_pb2.ExportPackageRequest) -> _Export:
+    if request.HasField("stack"):
+        request.stack.CopyFrom(await ref_of(services.stack, request.stack.target, request.stack.name))
     made, stub = _Export(), PlannerServiceStub(services.planner.channel)
     async for message in services.planner.stream(stub.ExportPackage, request):
         made.add(message)

@@ -18,7 +18,6 @@ from services.cli.session import Session, session
 from services.cli.show import message_document, moment
 from services.cli.stack_records import ref_of
 from services.cli.tables import print_table
-from services.rpc.convert.objects import target_from_pb
 from services.rpc.paging import pages
 from services.views.revisions import difference_entries
 
@@ -72,8 +71,8 @@ def _target(platform: str, org: str) -> object_pb2.Target:
 
 
 async def _revisions(services: Session, target: object_pb2.Target, name: str, limit: int) -> list[stack_pb2.Revision]:
-    ref = await ref_of(services.stack, target_from_pb(target), name)
-    request = stack_pb2.ListRevisionsRequest(target=target, stack=ref)
+    ref = await ref_of(services.stack, target, name)
+    request = stack_pb2.ListRevisionsRequest(stack=ref)
     found: list[stack_pb2.Revision] = []
     async for page in pages(services.stack, StackServiceStub(services.stack.channel).ListRevisions, request):
         found += page.revisions
@@ -85,8 +84,8 @@ async def _revisions(services: Session, target: object_pb2.Target, name: str, li
 async def _difference(
     services: Session, target: object_pb2.Target, name: str, old: int, new: int
 ) -> plan_pb2.PlanDiffs:
-    ref = await ref_of(services.stack, target_from_pb(target), name)
-    request = stack_pb2.DiffRevisionsRequest(target=target, stack=ref, old=old, new=new)
+    ref = await ref_of(services.stack, target, name)
+    request = stack_pb2.DiffRevisionsRequest(stack=ref, old=old, new=new)
     found = plan_pb2.PlanDiffs()
     async for answer in services.stack.stream(StackServiceStub(services.stack.channel).DiffRevisions, request):
         found.MergeFrom(answer.diffs)

@@ -1,7 +1,7 @@
 """``pkger operations``: list, show, watch, recover and cancel operations."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
@@ -23,8 +23,6 @@ from services.cli.show import LARGEST_PAGE, LISTED, moment, print_blocked, print
 from services.cli.status_line import StatusLine
 from services.cli.tables import print_table
 from services.core.errors import OperationNotFound
-from services.core.model import Target
-from services.rpc.convert.objects import target_from_pb
 from services.rpc.documents import document_of
 from services.rpc.paging import first_items
 from services.rpc.plan_parts import JoinedPlan
@@ -55,38 +53,23 @@ async def list_all(
         output: How to print.
         limit: How many; None: ``LISTED``.
     """
-    target = Target(place[0] or Target().platform, place[1] or Target().org) if any(place) else None
+    listed = limit or LISTED
+    request = applier_pb2.ListOperationsRequest(
+        states=_UNFINISHED if unfinished else (), page_size=min(listed, LARGEST_PAGE)
+    )
+    if any(place):
+        request.target.platform, request.target.org = place
     with plain_errors():
         async with session(APPLYING, environ) as services:
-            found = await _newest(services, _UNFINISHED if unfinished else (), target, limit or LISTED)
-    operations, has_more = found
+            stub = ApplierServiceStub(services.applier.channel)
+            operations, has_more = await first_items(
+                services.applier, stub.ListOperations, request, lambda page: page.operations, listed
+            )
     if output == "text":
         _print_table(console(), operations)
     else:
         print_document([document_of(operation) for operation in operations], output)
     print_more(has_more)
-
-
-async def _newest(
-    services: Session,
-    states: Sequence[operation_pb2.OperationState.ValueType],
-    target: Target | None,
-    limit: int,
-) -> tuple[list[operation_pb2.Operation], bool]:
-    """
-    The newest operations, and whether there may be older ones.
-
-    The target is filtered here, as ``ListOperations`` has no such filter; the store retains few finished operations.
-    """
-
-    def of_target(page: applier_pb2.ListOperationsResponse) -> Iterable[operation_pb2.Operation]:
-        return (each for each in page.operations if target in (None, target_from_pb(each.target)))
-
-    request = applier_pb2.ListOperationsRequest(
-        states=states, page_size=LARGEST_PAGE if target else min(limit, LARGEST_PAGE)
-    )
-    stub = ApplierServiceStub(services.applier.channel)
-    return await first_items(services.applier, stub.ListOperations, request, of_target, limit)
 
 
 async def show(name: str, environ: Mapping[str, str], output: str) -> None:

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from services.cli.caller import Caller
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _LONGEST_SECONDS = 365 * 86_400
 
@@ -272,21 +276,6 @@ env_option = click.option(
 env_file_option = click.option(
     "--env-file", "env_files", multiple=True, metavar="FILE", help="YAML or JSON file of environment values."
 )
-skip_option = click.option(
-    "--skip",
-    multiple=True,
-    metavar="KIND[:NAME]",
-    help="Skip an object, or all of a kind: neither apply nor remove it.",
-)
-allow_empty_option = click.option(
-    "--allow-empty", is_flag=True, help="Allow a package without objects, which removes all resources of the stack."
-)
-allow_replace_option = click.option(
-    "--allow-replace", is_flag=True, help="Allow replacing resources that no stack owns."
-)
-allow_missing_option = click.option(
-    "--allow-missing", is_flag=True, help="Apply although environment values or secrets are missing."
-)
 secret_option = click.option(
     "--secret",
     "secrets",
@@ -314,19 +303,100 @@ def _author(_context: click.Context, _option: click.Parameter, value: str | None
         return ""
 
 
-author_option = click.option(
-    "--author", callback=_author, metavar="NAME", help="Author to record in the history.  [default: the user's name]"
+def _skip(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> list[dict[str, str]]:
+    """The fields of each object or kind to skip."""
+    skips = []
+    for each in value:
+        kind, colon, name = each.partition(":")
+        if colon and not name:
+            raise click.BadParameter(f"{each} names no object; write --skip {kind} to skip all of the kind")
+        skips.append({"kind": kind, "name": name})
+    return skips
+
+
+def _plan_message() -> "type[Message]":
+    from pkger.planner.v1 import planner_pb2
+
+    return planner_pb2.PlanOptions
+
+
+def _run_message() -> "type[Message]":
+    from pkger.applier.v1 import applier_pb2
+
+    return applier_pb2.RunOptions
+
+
+def _as_message(parameter: str, message: "Callable[[], type[Message]]", *added: Callable[[F], F]) -> Callable[[F], F]:
+    """
+    A decorator that adds options to a command, which gets their values as one message.
+
+    Args:
+        parameter: The parameter of the command for the message.
+        message: Imports the type of the message.
+        added: The options, each with the name of a field.
+    """
+
+    def decorated(command: F) -> F:
+        @wraps(command)
+        def with_message(**values: Any) -> Any:
+            made = message()
+            fields = {name: values.pop(name) for name in made.DESCRIPTOR.fields_by_name if name in values}
+            return command(**values, **{parameter: made(**fields)})
+
+        wrapped = cast("F", with_message)
+        for option in reversed(added):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorated
+
+
+plan_options = _as_message(
+    "plan_options",
+    _plan_message,
+    click.option(
+        "--skip",
+        multiple=True,
+        callback=_skip,
+        metavar="KIND[:NAME]",
+        help="Skip an object, or all of a kind: neither apply nor remove it.",
+    ),
+    click.option(
+        "--allow-empty", is_flag=True, help="Allow a package without objects, which removes all resources of the stack."
+    ),
+    click.option("--allow-replace", is_flag=True, help="Allow replacing resources that no stack owns."),
 )
+"""The options of a plan, as one ``PlanOptions``."""
+
+_options_of_removal = (
+    click.option(
+        "--author",
+        callback=_author,
+        metavar="NAME",
+        help="Author to record in the history.  [default: the user's name]",
+    ),
+    click.option(
+        "--max-deletes",
+        type=click.IntRange(0, 2**31 - 1),
+        metavar="N",
+        help="Refuse a plan with more than N deletions and updates that lose data, together.",
+    ),
+)
+run_options = _as_message(
+    "run_options",
+    _run_message,
+    click.option("--allow-missing", is_flag=True, help="Apply although environment values or secrets are missing."),
+    *_options_of_removal,
+)
+"""The options of a run, as one ``RunOptions``."""
+
+removal_options = _as_message("run_options", _run_message, *_options_of_removal)
+"""The options of a run that deletes a stack or its resources, as one ``RunOptions``: it has no missing values."""
+
 secret_file_option = click.option(
     "--secret-file", "secret_files", multiple=True, metavar="FILE", help="YAML or JSON file of secrets."
 )
 yes_option = click.option("--yes", is_flag=True, help="Run the plan without asking.")
-max_deletes_option = click.option(
-    "--max-deletes",
-    type=click.IntRange(0, 2**31 - 1),
-    metavar="N",
-    help="Refuse a plan with more than N deletions and updates that lose data, together.",
-)
 wait_option = click.option(
     "--wait",
     type=float,

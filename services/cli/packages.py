@@ -3,7 +3,8 @@
 import math
 import shlex
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -13,7 +14,7 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from rich.text import Text
 
-from services.cli.approval import Approval, approved_plan, planned
+from services.cli.approval import Approval, approved_plan, planned, planning
 from services.cli.consoles import console, progress_console
 from services.cli.documents import print_document
 from services.cli.errors import Failed, plain_errors
@@ -32,7 +33,6 @@ from services.cli.terminal import Terminal
 from services.cli.wanted import Wanted
 from services.core.errors import StackNotFound
 from services.core.model import Target
-from services.rpc.convert.objects import target_from_pb
 from services.rpc.plan_parts import JoinedPlan
 from services.settings import load
 
@@ -52,7 +52,6 @@ class Manner:
         full: Whether plans are shown uncut.
         yes: Whether plans run without approval.
         wait: Seconds to wait for another operation of the stack to end.
-        max_deletes: The most deletions and updates that lose data of a plan that runs; None: any number.
     """
 
     output: str = "text"
@@ -60,15 +59,18 @@ class Manner:
     full: bool = False
     yes: bool = False
     wait: float = 0
-    max_deletes: int | None = None
 
     def approval(
-        self, terminal: Terminal | None, interrupts: Interrupts, status: StatusLine, allow_missing: bool = False
+        self,
+        terminal: Terminal | None,
+        interrupts: Interrupts,
+        status: StatusLine,
+        options: applier_pb2.RunOptions,
     ) -> Approval:
         """How plans are approved; where standard output is for data, a plan to approve goes to standard error."""
         asked = None if self.yes else terminal
         out = progress_console() if self.output == "text" else console(stderr=True) if asked else None
-        return Approval(asked, interrupts, status, out, self.full, allow_missing, self.max_deletes)
+        return Approval(asked, interrupts, status, out, self.full, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +162,15 @@ def named_plan(text: str) -> tuple[str, str]:
         raise Failed(f"{text}: is not a file that `pkger plan --out` wrote") from error
 
 
-async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> Done:
+async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner, options: applier_pb2.RunOptions) -> Done:
     """
     Apply a package, or uninstall or roll back a stack: show the plan, ask for approval, run exactly that plan.
+
+    Args:
+        wanted: The input of the plan.
+        environ: The environment.
+        manner: How it is shown and approved.
+        options: The conditions under which the plan may run, without the digest.
 
     Returns:
         The plan and the end of the operation.
@@ -177,16 +185,24 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> D
                 await interrupts.or_stop(_find_stack(services, request))
                 run = _Run(services, interrupts, status, manner)
                 if manner.yes:
-                    return await run.to_its_end(lambda: _start(services, request, wanted, manner), _planning(request))
+                    begin = partial(_start, services, request, wanted.stack, options, wanted.secrets)
+                    return await run.to_its_end(begin, planning(request))
                 request.view.extend(SHOWN)
-                approval = manner.approval(terminal, interrupts, status, wanted.allow_missing)
+                approval = manner.approval(terminal, interrupts, status, options)
                 approved = await approved_plan(services, request, approval)
-                how = replace(wanted, secrets={**wanted.secrets, **approved.secrets})
-                digest, shown = approved.made.header.digest, approved.made
-                return await run.to_its_end(lambda: _start(services, request, how, manner, digest), "applying", shown)
+                secrets, shown = {**wanted.secrets, **approved.secrets}, approved.made
+                options = _approved(options, shown.header.digest)
+                begin = partial(_start, services, request, wanted.stack, options, secrets)
+                return await run.to_its_end(begin, "applying", shown)
 
 
-async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, how: Wanted) -> None:
+async def apply_stored(
+    name: str,
+    environ: Mapping[str, str],
+    manner: Manner,
+    options: applier_pb2.RunOptions,
+    secrets: Mapping[str, str],
+) -> None:
     """
     Apply a stored plan: show it, ask for approval, run it.
 
@@ -194,7 +210,8 @@ async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, ho
         name: Its name, or the file that ``plan --out`` wrote.
         environ: The environment.
         manner: How it is shown and approved.
-        how: Secrets, author, and whether values may be missing; the plan determines the rest.
+        options: The conditions under which the plan may run, without the digest.
+        secrets: Values of the secrets that the plan writes, by key.
 
     Raises:
         Failed: The operation did not start, was rolled back or is blocked, or left steps to do.
@@ -205,16 +222,20 @@ async def apply_stored(name: str, environ: Mapping[str, str], manner: Manner, ho
             # The plan names the platform, and with it the driver that local services need.
             async with session(READING, environ) as services:
                 made = await interrupts.or_stop(stored(services, plan_name, SHOWN))
-            header = plan_pb2.Plan()
-            header.CopyFrom(made.header)
-            header.digest = digest or header.digest
+            header = made.header
             async with session(APPLYING, environ, header.target.platform) as services:
                 if manner.yes and manner.output == "text":
                     print_plan(progress_console(), made, manner.full)
                 if not manner.yes:
-                    await manner.approval(terminal, interrupts, status, how.allow_missing).approve(made)
+                    await manner.approval(terminal, interrupts, status, options).approve(made)
                 run = _Run(services, interrupts, status, manner)
-                await run.to_its_end(lambda: _apply_plan(services, header, how, manner), "applying", made)
+                # The digest makes sure that it is exactly that plan.
+                request = applier_pb2.ApplyPlanRequest(
+                    plan=header.name, run_options=_approved(options, digest or header.digest), secrets=secrets
+                )
+                stub = ApplierServiceStub(services.applier.channel)
+                stream = partial(services.applier.stream, stub.ApplyPlan, request, seconds=math.inf)
+                await run.to_its_end(stream, "applying", made)
 
 
 class _Run:
@@ -287,76 +308,51 @@ def protected(header: plan_pb2.Plan) -> str:
     return "1 resource, which is protected" if count == 1 else f"{count:,} resources, which are protected"
 
 
-def _planning(request: planner_pb2.CreatePlanRequest) -> str:
-    target = request.target
-    return f"planning for {target.platform or 'embedded'}/{target.org or 'default'}"
-
-
 async def _find_stack(services: Session, request: planner_pb2.CreatePlanRequest) -> None:
     """Refer to the stack of *request* by its id, if the user wrote an id."""
-    if request.stack.name:
-        ref = await ref_of(services.stack, target_from_pb(request.target), request.stack.name)
-        request.stack.CopyFrom(ref)
+    if request.HasField("stack"):
+        request.stack.CopyFrom(await ref_of(services.stack, request.stack.target, request.stack.name))
 
 
-def _apply_plan(services: Session, header: plan_pb2.Plan, how: Wanted, manner: Manner) -> AsyncIterator[Answer]:
-    """Apply the stored plan of that header; the digest makes sure that it is exactly that plan."""
-    stub = ApplierServiceStub(services.applier.channel)
-    request = applier_pb2.ApplyPlanRequest(
-        plan=header.name,
-        expected_plan_digest=header.digest,
-        secrets=how.secrets,
-        allow_missing=how.allow_missing,
-        author=how.author,
-        max_deletes=manner.max_deletes,
-    )
-    return services.applier.stream(stub.ApplyPlan, request, seconds=math.inf)
+def _approved(options: applier_pb2.RunOptions, digest: str) -> applier_pb2.RunOptions:
+    """*options* for the plan with that digest only."""
+    approved = applier_pb2.RunOptions(expected_plan_digest=digest)
+    approved.MergeFrom(options)
+    return approved
 
 
 def _start(
-    services: Session, request: planner_pb2.CreatePlanRequest, wanted: Wanted, manner: Manner, digest: str = ""
+    services: Session,
+    request: planner_pb2.CreatePlanRequest,
+    stack: str,
+    options: applier_pb2.RunOptions,
+    secrets: Mapping[str, str],
 ) -> AsyncIterator[Answer]:
-    """Start the operation whose plan *request* describes; *digest* is that of the approved plan, or empty."""
+    """Start the operation whose plan *request* describes; *stack* is the name or id of its stack, for an error."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
-        after_uninstall = request.destroy.after_uninstall
         uninstall = applier_pb2.UninstallStackRequest(
-            target=request.target,
-            stack=request.stack,
-            after_uninstall=after_uninstall,
-            expected_plan_digest=digest,
-            author=wanted.author,
-            max_deletes=manner.max_deletes,
+            stack=request.stack, after_uninstall=request.destroy.after_uninstall, run_options=options
         )
-        return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=math.inf), wanted.stack)
+        return _of_stack(services.applier.stream(stub.UninstallStack, uninstall, seconds=math.inf), stack)
     if request.HasField("revision"):
         rollback = applier_pb2.RollbackStackRequest(
-            target=request.target,
             stack=request.stack,
             revision=request.revision,
-            skip=request.skip,
-            allow_missing=wanted.allow_missing,
-            allow_empty=wanted.allow_empty,
-            allow_replace=wanted.allow_replace,
-            expected_plan_digest=digest,
-            author=wanted.author,
-            max_deletes=manner.max_deletes,
+            options=request.options,
+            run_options=options,
         )
         return services.applier.stream(stub.RollbackStack, rollback, seconds=math.inf)
     apply_request = applier_pb2.ApplyRequest(
-        target=request.target,
         package=request.package,
-        skip=request.skip,
-        secrets=wanted.secrets,
-        allow_missing=wanted.allow_missing,
-        allow_empty=wanted.allow_empty,
-        allow_replace=wanted.allow_replace,
-        expected_plan_digest=digest,
-        author=wanted.author,
-        max_deletes=manner.max_deletes,
+        options=request.options,
+        run_options=options,
+        secrets=secrets,
     )
     if request.HasField("stack"):
         apply_request.stack.CopyFrom(request.stack)
+    else:
+        apply_request.target.CopyFrom(request.target)
     return services.applier.stream(stub.Apply, apply_request, seconds=math.inf)
 
 

@@ -18,7 +18,6 @@ from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.show import message_document
 from services.cli.stack_records import policy_message, ref_of
-from services.rpc.convert.objects import target_from_pb
 from services.rpc.convert.policies import policy_from_pb
 
 READING = ("stack",)
@@ -65,11 +64,11 @@ async def forget(
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
-            ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
+            ref = await interrupts.or_stop(ref_of(services.stack, target, name))
             stub = StackServiceStub(services.stack.channel)
             for kind, object_name in keys:
                 key = object_pb2.ObjectKey(kind=kind, name=object_name)
-                request = stack_pb2.ForgetResourceRequest(target=target, stack=ref, key=key)
+                request = stack_pb2.ForgetResourceRequest(stack=ref, key=key)
                 answer = await interrupts.or_stop(services.stack.call(stub.ForgetResource, request))
                 if output != "text":
                     print_records([message_document(answer)], output)
@@ -91,9 +90,8 @@ async def rename(
     kind, object_name = key
     with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
-            ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
+            ref = await interrupts.or_stop(ref_of(services.stack, target, name))
             request = stack_pb2.RenameResourceRequest(
-                target=target,
                 stack=ref,
                 key=object_pb2.ObjectKey(kind=kind, name=object_name),
                 new_name=new_name,
@@ -110,8 +108,8 @@ async def _policy(
     services: Session, target: object_pb2.Target, name: str, wanted: Mapping[str, Any] | None, changes: Sequence[str]
 ) -> stack_pb2.Stack:
     stub = StackServiceStub(services.stack.channel)
-    ref = await ref_of(services.stack, target_from_pb(target), name)
-    stack = (await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(target=target, stack=ref))).stack
+    ref = await ref_of(services.stack, target, name)
+    stack = (await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(stack=ref))).stack
     if wanted is None and not changes:
         return stack
     changed = policy_from_pb(stack.policy) if wanted is None else dict(wanted)
@@ -120,5 +118,5 @@ async def _policy(
         changed.pop(field, None)
         if text:
             changed[field] = values.yaml_value(f"--set {change}", text)
-    request = stack_pb2.UpdateStackRequest(stack=ref, target=target, policy=policy_message(changed), etag=stack.etag)
+    request = stack_pb2.UpdateStackRequest(stack=ref, policy=policy_message(changed), etag=stack.etag)
     return (await services.stack.call(stub.UpdateStack, request)).stack

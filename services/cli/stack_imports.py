@@ -24,7 +24,7 @@ from services.cli.tables import print_table
 from services.cli.terminal import Terminal
 from services.cli.wanted import Wanted
 from services.core.listing import listed
-from services.rpc.convert.objects import target_from_pb, violation_from_pb
+from services.rpc.convert.objects import violation_from_pb
 from services.rpc.documents import document_of
 from services.settings import load
 
@@ -60,8 +60,8 @@ async def import_resource(
         async with session(APPLYING, environ, target.platform) as services:
 
             async def run() -> applier_pb2.ImportResourcesResponse:
-                ref = await ref_of(services.stack, target_from_pb(target), name)
-                return await _import(services, target, ref, [wanted])
+                ref = await ref_of(services.stack, target, name)
+                return await _import(services, ref, [wanted])
 
             answer = await interrupts.or_stop(run())
     if output != "text":
@@ -86,8 +86,8 @@ async def import_package(wanted: Wanted, environ: Mapping[str, str], manner: Man
             target = object_pb2.Target(platform=wanted.platform, org=wanted.org)
             async with session(APPLYING, environ, wanted.platform) as services:
                 status.show(lambda: "looking for the resources of the package", "the platform")
-                ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), wanted.stack))
-                request = planner_pb2.PlanImportRequest(target=target, stack=ref, package=package)
+                ref = await interrupts.or_stop(ref_of(services.stack, target, wanted.stack))
+                request = planner_pb2.PlanImportRequest(stack=ref, package=package)
                 plan = await interrupts.or_stop(_planned(services, request))
                 status.hide()
                 resources = _to_import(plan)
@@ -98,7 +98,7 @@ async def import_package(wanted: Wanted, environ: Mapping[str, str], manner: Man
                     raise Failed("not imported; nothing was written")
                 imported = applier_pb2.ImportResourcesResponse()
                 if resources:
-                    imported = await interrupts.or_stop(_import(services, target, ref, resources))
+                    imported = await interrupts.or_stop(_import(services, ref, resources))
     if manner.output != "text":
         print_document({**document_of(plan), "generation": imported.generation}, manner.output)
     elif resources:
@@ -129,13 +129,10 @@ def _to_import(plan: planner_pb2.ObjectImports) -> list[applier_pb2.ResourceImpo
 
 
 async def _import(
-    services: Session,
-    target: object_pb2.Target,
-    ref: object_pb2.StackRef,
-    resources: Sequence[applier_pb2.ResourceImport],
+    services: Session, ref: object_pb2.StackRef, resources: Sequence[applier_pb2.ResourceImport]
 ) -> applier_pb2.ImportResourcesResponse:
     """Import *resources*, and join the parts of the response."""
-    request = applier_pb2.ImportResourcesRequest(target=target, stack=ref, resources=resources)
+    request = applier_pb2.ImportResourcesRequest(stack=ref, resources=resources)
     stub, joined = ApplierServiceStub(services.applier.channel), applier_pb2.ImportResourcesResponse()
     async for part in services.applier.stream(stub.ImportResources, request):
         joined.MergeFrom(part)

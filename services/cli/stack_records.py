@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +15,16 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from services.cli import values
 from services.cli.consoles import console
 from services.cli.documents import print_document
-from services.cli.errors import plain_errors
+from services.cli.errors import Failed, plain_errors
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
 from services.cli.shares import ALONE
 from services.cli.show import print_stack
 from services.core.errors import OrgUnknown, StackNotFound
-from services.core.model import Target
 from services.drivers.registry import DRIVERS
 from services.kinds.format.canonical import plain
 from services.platforms import find_platform, read_platforms
 from services.rpc.client import Peer
-from services.rpc.convert.objects import target_from_pb
 from services.rpc.convert.policies import checked_policy, policy_to_pb
 from services.rpc.documents import document_of
 from services.rpc.resources import read_header
@@ -56,7 +55,7 @@ class Described:
     urls: Sequence[str] | None = None
 
 
-async def ref_of(stacks: Peer, target: Target, name: str) -> object_pb2.StackRef:
+async def ref_of(stacks: Peer, target: object_pb2.Target, name: str) -> object_pb2.StackRef:
     """
     A reference to the stack with that name, else to the stack with that id, as a stack may have no name.
 
@@ -64,17 +63,23 @@ async def ref_of(stacks: Peer, target: Target, name: str) -> object_pb2.StackRef
         stacks: The stack service.
         target: Where the name is looked up.
         name: A name or an id; if there is no such stack, the reference is by name.
+
+    Raises:
+        Failed: The stack with that id is in another target.
     """
-    by_name, by_id = object_pb2.StackRef(name=name), object_pb2.StackRef(id=name)
+    by_name, by_id = object_pb2.StackRef(target=target, name=name), object_pb2.StackRef(id=name)
     if not _ID.fullmatch(name):
         return by_name
-    for ref in (by_name, by_id):
-        try:
-            await read_header(stacks, target, ref)
-        except StackNotFound:
-            continue
-        return ref
-    return by_name
+    with suppress(StackNotFound):
+        await read_header(stacks, by_name)
+        return by_name
+    try:
+        own = (await read_header(stacks, by_id)).target
+    except StackNotFound:
+        return by_name
+    if target.platform not in ("", own.platform) or target.org not in ("", own.org):
+        raise Failed(f"stack {name} is for {own.platform}/{own.org}; use --target {own.platform}/{own.org}")
+    return by_id
 
 
 async def init(
@@ -154,9 +159,8 @@ async def update(
     target = object_pb2.Target(platform=platform, org=org)
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
-            ref = await interrupts.or_stop(ref_of(services.stack, target_from_pb(target), name))
+            ref = await interrupts.or_stop(ref_of(services.stack, target, name))
             request = stack_pb2.UpdateStackRequest(
-                target=target,
                 stack=ref,
                 etag=etag,
                 name=changes.name,

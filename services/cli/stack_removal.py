@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pkger.applier.v1 import applier_pb2
 from pkger.model.v1 import plan_pb2
 from rich.text import Text
 
@@ -13,17 +14,21 @@ from services.cli.wanted import Wanted
 from services.core.errors import StackNotFound
 
 
-async def uninstall(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
+async def uninstall(
+    wanted: Wanted, environ: Mapping[str, str], manner: Manner, run_options: applier_pb2.RunOptions
+) -> None:
     """
     Delete the resources that a stack created, and keep the stack.
 
     Raises:
         Failed: There is no such stack, or the operation did not succeed.
     """
-    await apply(replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner)
+    await apply(replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner, run_options)
 
 
-async def delete(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
+async def delete(
+    wanted: Wanted, environ: Mapping[str, str], manner: Manner, run_options: applier_pb2.RunOptions
+) -> None:
     """
     Delete the resources that a stack created, and then the stack; without such a stack, there is nothing to do.
 
@@ -31,7 +36,8 @@ async def delete(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> 
         Failed: The operation did not succeed, or the stack stays, as it has protected resources.
     """
     try:
-        done = await apply(replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE), environ, manner)
+        deleting = replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
+        done = await apply(deleting, environ, manner, run_options)
     except Failed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise

@@ -14,7 +14,6 @@ from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.session import Session, session
 from services.cli.stack_records import ref_of
-from services.rpc.convert.objects import target_from_pb
 from services.rpc.documents import document_of
 from services.rpc.watching import watch_stack
 
@@ -35,8 +34,8 @@ async def watch(name: str, platform: str, org: str, environ: Mapping[str, str], 
 
 
 async def _watch(services: Session, target: object_pb2.Target, name: str, output: str) -> None:
-    ref = await ref_of(services.stack, target_from_pb(target), name)
-    request = stack_pb2.WatchStackRequest(target=target, stack=ref)
+    ref = await ref_of(services.stack, target, name)
+    request = stack_pb2.WatchStackRequest(stack=ref)
     async with aclosing(watch_stack(services.stack, request)) as changes:
         async for change in changes:
             if output == "text":

@@ -16,7 +16,6 @@ from services.cli.session import Session, session
 from services.cli.shares import shares_of
 from services.cli.show import LARGEST_PAGE, print_more, print_stack, print_stacks, stack_document
 from services.cli.stack_records import ref_of
-from services.rpc.convert.objects import target_from_pb
 from services.rpc.documents import document_of
 from services.rpc.paging import first_items
 from services.rpc.resources import read_stack
@@ -31,11 +30,11 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
     Raises:
         Failed: There is no stack of that name or id.
     """
-    target = target_from_pb(object_pb2.Target(platform=platform, org=org))
+    target = object_pb2.Target(platform=platform, org=org)
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
             ref = await interrupts.or_stop(ref_of(services.stack, target, name))
-            request = read_stack(services.stack, target, ref)
+            request = read_stack(services.stack, ref)
             stack, resources = await interrupts.or_stop(request)
             shares = await interrupts.or_stop(shares_of(services.stack, stack, resources))
     if output == "text":

@@ -28,14 +28,10 @@ class Wanted:
         recursive: Whether a folder stands for the package files in it and below.
         encoding: Encoding of sources whose names do not show it; empty: the parser detects it.
         libraries: Folders in which Jsonnet imports are looked up, the first one first.
-        skip: Objects and kinds to skip: ``KIND:NAME`` or ``KIND``.
-        allow_empty: Whether a package without objects may remove all resources of the stack.
-        allow_missing: Whether to apply although values are missing.
-        allow_replace: Whether resources that no stack owns may be replaced.
+        options: Options of the plan.
         secrets: Values of secrets to write by key; not in ``repr``. A plan uses only the keys.
         after_uninstall: What happens to the stack after an uninstall; None: no uninstall.
         revision: The revision of the stack to roll back to; 0: no rollback.
-        author: The author for the history; empty: none.
     """
 
     files: Sequence[str]
@@ -46,14 +42,10 @@ class Wanted:
     recursive: bool = False
     encoding: str = ""
     libraries: Sequence[Path] = ()
-    skip: Sequence[str] = ()
-    allow_empty: bool = False
-    allow_missing: bool = False
-    allow_replace: bool = False
+    options: planner_pb2.PlanOptions = field(default_factory=planner_pb2.PlanOptions)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     after_uninstall: plan_pb2.AfterUninstall.ValueType | None = None
     revision: int = 0
-    author: str = ""
 
     async def request(self, bounds: Bounds, store: bool) -> planner_pb2.CreatePlanRequest:
         """
@@ -64,23 +56,19 @@ class Wanted:
             store: Whether the plan is stored.
 
         Raises:
-            Failed: A file cannot be read, or an object to skip has no name.
+            Failed: A file cannot be read.
             PkgerError: A Jsonnet program cannot be evaluated.
         """
         request = planner_pb2.CreatePlanRequest(
             validate_only=not store,
-            target=object_pb2.Target(platform=self.platform, org=self.org),
             secret_keys=sorted(self.secrets),
-            allow_empty=self.allow_empty,
-            allow_replace=self.allow_replace,
+            options=self.options,
         )
-        for skipped in self.skip:
-            kind, colon, name = skipped.partition(":")
-            if colon and not name:
-                raise Failed(f"--skip {skipped} names no object; write --skip {kind} to skip all of the kind")
-            request.skip.add(kind=kind, name=name)
+        target = object_pb2.Target(platform=self.platform, org=self.org)
         if self.stack:
-            request.stack.name = self.stack
+            request.stack.CopyFrom(object_pb2.StackRef(target=target, name=self.stack))
+        else:
+            request.target.CopyFrom(target)
         if self.revision:
             request.revision = self.revision
         elif self.after_uninstall is None:

@@ -866,56 +866,6 @@ class PlatformTraits:
         return kind, self.kinds[kind].compared_name(spec.display_name)
 
 
-@dataclass(frozen=True, slots=True)
-class Desired:
-    """
-    The desired state that a plan is made for, with the options of its request.
-
-    Attributes:
-        package: The desired objects; empty: everything is removed.
-        skip: Keys to skip; an empty name stands for all objects of the kind.
-        is_end: Whether the stack is uninstalled: adopted resources then stay on the platform (docs/reference/engine.md,
-            "Policies", on_delete).
-        after_uninstall: Whether an uninstall keeps the stack.
-        secret_keys: Keys of the secrets that the apply will supply.
-        allow_replace: Whether unowned resources may be replaced.
-        allow_empty: Whether a package without objects may remove all resources of a stack.
-        rollback_of: The revision whose package this is; 0: none.
-        is_for_nameless: Whether the request names no stack: then nothing is removed, and resources of other stacks
-            without a name are shared or taken over.
-    """
-
-    package: Package
-    skip: frozenset[Key] = field(default_factory=frozenset)
-    is_end: bool = False
-    secret_keys: frozenset[str] = field(default_factory=frozenset)
-    allow_replace: bool = False
-    allow_empty: bool = False
-    rollback_of: int = 0
-    after_uninstall: AfterUninstall = AfterUninstall.KEEP
-    is_for_nameless: bool = False
-
-    @property
-    def operation_kind(self) -> OperationKind:
-        """The kind of the operation that applies it."""
-        if self.is_end:
-            return OperationKind.UNINSTALL
-        return OperationKind.ROLLBACK if self.rollback_of else OperationKind.APPLY
-
-    @property
-    def deletes_stack(self) -> bool:
-        """Whether the stack is deleted with its resources."""
-        return self.is_end and self.after_uninstall is AfterUninstall.DELETE
-
-    def skips(self, key: Key) -> bool:
-        """Whether *key* is neither applied nor removed."""
-        return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)
-
-    def skips_entry(self, entry: InventoryEntry) -> bool:
-        """Whether *entry* is skipped; an entry with a pending deletion is skipped with its object."""
-        return bool(self.skip) and (self.skips(entry.key) or self.skips(entry.object_key))
-
-
 def by_key(entries: Sequence[InventoryEntry]) -> dict[Key, InventoryEntry]:
     """The entries of an inventory by their key."""
     return {entry.key: entry for entry in entries}

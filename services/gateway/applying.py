@@ -158,7 +158,7 @@ class ApplyRoutes:
             return wanted, await self._plan(request)
         except RequestInvalid as error:
             field = error.metadata.get("field")
-            if field == "skip":
+            if field == "options.skip":
                 # Each action is valid by itself, but not with this package.
                 raise Problem(
                     Code.UNPROCESSABLE_ENTITY, f"actions: {error}", reason=error.reason, metadata=error.metadata
@@ -216,12 +216,12 @@ class ApplyRoutes:
         stub = ApplierServiceStub(applier.channel)
         request = applier_pb2.ApplyPlanRequest(
             plan=header.name,
-            expected_plan_digest=wanted.plan_digest or header.digest,
+            run_options=applier_pb2.RunOptions(
+                expected_plan_digest=wanted.plan_digest or header.digest, allow_missing=True, author=author
+            ),
             # Planning and running are two requests to the services, so each needs a request id of its own.
             request_id=f"{request_id}-run" if request_id else self._runner.new_request_id(),
             secrets=wanted.secrets,
-            allow_missing=True,
-            author=author,
         )
         return await run_to_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=math.inf))
 
@@ -242,17 +242,15 @@ def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanReq
         Problem: An environment value cannot be sent.
     """
     request = planner_pb2.CreatePlanRequest(
-        target=target_to_pb(org.target),
         validate_only=wanted.is_dry,
         secret_keys=sorted(wanted.secrets),
-        allow_empty=wanted.allow_empty,
-        skip=[planner_pb2.Skip(kind=skip.kind, name=skip.name) for skip in wanted.skips],
+        options=wanted.options,
         view=DOCUMENT,
     )
     if wanted.stack_id:
         request.stack.id = wanted.stack_id
     else:
-        request.stack.nameless = True
+        request.stack.CopyFrom(object_pb2.StackRef(target=target_to_pb(org.target), nameless=True))
     # A package needs at least one source. This one has no objects, so no answer mentions it.
     sources = list(map(_source, wanted.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
     request.package.sources.extend(sources)

@@ -50,12 +50,13 @@ class _Part:
 
     def request(self) -> planner_pb2.ExportPackageRequest:
         request = planner_pb2.ExportPackageRequest(
-            target=target_to_pb(self.org.target),
             encoding=parser_pb2.ENCODING_JSON,
             resources=map(_message, self.named),
         )
         if self.stack_id:
             request.stack.id = self.stack_id
+        else:
+            request.target.CopyFrom(target_to_pb(self.org.target))
         if self.whole:
             labels = [label for label in self.whole.labels if label]
             request.everything.CopyFrom(planner_pb2.ExportFilter(kinds=self.whole.kinds, labels=labels))

@@ -57,7 +57,7 @@ class StackReader:
             StackMoved: It changes faster than it can be read.
             StackNotFound: It was deleted.
         """
-        return await read_stack(self._peer, Target(), object_pb2.StackRef(id=stack.id), stack)
+        return await read_stack(self._peer, object_pb2.StackRef(id=stack.id), stack)
 
     async def revisions(self, stack_ids: Sequence[str]) -> dict[str, list[stack_pb2.Revision]]:
         """The revisions of stacks by id of the stack, each the oldest first; one call lists those of many stacks."""

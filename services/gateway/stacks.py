@@ -115,7 +115,7 @@ class StackRoutes:
         request = applier_pb2.UninstallStackRequest(
             stack=object_pb2.StackRef(id=stack_id),
             after_uninstall=after_uninstall,
-            author=author,
+            run_options=applier_pb2.RunOptions(author=author),
             request_id=self._runner.new_request_id(),
         )
         run = await run_to_end(applier, lambda: applier.stream(stub.UninstallStack, request, seconds=math.inf))

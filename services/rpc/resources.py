@@ -320,32 +320,30 @@ async def find_holders(
     return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}, users
 
 
-async def read_header(stack: Peer, target: Target, ref: object_pb2.StackRef) -> stack_pb2.Stack:
+async def read_header(stack: Peer, ref: object_pb2.StackRef) -> stack_pb2.Stack:
     """
     Read a stack without its inventory.
 
     Args:
         stack: The stack service.
-        target: The target in which a name is looked up.
         ref: The stack.
 
     Raises:
         StackNotFound: There is none.
         PkgerError: The call failed.
     """
-    request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=ref)
+    request = stack_pb2.GetStackRequest(stack=ref)
     return (await stack.call(StackServiceStub(stack.channel).GetStack, request)).stack
 
 
 async def read_stack(
-    stack: Peer, target: Target, ref: object_pb2.StackRef, known: stack_pb2.Stack | None = None
+    stack: Peer, ref: object_pb2.StackRef, known: stack_pb2.Stack | None = None
 ) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
     """
     Read a stack and its inventory, of one generation.
 
     Args:
         stack: The stack service.
-        target: The target in which a name is looked up.
         ref: The stack.
         known: The stack as it was just read; None: it was not.
 
@@ -357,7 +355,7 @@ async def read_stack(
     headers = [known] if known else []
 
     async def read() -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
-        header = headers.pop() if headers else await read_header(stack, target, ref)
+        header = headers.pop() if headers else await read_header(stack, ref)
         listing = stack_pb2.ListResourcesRequest(stack=object_pb2.StackRef(id=header.id), page_size=LISTED_AT_ONCE)
         entries: list[object_pb2.InventoryEntry] = []
         if not header.resource_count:
@@ -374,6 +372,6 @@ async def read_stack(
     return await retrying(read)
 
 
-async def read_record(stack: Peer, target: Target, ref: object_pb2.StackRef) -> StackRecord:
+async def read_record(stack: Peer, ref: object_pb2.StackRef) -> StackRecord:
     """Read a stack as planners need it; arguments and errors as of ``read_stack``."""
-    return stack_from_pb(*await read_stack(stack, target, ref))
+    return stack_from_pb(*await read_stack(stack, ref))

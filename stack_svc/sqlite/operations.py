@@ -49,6 +49,9 @@ class SqliteOperations:
         values: list[Any] = [*min(after, (wanted.until, "")), wanted.since]
         if wanted.stack:
             where, values = f"{where} AND operations.stack = ?", [*values, wanted.stack]
+        if target := wanted.target:
+            where = f"{where} AND operations.platform = ? AND operations.org = ?"
+            values = [*values, target.platform, target.org]
         for column, members in (("state", wanted.states), ("kind", wanted.kinds)):
             if members:
                 where = f"{where} AND operations.{column} IN (SELECT value FROM json_each(?))"  # noqa: S608

@@ -42,6 +42,7 @@ class Filter(NamedTuple):
 
     Attributes:
         stack: Id of the stack; empty for all stacks.
+        target: Target of the operations; None for all.
         states: States to include; empty for all states.
         kinds: Kinds to include; empty for all kinds.
         since: Lower bound of the create time, inclusive, in microseconds since 1970.
@@ -49,6 +50,7 @@ class Filter(NamedTuple):
     """
 
     stack: str = ""
+    target: Target | None = None
     states: Collection[OperationState] = ()
     kinds: Collection[OperationKind] = ()
     since: int = 0

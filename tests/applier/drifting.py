@@ -65,8 +65,7 @@ async def drift_of(services: Cluster, stack: str, org: str = "", *keys: Key) -> 
     """Detect the drift of a stack, or of its resources that *keys* name."""
     peer = services.peers["planner"]
     request = planner_pb2.DetectDriftRequest(
-        target=object_pb2.Target(org=org),
-        stack=object_pb2.StackRef(name=stack),
+        stack=object_pb2.StackRef(target=object_pb2.Target(org=org), name=stack),
         keys=[object_pb2.ObjectKey(kind=kind, name=name) for kind, name in keys],
     )
     messages = [answer async for answer in peer.stream(PlannerServiceStub(peer.channel).DetectDrift, request)]
@@ -83,7 +82,7 @@ async def last_detection(case: Case) -> drift_pb2.DriftCheck | None:
     """The last drift detection that is stored for the stack."""
     peer = case.services.peers["stack"]
     request = stack_pb2.GetStackRequest(
-        target=object_pb2.Target(org=case.org), stack=object_pb2.StackRef(name=case.stack)
+        stack=object_pb2.StackRef(target=object_pb2.Target(org=case.org), name=case.stack)
     )
     stack = (await peer.call(StackServiceStub(peer.channel).GetStack, request)).stack
     return stack.last_drift_check if stack.HasField("last_drift_check") else None

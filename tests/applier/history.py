@@ -13,6 +13,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from tests.applier.world import Case, Events
+from tests.cluster import with_options
 
 
 async def revisions(case: Case) -> Sequence[stack_pb2.Revision]:
@@ -53,7 +54,8 @@ async def difference(case: Case, old: int, new: int) -> plan_pb2.PlanDiffs:
 async def roll_back(case: Case, number: int, **more: Any) -> Events:
     """All events of a rollback to a revision."""
     peer = case.services.peers["applier"]
-    request = applier_pb2.RollbackStackRequest(revision=number, **_named(case), **{"allow_missing": True, **more})
+    fields = with_options({"allow_missing": True, **more})
+    request = applier_pb2.RollbackStackRequest(revision=number, **_named(case), **fields)
     stream = peer.stream(ApplierServiceStub(peer.channel).RollbackStack, request)
     return await case.collected(answer.event async for answer in stream)
 
@@ -92,4 +94,4 @@ async def check_history(case: Case, protected: Collection[tuple[str, str]] = ())
 
 
 def _named(case: Case) -> dict[str, Any]:
-    return {"target": object_pb2.Target(org=case.org), "stack": object_pb2.StackRef(name=case.stack)}
+    return {"stack": object_pb2.StackRef(target=object_pb2.Target(org=case.org), name=case.stack)}

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from applier_svc.operation.events import Feed
@@ -21,6 +21,7 @@ from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
 from tests.applier.test_events import MADE, SMALL
 from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, lines
+from tests.cluster import place
 from tests.transport import transport_of_loop
 
 CANCELLED = "the operation was cancelled"
@@ -170,10 +171,8 @@ async def operations(faulty: World, clock: Clock = machine_clock) -> AsyncIterat
 
 def request_for(case: Case, package: str) -> OperationRequest:
     request = case.request(package)
-    plan = planner_pb2.CreatePlanRequest(
-        target=request.target, stack=request.stack if case.stack else None, package=request.package
-    )
-    return OperationRequest(kind=plan_pb2.OPERATION_KIND_APPLY, plan=plan, expected_digest="")
+    plan = planner_pb2.CreatePlanRequest(**place(object_pb2.Target(org=case.org), case.stack), package=request.package)
+    return OperationRequest(kind=plan_pb2.OPERATION_KIND_APPLY, plan=plan)
 
 
 async def followed(case: Case, feed: Feed) -> Events:

@@ -138,7 +138,7 @@ class World:
 
     async def drift(self) -> None:
         peer = self.services.peers["planner"]
-        request = planner_pb2.DetectDriftRequest(target=TARGET, stack=object_pb2.StackRef(name="s"))
+        request = planner_pb2.DetectDriftRequest(stack=object_pb2.StackRef(target=TARGET, name="s"))
         [_ async for _ in peer.stream(PlannerServiceStub(peer.channel).DetectDrift, request)]
 
     async def add(self, name: str) -> None:
@@ -147,8 +147,7 @@ class World:
         self.intruder.calls.clear()
         peer = self.services.peers["applier"]
         request = applier_pb2.ImportResourcesRequest(
-            target=TARGET,
-            stack=object_pb2.StackRef(name="s"),
+            stack=object_pb2.StackRef(target=TARGET, name="s"),
             resources=[applier_pb2.ResourceImport(kind="Label", id=made.results[0].done.id)],
         )
         [_ async for _ in peer.stream(ApplierServiceStub(peer.channel).ImportResources, request)]

@@ -60,7 +60,7 @@ async def rename(case: Case, kind: str, name: str, new_name: str, **more: Any) -
 
 
 def _named(case: Case) -> dict[str, Any]:
-    return {"target": object_pb2.Target(org=case.org), "stack": object_pb2.StackRef(name=case.stack)}
+    return {"stack": object_pb2.StackRef(target=object_pb2.Target(org=case.org), name=case.stack)}
 
 
 async def unowned(case: Case, kind: str = "Bucket", name: str = "theirs") -> str:

@@ -34,7 +34,8 @@ async def is_unchanged(case: Case) -> bool:
 async def uninstalled(case: Case, limit: int) -> Events:
     peer = case.services.peers["applier"]
     request = applier_pb2.UninstallStackRequest(
-        target=object_pb2.Target(org=case.org), stack=object_pb2.StackRef(name=case.stack), max_deletes=limit
+        stack=object_pb2.StackRef(target=object_pb2.Target(org=case.org), name=case.stack),
+        run_options=applier_pb2.RunOptions(max_deletes=limit),
     )
     stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
     return await case.collected(answer.event async for answer in stream)
@@ -73,7 +74,7 @@ async def test_the_refusal_says_what_the_plan_does_and_which_limit_it_exceeds(fa
         await case.apply(AFTER, max_deletes=2)
     assert str(caught.value) == SENTENCE.format("the request")
     assert caught.value.metadata == {"deletes": "2", "losses": "1", "limit": "2", "stack": ""}
-    with pytest.raises(RequestInvalid, match="max_deletes: -1 is negative"):
+    with pytest.raises(RequestInvalid, match=r"run_options\.max_deletes: -1 is negative"):
         await case.apply(AFTER, max_deletes=-1)
 
 

@@ -232,9 +232,9 @@ async def test_only_a_package_finds_its_stack(faulty: World) -> None:
     case, nameless = faulty.case(""), object_pb2.StackRef(nameless=True)
     with pytest.raises(RequestInvalid, match="destroy needs a stack that is named"):
         await case.services.plan(org=case.org, destroy=True, stack_ref=nameless)
-    with pytest.raises(RequestInvalid, match="name the stack by id or by name"):
+    with pytest.raises(RequestInvalid, match="stack: name it by id, or by name with its target"):
         await planned_with(case, object_pb2.StackRef(nameless=False))
-    with pytest.raises(RequestInvalid, match="name the stack, by id or by name"):
+    with pytest.raises(RequestInvalid, match=r"stack.nameless: leave it out: only plans of packages accept it"):
         await case.apply(text(SENSORS), stack_ref=nameless)
 
 

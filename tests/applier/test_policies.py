@@ -26,8 +26,7 @@ async def set_policy(case: Case, **policy: Any) -> stack_pb2.Stack:
     """Give the stack a policy."""
     peer = case.services.peers["stack"]
     request = stack_pb2.UpdateStackRequest(
-        target=object_pb2.Target(org=case.org),
-        stack=object_pb2.StackRef(name=case.stack),
+        stack=object_pb2.StackRef(target=object_pb2.Target(org=case.org), name=case.stack),
         policy=policy_to_pb(policy),
     )
     return (await peer.call(StackServiceStub(peer.channel).UpdateStack, request)).stack

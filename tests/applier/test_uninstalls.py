@@ -146,7 +146,11 @@ async def test_keeping_or_deleting_the_stack_is_part_of_the_approved_plan(faulty
 
 async def uninstalled(case: Case, after_uninstall: int, digest: str = "") -> None:
     peer, ref = case.services.peers["applier"], object_pb2.StackRef(id=(await record_of(case)).id)
-    request = applier_pb2.UninstallStackRequest(stack=ref, expected_plan_digest=digest, after_uninstall=after_uninstall)  # type: ignore[arg-type]
+    request = applier_pb2.UninstallStackRequest(
+        stack=ref,
+        run_options=applier_pb2.RunOptions(expected_plan_digest=digest),
+        after_uninstall=after_uninstall,  # type: ignore[arg-type]
+    )
     async for _ in peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request):
         pass
 

@@ -24,7 +24,7 @@ from services.core.errors import StackNotFound
 from services.rpc.plan_parts import JoinedPlan
 from services.rpc.process import Opened
 from tests.applier.faulty import FaultyDriver, faulty_platform
-from tests.cluster import Cluster, Record, Shown, cluster, sources
+from tests.cluster import Cluster, Record, Shown, cluster, place, sources
 
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 ROLLED_BACK = operation_pb2.OPERATION_STATE_ROLLED_BACK
@@ -177,8 +177,7 @@ class Case:
         """All events of one uninstall; the stack goes, too, unless *then* says otherwise."""
         peer = self.services.peers["applier"]
         request = applier_pb2.UninstallStackRequest(
-            target=self._target(),
-            stack=object_pb2.StackRef(name=self.stack),
+            stack=object_pb2.StackRef(target=self._target(), name=self.stack),
             request_id=request_id,
             after_uninstall=after_uninstall,
         )
@@ -186,12 +185,11 @@ class Case:
         return await self.collected(answer.event async for answer in stream)
 
     def request(self, *texts: str) -> applier_pb2.ApplyRequest:
-        request = applier_pb2.ApplyRequest(
-            target=self._target(), package=planner_pb2.PackageSources(sources=sources(texts)), allow_missing=True
+        return applier_pb2.ApplyRequest(
+            **place(self._target(), self.stack),
+            package=planner_pb2.PackageSources(sources=sources(texts)),
+            run_options=applier_pb2.RunOptions(allow_missing=True),
         )
-        if self.stack:
-            request.stack.name = self.stack
-        return request
 
     async def look(self) -> Snapshot:
         record: Record | None = None

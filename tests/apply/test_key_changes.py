@@ -58,7 +58,7 @@ async def test_new_names_change_the_record_and_nothing_on_the_platform(services:
 async def drift(services: Cluster) -> set[drift_pb2.DriftStatus.ValueType]:
     """The statuses of the resources of the stack."""
     peer = services.peers["planner"]
-    request = planner_pb2.DetectDriftRequest(target=services.target(), stack=object_pb2.StackRef(name="s"))
+    request = planner_pb2.DetectDriftRequest(stack=object_pb2.StackRef(target=services.target(), name="s"))
     stub = PlannerServiceStub(peer.channel)
     return {each.status async for part in peer.stream(stub.DetectDrift, request) for each in part.reports.reports}
 

@@ -107,7 +107,7 @@ async def test_a_long_list_of_missing_values_is_shortened(services: Cluster) -> 
 
 
 async def test_a_stack_that_is_not_named_is_no_plan_without_a_stack(services: Cluster) -> None:
-    with pytest.raises(RequestInvalid, match="name the stack"):
+    with pytest.raises(RequestInvalid, match="stack: name it by id, or by name"):
         await services.plan(text(LABEL), stack_ref=object_pb2.StackRef())
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from services.core.errors import PlatformUnknown, StackNotFound
 from services.core.model import Verb
@@ -112,7 +112,7 @@ async def test_secrets_are_written_to_the_platform_of_the_target(services: Clust
 async def test_a_stack_stays_on_its_platform(both: Cluster) -> None:
     """A stack that is named by its id needs no target, and another target is refused."""
     there = await both.record("s", platform="lab")
-    plan = await both.plan(text(RENAMED), stack_ref={"id": there.id})
+    plan = await both.plan(text(RENAMED), stack_ref=object_pb2.StackRef(id=there.id))
     assert plan.header.target.platform == "lab"
     assert plan.header.kind == plan_pb2.OPERATION_KIND_APPLY
 

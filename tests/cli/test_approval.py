@@ -230,8 +230,9 @@ async def test_a_broken_file_of_secrets_is_not_quoted(tmp_path: Path) -> None:
         ({"package": {"sources": [{"url": f"http://a/{at}"} for at in range(3)]}}, "platform eu or 3 addresses"),
         ({}, "platform eu or the URLs of the stack"),
         ({"revision": 3}, "platform eu"),
+        ({"revision": 3, "stack": {"id": "0"}}, "its platform"),
     ],
 )
 def test_a_wait_for_a_plan_names_platform_and_sources(wanted: dict[str, Any], message: str) -> None:
-    asked: dict[str, Any] = {"target": {"platform": "eu"}, **wanted}
+    asked: dict[str, Any] = {"stack": {"name": "s", "target": {"platform": "eu"}}, **wanted}
     assert waited_for(planner_pb2.CreatePlanRequest(**asked)) == message

@@ -232,6 +232,8 @@ async def test_a_refusal_of_an_apply_names_the_option_that_allows_it(services: C
         "all 1 resources of stack 's' would be removed; set allow_empty to apply it anyway (--allow-empty)" in ended.err
     )
     assert (await pkger(*arguments, "--skip", "Label:a", env=env)).out.startswith("warning: the package has no objects")
-    assert (await pkger(*arguments, "--skip", "Lable:a", env=env)).err.startswith("Error: skip[0].kind: 'Lable' is no")
+    assert (await pkger(*arguments, "--skip", "Lable:a", env=env)).err.startswith(
+        "Error: options.skip[0].kind: 'Lable' is no"
+    )
     assert (await pkger(*arguments, "--allow-empty", "--yes", env=env)).code == 0
     assert await services.resources() == []

@@ -242,3 +242,25 @@ async def test_a_stack_is_watched_until_it_is_gone(services: Cluster, web: Web, 
     assert (rest.code, rest.err) == (0, "")
     missing = await pkger("stacks", "watch", "prod", env=env)
     assert (missing.code, missing.err.count("\n")) == (1, 1)
+
+
+async def test_an_id_of_another_target_is_refused(services: Cluster, tmp_path: Path) -> None:
+    """The options say where, and an id belongs to one target: a command does not choose between them."""
+    env = environment(tmp_path, services.addresses)
+    package = tmp_path / "raw.yml"
+    package.write_text(BUCKET)
+    await pkger("apply", "-f", str(package), "--stack", "prod", "--org", "one", env=env)
+    stack = (await services.record("prod", org="one")).id
+    for command in (
+        ("stacks", "show", stack),
+        ("stacks", "drift", stack),
+        ("plan", "-f", str(package), "--stack", stack),
+        ("export", "--stack", stack),
+    ):
+        for options in ((), ("--org", "one"), ("--target", "embedded/one")):
+            shown = await pkger(*command, *options, env=env)
+            assert shown.code == 0, shown.err
+        for options in (("--org", "two"), ("--platform", "lab"), ("--target", "embedded/two")):
+            refused = await pkger(*command, *options, env=env)
+            message = f"Error: stack {stack} is for embedded/one; use --target embedded/one\n"
+            assert (refused.code, refused.err) == (1, message)

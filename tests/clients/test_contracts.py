@@ -11,7 +11,7 @@ from tests import needs
 from tests.conftest import ROOT
 
 PLANNER = Path("protos/pkger/planner/v1/planner.proto")
-FIELD = "  bool allow_empty = 9;\n"
+FIELD = "  bool allow_empty = 2;\n"
 
 pytestmark = [pytest.mark.slow, needs.program("buf")]
 
@@ -49,14 +49,14 @@ def test_the_contracts_equal_the_image(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("new", "problem"),
     [
-        ("", 'field "9" with name "allow_empty" on message "CreatePlanRequest" was deleted'),
-        ("  bool permit_empty = 9;\n", 'changed name from "allow_empty" to "permit_empty"'),
-        ("  string allow_empty = 9;\n", 'changed type from "bool" to "string"'),
+        ("", 'field "2" with name "allow_empty" on message "PlanOptions" was deleted'),
+        ("  bool permit_empty = 2;\n", 'changed name from "allow_empty" to "permit_empty"'),
+        ("  string allow_empty = 2;\n", 'changed type from "bool" to "string"'),
     ],
     ids=["removed", "renamed", "retyped"],
 )
 def test_a_change_that_breaks_clients_is_refused(checkout: Path, new: str, problem: str) -> None:
-    edit(checkout, FIELD, new or "  reserved 9;\n")
+    edit(checkout, FIELD, new or "  reserved 2;\n")
     before = (checkout / "protos/image.binpb").read_bytes()
 
     for target in ["lint-protos", "contracts"]:
@@ -68,7 +68,7 @@ def test_a_change_that_breaks_clients_is_refused(checkout: Path, new: str, probl
 
 
 def test_a_breaking_change_is_accepted_with_a_new_image(checkout: Path) -> None:
-    edit(checkout, FIELD, "  reserved 9;\n")
+    edit(checkout, FIELD, "  reserved 2;\n")
     assert make(checkout, "contracts", "BREAKING=1")[0] == 0
     assert make(checkout, "lint-protos")[0] == 0
 

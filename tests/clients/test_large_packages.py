@@ -69,7 +69,8 @@ async def test_a_python_client_with_default_limits_does_everything(objects: int)
         assert sum(len(part.steps.steps) for part in parts) > objects
         assert sum(len(part.diffs.resources) for part in parts) == objects
 
-        applying = applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan=header.name, expected_plan_digest=header.digest))
+        options = applier_pb2.RunOptions(expected_plan_digest=header.digest)
+        applying = applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan=header.name, run_options=options))
         operation = str(dict(await applying.initial_metadata())["pkger-operation"])
         events = [answer.event for answer in await received(applying)]
         assert (events[-1].finished.state, events[-1].finished.counts) == (SUCCEEDED, header.counts)

@@ -71,12 +71,11 @@ def of_journal(services: Cluster, method: str, request: Any) -> Awaitable[Any]:
 
 
 def named(name: str) -> object_pb2.StackRef:
-    return object_pb2.StackRef(name=name)
+    return object_pb2.StackRef(target=TARGET, name=name)
 
 
 async def begin(services: Cluster, operation: str, stack: str) -> journal_pb2.BeginOperationResponse:
     request = journal_pb2.BeginOperationRequest(
-        target=TARGET,
         stack=named(stack),
         create_missing=True,
         operation=f"operations/{operation}",
@@ -96,7 +95,7 @@ async def applied(services: Cluster, name: str, digest: str = "") -> None:
 
 async def imported(services: Cluster, bucket: str) -> None:
     wanted = applier_pb2.ResourceImport(kind="Bucket", id=bucket, name="mine")
-    request = applier_pb2.ImportResourcesRequest(target=TARGET, stack=named("user"), resources=[wanted])
+    request = applier_pb2.ImportResourcesRequest(stack=named("user"), resources=[wanted])
     applier = services.peers["applier"]
     async for _ in applier.stream(ApplierServiceStub(applier.channel).ImportResources, request):
         pass
@@ -126,7 +125,7 @@ async def stack_exists(services: Cluster) -> None:
 
 
 async def stack_not_empty(services: Cluster) -> None:
-    await of_stacks(services, "DeleteStack", stack_pb2.DeleteStackRequest(target=TARGET, stack=named("fleet")))
+    await of_stacks(services, "DeleteStack", stack_pb2.DeleteStackRequest(stack=named("fleet")))
 
 
 async def request_id_reused(services: Cluster) -> None:
@@ -138,12 +137,12 @@ async def request_id_reused(services: Cluster) -> None:
 
 
 async def stack_changed(services: Cluster) -> None:
-    request = stack_pb2.UpdateStackRequest(target=TARGET, stack=named("fleet"), etag="abc", description="new")
+    request = stack_pb2.UpdateStackRequest(stack=named("fleet"), etag="abc", description="new")
     await of_stacks(services, "UpdateStack", request)
 
 
 async def revision_not_found(services: Cluster) -> None:
-    peer, request = services.peers["stack"], stack_pb2.GetRevisionRequest(target=TARGET, stack=named("fleet"), number=9)
+    peer, request = services.peers["stack"], stack_pb2.GetRevisionRequest(stack=named("fleet"), number=9)
     async for _ in peer.stream(StackServiceStub(peer.channel).GetRevision, request):
         pass
 

@@ -347,7 +347,7 @@ async def test_all_missing_resources_are_named_at_once(services: Cluster) -> Non
 NO_RESOURCE = "resources[0]: say which resource: by id, by name, or by id_or_name"
 NONSENSE: list[tuple[dict[str, Any], str]] = [
     ({}, "resources: name what to export: a stack, everything, or resources"),
-    ({"stack_ref": object_pb2.StackRef()}, "stack: name the stack, by id or by name"),
+    ({"stack_ref": object_pb2.StackRef()}, "stack: name it by id, or by name with its target"),
     ({"resources": [the("", name="x")]}, "resources[0].kind: name a kind"),
     (
         {"resources": [the("Label", name="x"), the("bucket", id="x")]},
@@ -393,8 +393,9 @@ async def test_a_stack_a_target_or_a_platform_that_is_not_there(services: Cluste
     await services.apply(text(LABEL), stack="s")
     ref = object_pb2.StackRef(id=(await services.record("s")).id)
     assert keys(await services.export(stack_ref=ref)) == [("Label", "lucid_einstein")]
-    with pytest.raises(RequestInvalid, match=f"is for embedded/{services.org}; leave the target out"):
-        await services.export(stack_ref=ref, org="other")
+    ref.target.CopyFrom(services.target())
+    with pytest.raises(RequestInvalid, match=r"stack.target: leave it out: the stack with this id has its own target"):
+        await services.export(stack_ref=ref)
 
 
 async def test_new_names_that_are_taken_or_invalid_are_refused(services: Cluster) -> None:

@@ -32,7 +32,7 @@ async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path, folder: 
             ) as answer:
                 document = await answer.json()
             request = planner_pb2.CreatePlanRequest(validate_only=True, view=ALL_VIEWS)
-            request.target.org = "example"
+            request.stack.target.org = "example"
             request.stack.nameless = True
             request.package.sources.add(name=path.name, text=text, encoding=ENCODINGS[encoding])
             answers = services.peers["planner"].stream(stub.CreatePlan, request)

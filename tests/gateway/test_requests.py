@@ -163,7 +163,7 @@ def test_skips_are_kinds_or_objects() -> None:
             {"action": "skipResource", "properties": {"kind": "Label", "resourceTemplateName": "a"}},
         ]
     )
-    assert made.skips == (Key("Check", ""), Key("Label", "a"))
+    assert [(each.kind, each.name) for each in made.options.skip] == [("Check", ""), ("Label", "a")]
 
 
 @pytest.mark.parametrize(

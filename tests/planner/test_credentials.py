@@ -7,8 +7,9 @@ from urllib.parse import quote
 import pytest
 
 from planner_svc.credentials import refuse_written_secrets
+from planner_svc.desired import Desired
 from services.core.errors import RequestInvalid
-from services.core.model import Credential, Desired, Key, Location, Package
+from services.core.model import Credential, Key, Location, Package
 from services.drivers.embedded.kinds import EMBEDDED
 from services.rpc.errors import to_status
 from tests.planner.world import an_object

@@ -15,15 +15,15 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 import planner_svc
+from planner_svc.desired import Desired
 from planner_svc.gathering import gather
 from planner_svc.matching import Holder, match, refuse_emptying
 from planner_svc.reading import Known, Reader
-from planner_svc.request_checks import refuse_missing_sources, refuse_nameless_without_package, refuse_nothing_desired
+from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
 from planner_svc.sharing import Holders
 from services.core import errors
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
 from services.core.model import (
-    Desired,
     Key,
     Object,
     Package,
@@ -130,8 +130,8 @@ def test_a_request_for_nothing_is_refused() -> None:
 def test_a_nameless_stack_needs_a_package() -> None:
     nameless = object_pb2.StackRef(nameless=True)
     with pytest.raises(RequestInvalid, match=r"stack.nameless: destroy needs a stack that is named"):
-        refuse_nameless_without_package(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(), stack=nameless))
-    refuse_nameless_without_package(planner_pb2.CreatePlanRequest(package=SOURCES, stack=nameless))
+        refuse_invalid_stack(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(), stack=nameless))
+    refuse_invalid_stack(planner_pb2.CreatePlanRequest(package=SOURCES, stack=nameless))
 
 
 def test_a_package_without_a_source_is_refused() -> None:
@@ -148,7 +148,7 @@ def test_a_package_without_a_source_is_refused() -> None:
 @pytest.mark.parametrize(
     ("skips", "secret_keys", "objects", "platform", "field"),
     [
-        ([Key("Lable", "")], [""], [ENDPOINT], EMBEDDED, "skip[0].kind"),
+        ([Key("Lable", "")], [""], [ENDPOINT], EMBEDDED, "options.skip[0].kind"),
         ([], [""], [ENDPOINT], EMBEDDED, "package"),
         ([], [""], [ENDPOINT], WITHOUT_ENDPOINTS, "secret_keys"),
     ],
@@ -156,8 +156,8 @@ def test_a_package_without_a_source_is_refused() -> None:
 async def test_of_several_violations_of_a_request_the_first_check_decides(
     skips: list[Key], secret_keys: list[str], objects: list[Object], platform: PlatformTraits, field: str
 ) -> None:
-    skip = [planner_pb2.Skip(kind=each.kind, name=each.name) for each in skips]
-    request = planner_pb2.CreatePlanRequest(package=SOURCES, skip=skip, secret_keys=secret_keys)
+    options = planner_pb2.PlanOptions(skip=[planner_pb2.Skip(kind=each.kind, name=each.name) for each in skips])
+    request = planner_pb2.CreatePlanRequest(package=SOURCES, options=options, secret_keys=secret_keys)
     with pytest.raises(RequestInvalid) as caught:
         await gather(request, GivenReader(objects, platform))
     assert caught.value.metadata["field"] == field
@@ -183,7 +183,7 @@ def test_an_empty_package_empties_a_stack_only_if_that_is_allowed() -> None:
     world = World()
     world.apply(an_object("Bucket", "b"))
     for is_allowed in (True, False):
-        desired = Desired(Package(()), allow_empty=is_allowed)
+        desired = Desired(Package(()), options=planner_pb2.PlanOptions(allow_empty=is_allowed))
         matching = match(desired, world.record, world.live.values(), EMBEDDED)
         if is_allowed:
             refuse_emptying(desired, matching, world.record)

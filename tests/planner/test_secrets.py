@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from planner_svc.desired import Desired
 from planner_svc.secrets import missing_secrets, refuse_unusable_keys, secret_steps, secrets_of
 from services.core.errors import RequestInvalid
-from services.core.model import SECRET, Desired, Key, Object, Package, PlatformTraits, Undo, Verb
+from services.core.model import SECRET, Key, Object, Package, PlatformTraits, Undo, Verb
 from services.drivers.embedded.kinds import EMBEDDED
 from tests.planner.world import World, an_object, step_lines
 

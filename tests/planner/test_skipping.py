@@ -36,7 +36,7 @@ def test_the_kinds_of_a_family_are_skipped_together(kind: str, name: str, skippe
 def test_an_unknown_kind_is_refused_with_its_position(kind: str, problem: str) -> None:
     with pytest.raises(RequestInvalid, match=problem) as caught:
         refuse_unknown_kinds([Key("Label", ""), Key(kind, "one")])
-    assert caught.value.metadata["field"] == "skip[1].kind"
+    assert caught.value.metadata["field"] == "options.skip[1].kind"
 
 
 LABEL_L = an_object("Label", "l")

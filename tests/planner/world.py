@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
+from pkger.planner.v1 import planner_pb2
+
 from planner_svc.credentials import refuse_written_secrets
+from planner_svc.desired import Desired
 from planner_svc.matching import kinds_to_list, match, refuse_adoptions, refuse_clashes, refuse_unsupported_kinds
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
@@ -13,7 +16,6 @@ from planner_svc.views import Planned
 from services.core.model import (
     LABEL,
     AfterUninstall,
-    Desired,
     InventoryEntry,
     Key,
     Object,
@@ -98,8 +100,7 @@ class World:
             frozenset(skip),
             is_end,
             frozenset(secret_keys),
-            allow_replace,
-            True,
+            planner_pb2.PlanOptions(allow_replace=allow_replace, allow_empty=True),
             after_uninstall=after_uninstall,
         )
         refuse_written_secrets(desired, self.platform)

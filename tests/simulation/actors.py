@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 from pkger.applier.v1 import applier_pb2
@@ -22,6 +22,7 @@ from tests.simulation.scenario import OBJECTS, Action, Client, Edit
 from tests.simulation.world import World
 
 TARGET = object_pb2.Target(platform="embedded", org="default")
+RUN = applier_pb2.RunOptions(allow_missing=True)
 
 TRIES = 5
 """How often a client sends one request at most."""
@@ -90,7 +91,7 @@ class StackClient:
             applied = f"{request_id}.{number}"
             self.wanted[applied] = action
             secrets = dict.fromkeys(action.secrets, secret_of(self._client.stack))
-            request = applier_pb2.ApplyPlanRequest(plan=plan, request_id=applied, secrets=secrets, allow_missing=True)
+            request = applier_pb2.ApplyPlanRequest(plan=plan, request_id=applied, secrets=secrets, run_options=RUN)
             await (self._ask if number else self._ask_with_backup)(action, applied, request)
 
     async def _ask_with_backup(self, action: Action, request_id: str, request: Any) -> None:
@@ -107,14 +108,11 @@ class StackClient:
     async def _plan(self, action: Action, request_id: str) -> str:
         """Store a plan; returns its name, or an empty text if planning failed."""
         request = planner_pb2.CreatePlanRequest(
-            target=TARGET,
-            stack=object_pb2.StackRef(name=self._client.stack),
+            stack=object_pb2.StackRef(target=TARGET, name=self._client.stack),
             package=self._package(action),
-            skip=_skips(action),
+            options=_options(action),
             request_id=f"{request_id} plan",
             secret_keys=action.secrets,
-            allow_empty=True,
-            allow_replace=True,
         )
         for _ in range(TRIES):
             peer, name = self._world.peer("planner", self._name), ""
@@ -188,22 +186,19 @@ class StackClient:
             self._say(f"cannot cancel {operation}: {_shown(error)}")
 
     def _request(self, action: Action, request_id: str) -> Any:
-        stack = object_pb2.StackRef(name=self._client.stack)
+        stack = object_pb2.StackRef(target=TARGET, name=self._client.stack)
         if action.do in AFTER_UNINSTALL:
             after_uninstall = AFTER_UNINSTALL[action.do]
             return applier_pb2.UninstallStackRequest(
-                target=TARGET, stack=stack, request_id=request_id, after_uninstall=after_uninstall
+                stack=stack, request_id=request_id, after_uninstall=after_uninstall
             )
         return applier_pb2.ApplyRequest(
-            target=TARGET,
             stack=stack,
             package=self._package(action),
-            skip=_skips(action),
+            options=_options(action),
+            run_options=RUN,
             request_id=request_id,
             secrets=dict.fromkeys(action.secrets, secret_of(self._client.stack)),
-            allow_empty=True,
-            allow_missing=True,
-            allow_replace=True,
         )
 
     def _package(self, action: Action) -> planner_pb2.PackageSources:
@@ -312,10 +307,8 @@ class Operator:
 
     async def uninstall(self, stack: str) -> str:
         """Uninstall a stack and delete it; returns the state in which the operation ended, or the error."""
-        ref = object_pb2.StackRef(name=stack)
-        request = applier_pb2.UninstallStackRequest(
-            target=TARGET, stack=ref, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE
-        )
+        ref = object_pb2.StackRef(target=TARGET, name=stack)
+        request = applier_pb2.UninstallStackRequest(stack=ref, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
         peer = self._applier()
         return await self._followed(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request, math.inf))
 
@@ -345,8 +338,9 @@ def _method(peer: Any, request: Any) -> Any:
             return stub.UninstallStack
 
 
-def _skips(action: Action) -> Sequence[planner_pb2.Skip]:
-    return [planner_pb2.Skip(kind=OBJECTS[name], name=name) for name in action.skip]
+def _options(action: Action) -> planner_pb2.PlanOptions:
+    skip = [planner_pb2.Skip(kind=OBJECTS[name], name=name) for name in action.skip]
+    return planner_pb2.PlanOptions(skip=skip, allow_empty=True, allow_replace=True)
 
 
 def _is_worth_asking_again(error: BaseException) -> bool:

@@ -152,7 +152,7 @@ class Client:
         return (await self.peer.call(self.stacks.GetStack, request)).stack
 
     async def get_named(self, name: str, target: model.Target = HERE) -> Stack:
-        request = stack_pb2.GetStackRequest(target=target_to_pb(target), stack=StackRef(name=name))
+        request = stack_pb2.GetStackRequest(stack=StackRef(target=target_to_pb(target), name=name))
         return (await self.peer.call(self.stacks.GetStack, request)).stack
 
     async def resources_page(
@@ -266,8 +266,7 @@ class Client:
         """Begin an operation and start it with a plan of *steps* steps; None: do not start it."""
         operation = operation or f"operations/{secrets.token_hex(8)}"
         request = journal_pb2.BeginOperationRequest(
-            target=target_to_pb(none or target),
-            stack=StackRef(id=stack_id) if stack_id else StackRef(name=name),
+            stack=StackRef(id=stack_id) if stack_id else StackRef(target=target_to_pb(target), name=name),
             create_missing=create_missing,
             operation=operation,
             kind=OPERATION_KIND_APPLY,
@@ -276,7 +275,7 @@ class Client:
             request=request_key(request_id, request_digest),
         )
         if none:
-            request.no_stack.SetInParent()
+            request.target.CopyFrom(target_to_pb(none))
         answer = await self.begin_answer(request)
         begun = Begun(operation, answer.stack, answer.token, answer.expire_time, answer.is_pending)
         if steps is not None:
@@ -469,6 +468,7 @@ class Client:
     async def operations(
         self,
         stack_id: str = "",
+        target: Target | None = None,
         states: Iterable[OperationState.ValueType] = (),
         kinds: Iterable[OperationKind.ValueType] = (),
         since: Timestamp | None = None,
@@ -478,6 +478,7 @@ class Client:
     ) -> journal_pb2.ListOperationsResponse:
         request = journal_pb2.ListOperationsRequest(
             stack_id=stack_id,
+            target=target,
             states=states,
             kinds=kinds,
             since=since,

@@ -473,7 +473,7 @@ async def test_names_that_a_store_cannot_find_are_refused(service: Client, name:
     refusals: dict[str, Awaitable[object]] = {
         "operation": service.begin("prod", operation=name),
         "target.org": service.create("prod", model.Target(org=name)),
-        "target.platform": service.begin("prod", target=model.Target(platform=name)),
+        "stack.target.platform": service.begin("prod", target=model.Target(platform=name)),
         "plan.header.name": service.store_plan(a_plan(1, name)),
     }
     for field, call in refusals.items():

@@ -655,7 +655,7 @@ async def test_only_its_own_token_writes_to_an_operation(service: Client) -> Non
             await write
 
 
-async def test_operations_are_listed_by_state_kind_and_time(service: Client, clock: Clock) -> None:
+async def test_operations_are_listed_by_target_state_kind_and_time(service: Client, clock: Clock) -> None:
     """The times of a page are those at which operations began; the second is left out."""
     applied, times = await service.begin("a", operation="operations/a"), []
     await service.record(applied, [entry("one")])
@@ -673,6 +673,8 @@ async def test_operations_are_listed_by_state_kind_and_time(service: Client, clo
         return "".join(operation.name.removeprefix("operations/") for operation in found)
 
     assert await listed() == "ucba"
+    assert await listed(target=Target()) == "ucba"
+    assert await listed(target=Target(org="elsewhere")) == ""
     assert await listed(states=[OPERATION_STATE_SUCCEEDED]) == "a"
     assert await listed(states=[OPERATION_STATE_SUCCEEDED, OPERATION_STATE_PREPARING]) == "ua"
     assert await listed(kinds=[OPERATION_KIND_UNINSTALL]) == "u"

@@ -225,7 +225,7 @@ async def test_a_repeated_begin_for_a_plan_returns_the_same_operation(service: C
 
 async def test_an_operation_that_names_neither_kind_nor_plan_is_refused(service: Client) -> None:
     request = journal_pb2.BeginOperationRequest(operation="operations/1", holder="me")
-    request.no_stack.SetInParent()
+    request.target.SetInParent()
     request.ttl.FromSeconds(10)
 
     with pytest.raises(RequestInvalid) as raised:

@@ -161,7 +161,7 @@ class Appliers(RuleBasedStateMachine):
         if name:
             request.stack.name = name
         else:
-            request.no_stack.SetInParent()
+            request.target.SetInParent()
         row, earlier = self.named.get(name), self.begun_by(request_id)
         error: type[PkgerError] | None = None
         if earlier and earlier.content != name:

@@ -21,7 +21,7 @@ import (
 	stackv1 "example.com/fleet/gen/pkger/stack/v1"
 )
 
-var stack = &modelv1.StackRef{Stack: &modelv1.StackRef_Name{Name: "fleet"}}
+var stack = &modelv1.StackRef{Name: "fleet"}
 
 func main() {
 	log.SetFlags(0)
@@ -108,14 +108,16 @@ func createPlan(ctx context.Context, planner plannerv1.PlannerServiceClient, fil
 		source := &parserv1.Source{Name: file, Content: &parserv1.Source_Text{Text: string(text)}}
 		pack.Sources = append(pack.Sources, source)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	parts, err := planner.CreatePlan(ctx, &plannerv1.CreatePlanRequest{
-		Stack:   stack,
+		Place:   &plannerv1.CreatePlanRequest_Stack{Stack: stack},
 		Desired: &plannerv1.CreatePlanRequest_Package{Package: pack},
 	})
 	if err != nil {
 		return "", err
 	}
-	// The plan comes in parts: the header is the first one.
+	// The header is the first part. The plan is stored by then, so the rest is not received.
 	answer, err := parts.Recv()
 	if err != nil {
 		return "", err
@@ -127,12 +129,6 @@ func createPlan(ctx context.Context, planner plannerv1.PlannerServiceClient, fil
 	counts := plan.GetCounts()
 	fmt.Printf("plan: %d to create, %d to update, %d to delete, %d to attach, %d to detach\n",
 		counts.GetCreates(), counts.GetUpdates(), counts.GetDeletes(), counts.GetAttaches(), counts.GetDetaches())
-	for err == nil {
-		_, err = parts.Recv()
-	}
-	if !errors.Is(err, io.EOF) {
-		return "", err
-	}
 	return plan.GetName(), nil
 }
 

@@ -36,18 +36,18 @@ def create_plan(files: list[str]) -> str:
     package = planner_pb2.PackageSources(
         sources=[parser_pb2.Source(name=file, text=Path(file).read_text("utf-8")) for file in files]
     )
-    name = ""
-    # The plan comes in parts: the header is the first one.
-    for answer in planner.CreatePlan(planner_pb2.CreatePlanRequest(stack=STACK, package=package), timeout=CALL_SECONDS):
-        if answer.HasField("violations"):
-            raise SystemExit(f"the package is invalid: {[each.reason for each in answer.violations.violations]}")
-        if answer.part.HasField("header"):
-            name, counts = answer.part.header.name, answer.part.header.counts
-            print(
-                f"plan: {counts.creates} to create, {counts.updates} to update, {counts.deletes} to delete,"
-                f" {counts.attaches} to attach, {counts.detaches} to detach"
-            )
-    return name
+    parts = planner.CreatePlan(planner_pb2.CreatePlanRequest(stack=STACK, package=package), timeout=CALL_SECONDS)
+    # The header is the first part. The plan is stored by then, so the rest is not received.
+    answer = next(parts)
+    parts.cancel()
+    if answer.HasField("violations"):
+        raise SystemExit(f"the package is invalid: {[each.reason for each in answer.violations.violations]}")
+    counts = answer.part.header.counts
+    print(
+        f"plan: {counts.creates} to create, {counts.updates} to update, {counts.deletes} to delete,"
+        f" {counts.attaches} to attach, {counts.detaches} to detach"
+    )
+    return answer.part.header.name
 
 
 def follow(stream: Iterator) -> str:

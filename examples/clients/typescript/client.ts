@@ -11,7 +11,7 @@ import { AfterUninstall } from "./gen/pkger/model/v1/plan_pb.js";
 import { PlannerService } from "./gen/pkger/planner/v1/planner_pb.js";
 import { StackService, type WatchStackResponse } from "./gen/pkger/stack/v1/stack_pb.js";
 
-const stack = { stack: { case: "name" as const, value: "fleet" } };
+const stack = { name: "fleet" };
 
 const planner = createClient(PlannerService, connect("PKGER_PLANNER_ADDRESS", "127.0.0.1:50052"));
 const applier = createClient(ApplierService, connect("PKGER_APPLIER_ADDRESS", "127.0.0.1:50053"));
@@ -27,21 +27,21 @@ async function createPlan(files: string[]): Promise<string> {
   const sources = await Promise.all(
     files.map(async (name) => ({ name, content: { case: "text" as const, value: await readFile(name, "utf8") } })),
   );
-  let name = "";
-  // The plan comes in parts: the header is the first one.
-  for await (const { answer } of planner.createPlan({ stack, desired: { case: "package", value: { sources } } })) {
+  const place = { case: "stack" as const, value: stack };
+  for await (const { answer } of planner.createPlan({ place, desired: { case: "package", value: { sources } } })) {
     if (answer.case === "violations") {
       throw new Error(`the package is invalid: ${answer.value.violations.map((violation) => violation.reason)}`);
     }
-    if (answer.value?.part.case !== "header") continue;
-    const { counts } = answer.value.part.value;
+    // The header is the first part. The plan is stored by then, so the rest is not received.
+    if (answer.value?.part.case !== "header") break;
+    const { name, counts } = answer.value.part.value;
     console.log(
       `plan: ${counts?.creates} to create, ${counts?.updates} to update, ${counts?.deletes} to delete, ` +
         `${counts?.attaches} to attach, ${counts?.detaches} to detach`,
     );
-    name = answer.value.part.value.name;
+    return name;
   }
-  return name;
+  throw new Error("the planner sent no plan");
 }
 
 /** Prints the events of an operation to its end, and returns the operation's name. */

@@ -1,11 +1,16 @@
 """``pkger validate``, ``schema``, ``kinds``, ``plan`` and ``apply``."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from services.cli import options
 from services.cli.options import common, common_options
+
+if TYPE_CHECKING:
+    from pkger.applier.v1.applier_pb2 import RunOptions
+    from pkger.planner.v1.planner_pb2 import PlanOptions
 
 
 @click.command(
@@ -93,9 +98,7 @@ Examples:
 @options.org_option
 @options.env_option
 @options.env_file_option
-@options.skip_option
-@options.allow_empty_option
-@options.allow_replace_option
+@options.plan_options
 @options.secret_keys_option
 @options.full_option
 @click.option("--save", is_flag=True, help="Store the plan for a day, for `pkger apply --plan`.")
@@ -118,14 +121,12 @@ def plan(
     org: str,
     env: tuple[str, ...],
     env_files: tuple[str, ...],
-    skip: tuple[str, ...],
-    allow_empty: bool,
-    allow_replace: bool,
     secrets: tuple[str, ...],
     full: bool,
     save: bool,
     out: Path | None,
     detailed: bool,
+    plan_options: "PlanOptions",
 ) -> int:
     """Show what an apply of FILE... would do. Nothing is written, except a plan that --save or --out stores."""
     from services.cli import values
@@ -146,9 +147,7 @@ def plan(
         recursive=recursive,
         encoding=encoding or "",
         libraries=options.libraries(jpath),
-        skip=skip,
-        allow_empty=allow_empty,
-        allow_replace=allow_replace,
+        options=plan_options,
         # Values are accepted, as for an apply, and not used: a plan needs only the keys.
         secrets=dict.fromkeys(split(secrets), ""),
     )
@@ -180,16 +179,12 @@ Examples:
 @options.org_option
 @options.env_option
 @options.env_file_option
-@options.skip_option
-@options.allow_empty_option
-@options.allow_replace_option
-@options.allow_missing_option
+@options.plan_options
+@options.run_options
 @options.secret_option
 @options.secret_file_option
 @options.full_option
 @options.wait_option
-@options.author_option
-@options.max_deletes_option
 @options.yes_option
 @common_options
 def apply(
@@ -204,17 +199,13 @@ def apply(
     org: str,
     env: tuple[str, ...],
     env_files: tuple[str, ...],
-    skip: tuple[str, ...],
-    allow_empty: bool,
-    allow_replace: bool,
-    allow_missing: bool,
     secrets: tuple[str, ...],
     secret_files: tuple[str, ...],
     full: bool,
     wait: float,
-    author: str,
-    max_deletes: int | None,
     yes: bool,
+    plan_options: "PlanOptions",
+    run_options: "RunOptions",
 ) -> None:
     """
     Apply FILE..., together one package, to the platform.
@@ -230,14 +221,13 @@ def apply(
     from services.cli.wanted import Wanted
 
     typed, sources = common(), files + more_files
-    manner = Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)
+    manner = Manner(typed.format, typed.quiet, full, yes, wait)
     if plan_name:
-        typed_too = sources or stack or recursive or platform or org or env or env_files or skip or encoding or jpath
-        if typed_too or allow_empty or allow_replace:
+        typed_too = sources or stack or recursive or platform or org or env or env_files or encoding or jpath
+        if typed_too or plan_options.ListFields():
             raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
         known = {**values.secret_files(secret_files), **given(secrets, ())}
-        how = Wanted((), "", "", allow_missing=allow_missing, secrets=known, author=author)
-        run(apply_stored(plan_name, typed.environ(), manner, how))
+        run(apply_stored(plan_name, typed.environ(), manner, run_options, known))
         return
     platform, org = typed.place(platform, org)
     wanted = Wanted(
@@ -249,14 +239,10 @@ def apply(
         recursive=recursive,
         encoding=encoding or "",
         libraries=options.libraries(jpath),
-        skip=skip,
-        allow_empty=allow_empty,
-        allow_missing=allow_missing,
-        allow_replace=allow_replace,
+        options=plan_options,
         secrets={**values.secret_files(secret_files), **given(secrets, sources)},
-        author=author,
     )
-    run(apply_package(wanted, typed.environ(), manner))
+    run(apply_package(wanted, typed.environ(), manner, run_options))
 
 
 def _some(files: tuple[str, ...], stack: str = "") -> tuple[str, ...]:

@@ -1,12 +1,16 @@
 """``pkger stacks``."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from services.cli import options
 from services.cli.options import common, common_options
+
+if TYPE_CHECKING:
+    from pkger.applier.v1.applier_pb2 import RunOptions
+    from pkger.planner.v1.planner_pb2 import PlanOptions
 
 
 @click.group()
@@ -190,14 +194,10 @@ Examples:
 @click.argument("revision", type=options.REVISION)
 @options.platform_option
 @options.org_option
-@options.skip_option
-@options.allow_empty_option
-@options.allow_replace_option
-@options.allow_missing_option
+@options.plan_options
+@options.run_options
 @options.full_option
-@options.author_option
 @options.wait_option
-@options.max_deletes_option
 @options.yes_option
 @common_options
 def roll_back(
@@ -205,15 +205,11 @@ def roll_back(
     revision: int,
     platform: str,
     org: str,
-    skip: tuple[str, ...],
-    allow_empty: bool,
-    allow_replace: bool,
-    allow_missing: bool,
     full: bool,
-    author: str,
     wait: float,
-    max_deletes: int | None,
     yes: bool,
+    plan_options: "PlanOptions",
+    run_options: "RunOptions",
 ) -> None:
     """Roll back stack NAME to REVISION: apply it, and record it as a new revision."""
     from services.cli.packages import Manner, apply
@@ -222,20 +218,9 @@ def roll_back(
 
     platform, org = common().place(platform, org)
 
-    wanted = Wanted(
-        files=(),
-        stack=name,
-        org=org,
-        platform=platform,
-        skip=skip,
-        allow_empty=allow_empty,
-        allow_missing=allow_missing,
-        allow_replace=allow_replace,
-        revision=revision,
-        author=author,
-    )
+    wanted = Wanted(files=(), stack=name, org=org, platform=platform, options=plan_options, revision=revision)
     typed = common()
-    run(apply(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)))
+    run(apply(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 @stacks.command(
@@ -457,10 +442,9 @@ Examples:
 @click.argument("name")
 @options.platform_option
 @options.org_option
+@options.removal_options
 @options.full_option
-@options.author_option
 @options.wait_option
-@options.max_deletes_option
 @options.yes_option
 @common_options
 def uninstall_stack(
@@ -468,10 +452,9 @@ def uninstall_stack(
     platform: str,
     org: str,
     full: bool,
-    author: str,
     wait: float,
-    max_deletes: int | None,
     yes: bool,
+    run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and keep the stack; adopted resources stay."""
     from services.cli.packages import Manner
@@ -482,8 +465,8 @@ def uninstall_stack(
     platform, org = common().place(platform, org)
 
     typed = common()
-    wanted = Wanted(files=(), stack=name, org=org, platform=platform, author=author)
-    run(uninstall(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)))
+    wanted = Wanted(files=(), stack=name, org=org, platform=platform)
+    run(uninstall(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 @stacks.command(
@@ -495,10 +478,9 @@ Examples:
 @click.argument("name")
 @options.platform_option
 @options.org_option
+@options.removal_options
 @options.full_option
-@options.author_option
 @options.wait_option
-@options.max_deletes_option
 @options.yes_option
 @common_options
 def delete_stack(
@@ -506,10 +488,9 @@ def delete_stack(
     platform: str,
     org: str,
     full: bool,
-    author: str,
     wait: float,
-    max_deletes: int | None,
     yes: bool,
+    run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and the stack; adopted resources stay."""
     from services.cli.packages import Manner
@@ -520,8 +501,8 @@ def delete_stack(
     platform, org = common().place(platform, org)
 
     typed = common()
-    wanted = Wanted(files=(), stack=name, org=org, platform=platform, author=author)
-    run(delete(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait, max_deletes)))
+    wanted = Wanted(files=(), stack=name, org=org, platform=platform)
+    run(delete(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 def _target(platform: str, org: str) -> Any:

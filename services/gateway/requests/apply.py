@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.core.model import Key
+from pkger.planner.v1 import planner_pb2
+
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of
@@ -33,8 +34,7 @@ class Apply:
         templates: Sources, in order.
         env: Environment values, by key.
         secrets: Values of secrets, by key; not part of the repr.
-        skips: Kinds and objects to leave out; a key without a name is all objects of the kind.
-        allow_empty: Whether a package without objects may remove all resources of the stack.
+        options: Options of the plan.
         plan_digest: Digest of the plan that the client approved; empty: any plan.
     """
 
@@ -44,8 +44,7 @@ class Apply:
     templates: Sequence[Template] = ()
     env: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    skips: Sequence[Key] = ()
-    allow_empty: bool = False
+    options: planner_pb2.PlanOptions = field(default_factory=planner_pb2.PlanOptions)
     plan_digest: str = ""
 
 
@@ -74,11 +73,11 @@ def read_apply(body: bytes, media_type: str) -> Apply:
         refuse_bad_escapes(remote.url, f"remotes[{place}].url")
     stack_id = id_of(members.text("stackID"), "stackID") if stack is not None else ""
     templates = (*remotes, *read_templates(members))
-    skips = tuple(map(_skip, actions))
-    return Apply(is_dry, org_id, stack_id, templates, env, secrets, skips, allow_empty, digest)
+    options = planner_pb2.PlanOptions(skip=map(_skip, actions), allow_empty=allow_empty)
+    return Apply(is_dry, org_id, stack_id, templates, env, secrets, options, digest)
 
 
-def _skip(action: Members) -> Key:
+def _skip(action: Members) -> planner_pb2.Skip:
     action_name = action.text("action")
     if action_name not in ("skipKind", "skipResource"):
         raise Problem(
@@ -92,7 +91,7 @@ def _skip(action: Members) -> Key:
     if action_name == "skipResource" and not name:
         remedy = "write the metadata.name of the object; to leave out all objects of the kind, use skipKind"
         raise Problem(Code.INVALID, f"{properties.place('resourceTemplateName')}: {remedy}")
-    return Key(kind, name if action_name == "skipResource" else "")
+    return planner_pb2.Skip(kind=kind, name=name if action_name == "skipResource" else "")
 
 
 def _refuse_deep(env: Mapping[str, Any]) -> None:

@@ -389,8 +389,9 @@ def _set_position(message: Any, last: str) -> None:
 
 def _set_author(message: Any, principal: str) -> None:
     """Set the author to the name of the token, if the client has one."""
-    if not principal or "author" not in message.DESCRIPTOR.fields_by_name:
+    if not principal or "run_options" not in message.DESCRIPTOR.fields_by_name:
         return
-    if message.author not in ("", principal):
-        raise RequestInvalid("author", f"differs from the name of the token, {principal!r}: leave the author out")
-    message.author = principal
+    if message.run_options.author not in ("", principal):
+        problem = f"differs from the name of the token, {principal!r}: leave the author out"
+        raise RequestInvalid("run_options.author", problem)
+    message.run_options.author = principal

@@ -21,6 +21,8 @@ _INTEGERS = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 
+_DIFFER = "the path and the rest of the request differ: leave it out of the rest"
+
 _BASE64 = str.maketrans("+/", "-_")
 _BASE64_TEXT = re.compile("[A-Za-z0-9_-]*")
 
@@ -201,17 +203,21 @@ def _fill_from_path(message: Message, path: str, text: str) -> None:
     *outer, last = path.split(".")
     inner: Any = message
     for step in outer:
+        _refuse_other_member(inner, step, path)
         inner = getattr(inner, step)
+    _refuse_other_member(inner, last, path)
     field = inner.DESCRIPTOR.fields_by_name[last]
     value = _scalar(field, text, path, True)
-    if field.containing_oneof:
-        member = inner.WhichOneof(field.containing_oneof.name)
-        differs = member is not None and (member != last or getattr(inner, last) != value)
-    else:
-        differs = getattr(inner, last) not in (field.default_value, value)
-    if differs:
-        raise RequestInvalid(path, "the path and the rest of the request differ: leave it out of the rest")
+    if getattr(inner, last) not in (field.default_value, value):
+        raise RequestInvalid(path, _DIFFER)
     setattr(inner, last, value)
+
+
+def _refuse_other_member(message: Any, name: str, path: str) -> None:
+    """Refuse a request that sets another member of the oneof of the field *name*, which a segment of the path fills."""
+    oneof = message.DESCRIPTOR.fields_by_name[name].containing_oneof
+    if oneof and message.WhichOneof(oneof.name) not in (None, name):
+        raise RequestInvalid(path, _DIFFER)
 
 
 def _scalar(field: FieldDescriptor, value: Any, place: str, is_text: bool = False) -> Any:

@@ -130,13 +130,10 @@ class Descriptions:
             yield from self._of_query(binding.rpc.input_type, "", in_path)
 
     def _of_query(self, message: Descriptor, where: str, in_path: set[str]) -> Iterator[dict[str, Any]]:
-        """The parameters of the query for a message, without the fields of the path."""
+        """The parameters of the query for a message, without fields of the path and messages that the path fills."""
         for field in message.fields:
             name = f"{where}{field.name}"
-            beside = (
-                {f"{where}{each.name}" for each in field.containing_oneof.fields} if field.containing_oneof else set()
-            )
-            if name in in_path or beside & in_path or is_map(field):
+            if is_map(field) or any(each == name or each.startswith(f"{name}.") for each in in_path):
                 continue
             schema = self._schemas.field(field)
             about = {"name": name, "in": "query", "description": schema.pop("description", "")}

@@ -14,6 +14,7 @@ REF = "#/components/schemas/"
 EXAMPLES: Mapping[str, Any] = {
     "pkger.model.v1.Plan.name": "plans/0123456789abcdef",
     "pkger.model.v1.Operation.name": "operations/0123456789abcdef",
+    "pkger.model.v1.StackRef": {"target": {"platform": "embedded", "org": "default"}, "name": "fleet"},
     "pkger.planner.v1.ExportFilter.labels": ["fleet"],
     "author": "alice",
     "base_generation": 3,
@@ -139,6 +140,8 @@ def _alternatives(message: Descriptor) -> list[dict[str, Any]]:
 
 def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
     """An example of a message, with the first member of each oneof, and one item in each list."""
+    if message.full_name in EXAMPLES:
+        return dict(EXAMPLES[message.full_name])
     example: dict[str, Any] = {}
     chosen: set[str] = set()
     for field in message.fields:

@@ -34,18 +34,45 @@ def target_from_pb(message: object_pb2.Target) -> model.Target:
     return model.Target(message.platform or model.DEFAULT_PLATFORM, message.org or model.DEFAULT_ORG)
 
 
-def new_target_from_pb(message: object_pb2.Target) -> model.Target:
+def new_target_from_pb(message: object_pb2.Target, field: str = "target") -> model.Target:
     """
     Translate the target of a request, which is checked, in contrast to a recorded one.
+
+    Args:
+        message: The target.
+        field: Its field in the request.
 
     Raises:
         RequestInvalid: A name in it is invalid.
     """
     target = target_from_pb(message)
-    for field, name in (("target.platform", target.platform), ("target.org", target.org)):
+    for part, name in (("platform", target.platform), ("org", target.org)):
         if not name.isprintable() or name != name.strip():
-            raise RequestInvalid(field, f"{name!r} has white space at an end, or characters that cannot be printed")
+            problem = f"{name!r} has white space at an end, or characters that cannot be printed"
+            raise RequestInvalid(f"{field}.{part}", problem)
     return target
+
+
+def check_stack_ref(ref: object_pb2.StackRef, allow_nameless: bool = False) -> None:
+    """
+    Check that the field ``stack`` of a request names one stack, by the rule of ``StackRef``.
+
+    Args:
+        ref: The field.
+        allow_nameless: Whether the request accepts ``nameless``.
+
+    Raises:
+        RequestInvalid: It names no stack, or is ambiguous.
+    """
+    given = [field for field in ("id", "name", "nameless") if getattr(ref, field)]
+    if not given:
+        raise RequestInvalid("stack", "name it by id, or by name with its target")
+    if given[1:]:
+        raise RequestInvalid("stack", f"{' and '.join(given)} exclude each other: set only one of them")
+    if ref.id and ref.HasField("target"):
+        raise RequestInvalid("stack.target", "leave it out: the stack with this id has its own target")
+    if ref.nameless and not allow_nameless:
+        raise RequestInvalid("stack.nameless", "leave it out: only plans of packages accept it")
 
 
 def org_to_pb(org: model.Organization) -> object_pb2.Organization:

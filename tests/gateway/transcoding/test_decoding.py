@@ -54,12 +54,12 @@ def of(name: str, path: dict[str, str] | None = None, query: str = "", body: Any
 def test_path_and_query_fill_fields() -> None:
     asked = of(
         "StackService_ListResources_2",
-        {"target_platform": "embedded", "target_org": "ops", "stack_name": "a/b"},
+        {"stack_target_platform": "embedded", "stack_target_org": "ops", "stack_name": "a/b"},
         "page_size=7&page_token=x",
     )
     target = object_pb2.Target(platform="embedded", org="ops")
-    stack = object_pb2.StackRef(name="a/b")
-    assert asked == stack_pb2.ListResourcesRequest(target=target, stack=stack, page_size=7, page_token="x")
+    stack = object_pb2.StackRef(target=target, name="a/b")
+    assert asked == stack_pb2.ListResourcesRequest(stack=stack, page_size=7, page_token="x")
 
 
 def test_a_name_gets_the_prefix_of_its_collection() -> None:
@@ -93,9 +93,8 @@ def test_a_field_has_its_name_in_both_forms(name: str) -> None:
 
 def test_a_body_has_absent_fields_nulls_and_both_forms_of_names() -> None:
     body = {
-        "allowMissing": True,
-        "allow_empty": False,
-        "expected_plan_digest": None,
+        "runOptions": {"allowMissing": True, "expected_plan_digest": None},
+        "options": {"allow_empty": False},
         "package": {
             "env_json": {"a": "null", "b": "9223372036854775807"},
             "sources": [{"text": "x", "encoding": "ENCODING_YAML"}],
@@ -104,7 +103,7 @@ def test_a_body_has_absent_fields_nulls_and_both_forms_of_names() -> None:
     }
     asked = of("ApplierService_Apply_2", {"stack_id": "0a"}, body=body)
     assert asked.stack.id == "0a"
-    assert asked.allow_missing
+    assert asked.run_options.allow_missing
     assert asked.package.sources[0].encoding == 1
     assert dict(asked.package.env_json) == {"a": "null", "b": "9223372036854775807"}
     assert dict(asked.secrets) == {"k": "v"}
@@ -150,8 +149,8 @@ WRONG = [
         "everything: is set twice",
     ),
     ("StackService_ListStacks", "", b"{}", "body: is not allowed for GET"),
-    ("StackService_GetStack", "stack.name=x", b"", "stack.id: the path and the rest of the request differ"),
-    ("PlannerService_ExportPackage", "stack.id=x&stack.name=y", b"", "stack.name: conflicts with stack.id"),
+    ("StackService_GetStack", "stack.id=x", b"", "stack.id: the path and the rest of the request differ"),
+    ("PlannerService_ExportPackage", "stack.id=x&target.org=y", b"", "target: conflicts with stack: send only one"),
     ("ApplierService_ListOperations", "states=X", b"", "states: is none of OPERATION_STATE_SUCCEEDED"),
     ("ApplierService_ListOperations", "since=today", b"", "since: is no time such as"),
     ("StackService_CreateStack", "name=x", b"{}", "name: is not a parameter of the query"),
@@ -181,14 +180,15 @@ WRONG = [
         b'{"policy": {"overrides": [{"match": {"kinds": "Task"}}]}}',
         "policy.overrides[0].match.kinds: there is no such field",
     ),
-    ("ApplierService_Apply", "", b'{"allow_empty": "true"}', "allow_empty: is neither true nor false"),
+    ("ApplierService_Apply", "", b'{"options": {"allow_empty": "true"}}', "options.allow_empty: is neither true nor"),
     ("ApplierService_Apply", "", b'{"secrets": {"k": 5}}', "secrets.k: is no text"),
     ("ApplierService_Apply", "", b'{"secrets": []}', "secrets: is no object"),
     ("ApplierService_Apply", "", b'{"package": {"sources": [{"text": "", "url": ""}]}}', "package.sources[0].url: con"),
     ("ApplierService_RollbackStack", "", b'{"revision": 9223372036854775808}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": 1.5}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": true}', "revision: is no whole number"),
-    ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"name": "x"}}', "stack.id: the path and the rest"),
+    ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"id": "x"}}', "stack.id: the path and the rest"),
+    ("ApplierService_Apply_2", "", b'{"target": {}}', "stack.id: the path and the rest of the request differ"),
 ]  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def test_no_value_gets_into_an_error() -> None:
     """It may be a secret in the wrong place."""
     for body in (
         {"secrets": {"k": ["canary"]}},
-        {"expected_plan_digest": {"canary": 1}},
+        {"run_options": {"expected_plan_digest": {"canary": 1}}},
         {"package": "canary"},
         {"revision": "canary"},
     ):

@@ -128,4 +128,14 @@ class _NoChannel:
 
 def test_an_example_of_a_oneof_has_one_member() -> None:
     [apply] = [each for each in BINDINGS if each.name == "ApplierService_Apply"]
-    assert list(example_of(apply.rpc.input_type)["stack"]) == ["id"]
+    example = example_of(apply.rpc.input_type)
+    assert "target" not in example
+    assert list(example["stack"]) == ["target", "name"]
+    assert list(example["package"]["sources"][0]) == ["name", "encoding", "text", "generated"]
+
+
+@pytest.mark.parametrize("name", ["StackService_ListResources", "StackService_ListResources_2"])
+def test_a_query_has_no_parameters_for_a_message_that_the_path_fills(name: str) -> None:
+    [binding] = [each for each in BINDINGS if each.name == name]
+    parameters = DESCRIPTIONS.operation(binding)["parameters"]
+    assert [each["name"] for each in parameters if each["in"] == "query"] == ["page_size", "page_token"]

@@ -19,7 +19,7 @@ from tests.gateway.gateway import gateway
 PAGE = ROOT / "docs" / "http-api.md"
 
 BY_ID = "/stacks/{stack_id}"
-BY_NAME = "/platforms/{target_platform}/orgs/{target_org}/stacks/{stack_name}"
+BY_NAME = "/platforms/{stack_target_platform}/orgs/{stack_target_org}/stacks/{stack_name}"
 
 
 @pytest.mark.slow

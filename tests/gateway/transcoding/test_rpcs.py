@@ -112,7 +112,16 @@ async def make_a_stack(client: Covered) -> str:
 
 
 async def read_operations(client: Covered, stack: str) -> None:
-    query = [("stack_id", stack), ("states", "OPERATION_STATE_SUCCEEDED"), ("page_size", "1")]
+    assert await client.one("ApplierService_ListOperations", query=[("target.org", "ops")]) == {
+        "operations": [],
+        "next_page_token": "",
+    }
+    query = [
+        ("stack_id", stack),
+        ("target.org", "default"),
+        ("states", "OPERATION_STATE_SUCCEEDED"),
+        ("page_size", "1"),
+    ]
     [listed] = (await client.one("ApplierService_ListOperations", query=query))["operations"]
     assert listed["author"] == "tester"
     operation = (await client.one("ApplierService_GetOperation", listed["name"]))["operation"]
@@ -137,7 +146,7 @@ async def plan_and_apply(client: Covered, stack: str) -> None:
     view = [("view", "PLAN_VIEW_STEPS"), ("view", "PLAN_VIEW_DIFFS")]
     stored = (await client.done("StackService_GetPlan", plan["name"], query=view)).documents
     assert stored[0] == parts[0]
-    body = {"expected_plan_digest": plan["digest"]}
+    body = {"run_options": {"expected_plan_digest": plan["digest"]}}
     await client.finished("ApplierService_ApplyPlan", plan["name"], body=body)
 
 
@@ -235,7 +244,7 @@ async def test_a_request_that_is_sent_twice_with_one_key_has_its_effect_once(api
 
 
 async def test_a_plan_with_another_digest_is_a_conflict(api: Api) -> None:
-    body = {"stack": {"name": "fleet"}, "package": a_source(), "expectedPlanDigest": "sha256:00"}
+    body = {"stack": {"name": "fleet"}, "package": a_source(), "runOptions": {"expectedPlanDigest": "sha256:00"}}
     refused = await api.call("ApplierService_Apply", body=body)
     assert (refused.status, refused.document["code"], refused.document["reason"]) == (422, "conflict", "PLAN_STALE")
 
@@ -278,8 +287,9 @@ async def test_a_policy_is_set_and_returned_with_its_fields(api: Api) -> None:
 
 
 async def test_the_author_is_the_name_of_the_token(api: Api) -> None:
-    refused = await api.call("ApplierService_Apply", body={"package": a_source(), "author": "another"})
-    assert (refused.status, refused.document["metadata"]["field"]) == (400, "author")
+    body = {"package": a_source(), "run_options": {"author": "another"}}
+    refused = await api.call("ApplierService_Apply", body=body)
+    assert (refused.status, refused.document["metadata"]["field"]) == (400, "run_options.author")
 
 
 async def test_a_body_that_a_page_of_another_site_can_send_is_refused(api: Api) -> None:

@@ -219,12 +219,12 @@ async def test_a_stack_has_one_unfinished_operation(store: Store) -> None:
     assert await store.write(lambda tx: tx.operations.insert(an_operation("operations/2")))
 
 
-async def test_operations_are_listed_newest_first_by_stack_state_kind_and_time(store: Store) -> None:
+async def test_operations_are_listed_newest_first_by_stack_target_state_kind_and_time(store: Store) -> None:
     made = [
         an_operation("operations/1", "s1", create_time=1, update_time=1, state=OperationState.FAILED),
         an_operation("operations/2", "s1", create_time=2, update_time=2, kind=OperationKind.UNINSTALL),
         an_operation("operations/3", "s2", create_time=2, update_time=2),
-        an_operation("operations/4", "s4", create_time=3, update_time=3),
+        an_operation("operations/4", "s4", create_time=3, update_time=3, target=Target(org="there")),
     ]
     for operation in made:
         await store.write(lambda tx, operation=operation: tx.operations.insert(operation))  # type: ignore[misc]
@@ -237,6 +237,10 @@ async def test_operations_are_listed_newest_first_by_stack_state_kind_and_time(s
     assert await names(most=2) == "43"
     assert await names(after=(2, "operations/3")) == "21"
     assert await names(stack="s1") == "21"
+    assert await names(target=Target()) == "321"
+    assert await names(target=Target(org="there")) == "4"
+    assert await names(target=Target("lab", "there")) == ""
+    assert await names(target=Target(), stack="s1", states=[OperationState.FAILED]) == "1"
     assert await names(states=[OperationState.FAILED]) == "1"
     assert await names(kinds=[OperationKind.UNINSTALL]) == "2"
     assert await names(since=2, until=3) == "32"

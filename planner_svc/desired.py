@@ -1,0 +1,55 @@
+"""The desired state of a plan."""
+
+from dataclasses import dataclass, field
+
+from pkger.planner.v1 import planner_pb2
+
+from services.core.model import AfterUninstall, InventoryEntry, Key, OperationKind, Package
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """
+    The desired state that a plan is made for.
+
+    Attributes:
+        package: The desired objects; empty: everything is removed.
+        skip: Keys to skip; an empty name stands for all objects of the kind.
+        is_end: Whether the stack is uninstalled: adopted resources then stay on the platform (docs/reference/engine.md,
+            "Policies", on_delete).
+        after_uninstall: Whether an uninstall keeps the stack.
+        secret_keys: Keys of the secrets that the apply will supply.
+        options: The options of the request. Which objects they skip is in *skip*.
+        rollback_of: The revision whose package this is; 0: none.
+        is_for_nameless: Whether the request names no stack: then nothing is removed, and resources of other stacks
+            without a name are shared or taken over.
+    """
+
+    package: Package
+    skip: frozenset[Key] = field(default_factory=frozenset)
+    is_end: bool = False
+    secret_keys: frozenset[str] = field(default_factory=frozenset)
+    options: planner_pb2.PlanOptions = field(default_factory=planner_pb2.PlanOptions)
+    rollback_of: int = 0
+    after_uninstall: AfterUninstall = AfterUninstall.KEEP
+    is_for_nameless: bool = False
+
+    @property
+    def operation_kind(self) -> OperationKind:
+        """The kind of the operation that applies it."""
+        if self.is_end:
+            return OperationKind.UNINSTALL
+        return OperationKind.ROLLBACK if self.rollback_of else OperationKind.APPLY
+
+    @property
+    def deletes_stack(self) -> bool:
+        """Whether the stack is deleted with its resources."""
+        return self.is_end and self.after_uninstall is AfterUninstall.DELETE
+
+    def skips(self, key: Key) -> bool:
+        """Whether *key* is neither applied nor removed."""
+        return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)
+
+    def skips_entry(self, entry: InventoryEntry) -> bool:
+        """Whether *entry* is skipped; an entry with a pending deletion is skipped with its object."""
+        return bool(self.skip) and (self.skips(entry.key) or self.skips(entry.object_key))
