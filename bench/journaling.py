@@ -22,6 +22,7 @@ from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.sqlite.schema import MIGRATIONS
 from stack_svc.sqlite.store import SqliteStore
+from stack_svc.store.plans import Part
 from stack_svc.store.stacks import Named
 from stack_svc.store.store import Store
 
@@ -33,7 +34,7 @@ SIZES = (1, 64, 1000)
 
 _NAME = "operations/bench"
 _PLAN_BYTES_PER_STEP = 500
-_TABLES = ("stacks", "leases", "operations", "plans", "plan_bodies", "journal", "inventory")
+_TABLES = ("stacks", "leases", "operations", "plans", "plan_headers", "plan_parts", "journal", "inventory")
 
 
 def journaling(step_count: int) -> list[Figure]:
@@ -136,7 +137,6 @@ def _beginning() -> Beginning:
 
 
 def _plan(stack: str, step_count: int) -> NewPlan:
-    body = b"\0" * (_PLAN_BYTES_PER_STEP * step_count)
     return NewPlan(
         "plans/bench",
         stack,
@@ -151,8 +151,7 @@ def _plan(stack: str, step_count: int) -> NewPlan:
         baselines_digest="",
         rollback_of=0,
         message=b"",
-        body=body,
-        content=b"",
+        parts=(Part(0, b"\0" * (_PLAN_BYTES_PER_STEP * step_count), b""),),
     )
 
 

@@ -4,28 +4,30 @@ import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from itertools import chain
 
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
-from planner_svc.contents import compressed_content
-from planner_svc.gathering import Gathered, gather
+from planner_svc.gathering import gather
 from planner_svc.reading import Reader
 from planner_svc.views import Planned
 from services.core.limits import refuse_too_large
+from services.core.model import Plan
 from services.rpc.convert.plans import header_to_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import (
-    JoinedPlan,
+    BODY,
+    REMARKS,
+    VIEWS,
     View,
     diffs_parts,
     record_parts,
     remarks_parts,
     shown_part,
     steps_parts,
+    stored_part,
     summary_parts,
 )
 
@@ -36,8 +38,8 @@ class Answer:
     A plan as messages, or all violations of the package.
 
     Attributes:
-        new_plan: The plan for the store, with the header that callers get; without body and content for a plan that is
-            not stored. None: there is no plan.
+        new_plan: The plan for the store, with the header that callers get; without other parts for a plan that is not
+            stored. None: there is no plan.
         parts: The parts after the header that the caller asks for.
         violations: All violations of a package that breaks rules.
         attachments: The attachments of a plan that is stored: texts by their digests.
@@ -92,43 +94,58 @@ async def make_answer(
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    gathered = await gather(request, reader, stack)
-    if not isinstance(gathered, Gathered):
-        return Answer(None, violations=gathered)
+    planned = await gather(request, reader, stack)
+    if not isinstance(planned, Planned):
+        return Answer(None, violations=planned)
     # In a thread, so that other calls are answered during the translation of a large plan.
-    return await asyncio.to_thread(_answer, gathered, use, view, limit)
+    return await asyncio.to_thread(_answer, planned, use, view, limit)
 
 
-def _answer(gathered: Gathered, use: Use, view: Collection[View], limit: int) -> Answer:
-    """Translate a plan once: the plan to store, if there is one, and the response are made of the same messages."""
-    is_stored = use is not Use.DRY_RUN
-    planned, new_plan = gathered.planned, journal_pb2.NewPlan(header=header_to_pb(gathered.planned.plan))
-    remarks = list(remarks_parts(planned.plan.remarks))
-    wanted = {*view, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} if is_stored else {*view}
-    steps = list(steps_parts(planned.plan.steps)) if plan_pb2.PLAN_VIEW_STEPS in wanted else []
-    record = list(record_parts(planned.plan)) if plan_pb2.PLAN_VIEW_RECORD in wanted else []
-    # Of an operation with nothing to do, only header and remarks are stored: a dry run shows the rest.
-    is_whole = is_stored and not (use is Use.OPERATION and planned.plan.no_change)
-    content = compressed_content(planned, gathered.objects) if is_whole else b""
-    if {plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD} <= wanted:
-        messages = (new_plan.header, *remarks, *steps, *record)
-        size = sum(message.ByteSize() for message in messages) + len(content) + _NAME_BYTES
+def _answer(planned: Planned, use: Use, view: Collection[View], limit: int) -> Answer:
+    """Make each part of a plan once: the same messages are stored and, as far as the caller asks for them, returned."""
+    new_plan = journal_pb2.NewPlan(header=header_to_pb(planned.plan))
+    asked, stored = {REMARKS, *view}, _stored_views(planned.plan, use)
+    size, answered = new_plan.header.ByteSize() + _NAME_BYTES, list[plan_pb2.PlanPart]()
+    has_credentials = planned.may_hold_credentials()
+    for name in (REMARKS, *VIEWS):
+        for part in _parts(planned, name) if name in asked | stored else ():
+            shown = shown_part(part) if has_credentials else part
+            if name in asked:
+                answered.append(shown)
+            if name in stored:
+                new_plan.parts.append(stored_part(name, part, shown))
+            # The parts that an operation needs count as they are, as their changes of the record are written once more.
+            if name in BODY:
+                size += part.ByteSize()
+            elif name in stored:
+                size += len(new_plan.parts[-1].part)
+    if asked | stored >= BODY:
         refuse_too_large(size, len(planned.plan.steps), limit)
-    if is_stored:
-        stored = JoinedPlan()
-        for part in chain(remarks, steps, record):
-            stored.add(part)
-        new_plan.body, new_plan.content = stored.body.SerializeToString(), content
-    made = {plan_pb2.PLAN_VIEW_STEPS: steps, plan_pb2.PLAN_VIEW_RECORD: record}
-    following = chain.from_iterable(
-        made[asked] if asked in made else _view_parts(planned, asked) for asked in sorted(view)
-    )
-    # The stored steps have the specs as they are.
-    attachments = planned.attachments if is_stored else {}
-    return Answer(new_plan, [*remarks, *map(shown_part, following)], attachments=attachments)
+    return Answer(new_plan, answered, attachments=planned.attachments if stored else {})
 
 
-def _view_parts(planned: Planned, view: View) -> Iterator[plan_pb2.PlanPart]:
-    if view == plan_pb2.PLAN_VIEW_DIFFS:
-        return diffs_parts(planned.diffs())
-    return summary_parts(planned.summary())
+def _stored_views(plan: Plan, use: Use) -> frozenset[View]:
+    """The views whose parts are stored; none for a dry run."""
+    match use:
+        case Use.DRY_RUN:
+            return frozenset()
+        case Use.OPERATION if plan.no_change:
+            # Of an operation with nothing to do, only header and remarks are stored: a dry run shows the rest.
+            return frozenset((REMARKS,))
+        case _:
+            return frozenset((REMARKS, *VIEWS))
+
+
+def _parts(planned: Planned, view: View) -> Iterator[plan_pb2.PlanPart]:
+    """The parts of a view, with addresses in steps and diffs as they are."""
+    match view:
+        case plan_pb2.PLAN_VIEW_STEPS:
+            return steps_parts(planned.plan.steps)
+        case plan_pb2.PLAN_VIEW_DIFFS:
+            return diffs_parts(planned.diffs())
+        case plan_pb2.PLAN_VIEW_SUMMARY:
+            return summary_parts(planned.summary())
+        case plan_pb2.PLAN_VIEW_RECORD:
+            return record_parts(planned.plan)
+        case _:
+            return remarks_parts(planned.plan.remarks)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from planner_svc.matching import Match, Matching
 from planner_svc.references import names_of_resources
-from services.core.model import LABEL, DiffStatus, InventoryEntry, Key, LabelMappingDiff, PlatformTraits
+from services.core.model import LABEL, DiffStatus, InventoryEntry, Key, PlatformTraits
 
 
 class Association(NamedTuple):
@@ -28,12 +28,12 @@ class Association(NamedTuple):
     wanted: bool
     attached: bool
 
-    def diff(self) -> LabelMappingDiff:
-        """The diff of the association."""
-        status = DiffStatus.REMOVE
-        if self.wanted:
-            status = DiffStatus.EXISTS if self.attached else DiffStatus.NEW
-        return LabelMappingDiff(status, self.resource, self.resource_id, self.label, self.label_id)
+    @property
+    def status(self) -> DiffStatus:
+        """The state of the association in the diffs."""
+        if not self.wanted:
+            return DiffStatus.REMOVE
+        return DiffStatus.EXISTS if self.attached else DiffStatus.NEW
 
 
 def associations(matching: Matching, replaced: frozenset[Key], platform: PlatformTraits) -> list[Association]:

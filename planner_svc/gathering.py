@@ -5,7 +5,7 @@ Checks run in between. The first one that refuses decides the error (docs/refere
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -56,17 +56,9 @@ from services.rpc.convert.plans import after_uninstall_from_pb
 from services.rpc.parsing import Parsed
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """A plan, and the objects of its package as the parser gave them."""
-
-    planned: Planned
-    objects: Sequence[object_pb2.Object]
-
-
 async def gather(
     request: planner_pb2.CreatePlanRequest, reader: Reader, stack: stack_pb2.Stack | None = None
-) -> Gathered | Sequence[object_pb2.Violation]:
+) -> Planned | Sequence[object_pb2.Violation]:
     """
     Make the plan of a request.
 
@@ -95,8 +87,7 @@ async def gather(
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    planned = await _planned(request, parsed, untouched, known, reader)
-    return Gathered(planned, parsed.objects)
+    return await _planned(request, parsed, untouched, known, reader)
 
 
 async def _desired_package(
@@ -119,7 +110,7 @@ async def _planned(
     traits = known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
     desired = _desired(request, parsed, skipped_keys(skips) | untouched)
-    desired = _without_credentials(desired, parsed.objects, traits)
+    desired = _without_credentials(desired, traits)
     refuse_unknown_kinds(skips)
     refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
     refuse_unusable_keys(desired, traits)
@@ -253,14 +244,10 @@ def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: froze
     )
 
 
-def _without_credentials(desired: Desired, objects: Iterable[object_pb2.Object], traits: PlatformTraits) -> Desired:
-    """*desired* without the credentials of skipped objects; their messages in *objects* are changed in place."""
+def _without_credentials(desired: Desired, traits: PlatformTraits) -> Desired:
+    """*desired* without the credentials of skipped objects."""
     if not desired.skip:
         return desired
     package = desired.package
-    items = [without_credentials(item, traits) if desired.skips(item.key) else item for item in package.objects]
-    for item, known, message in zip(items, package.objects, objects, strict=True):
-        if item is not known:
-            message.spec_json = item.spec.text
-            del message.written[:]
+    items = (without_credentials(item, traits) if desired.skips(item.key) else item for item in package.objects)
     return replace(desired, package=replace(package, objects=tuple(items)))

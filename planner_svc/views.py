@@ -1,13 +1,14 @@
-"""The views of a plan beside its steps: diffs and summary, made when a client asks for them."""
+"""The views of a plan beside its steps: diffs and summary."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from planner_svc.associations import Association
 from planner_svc.desired import Desired
 from planner_svc.differences import Differences
 from planner_svc.matching import Match, Matching
-from services.core.masking import masked
+from services.core.masking import masked, may_hold_credential
 from services.core.model import (
     DiffStatus,
     Key,
@@ -17,6 +18,7 @@ from services.core.model import (
     Plan,
     PlanDiffs,
     ResourceDiff,
+    Verb,
 )
 from services.kinds.format.canonical import canonical_text
 from services.kinds.summary import planned_summary
@@ -46,10 +48,22 @@ class Planned:
     def diffs(self) -> PlanDiffs:
         """The differences of each object and each association; resources that stay with other stacks have none."""
         matches = self.matching.matches.values()
+        creates = {step.key: step.number for step in self.plan.steps if step.verb is Verb.CREATE}
         return PlanDiffs(
-            tuple(_diff(match, self.found) for match in matches if not match.stays),
+            tuple(_diff(match, self.found, creates.get(match.key)) for match in matches if not match.stays),
             _mapping_diffs(self.links, self.matching),
         )
+
+    def may_hold_credentials(self) -> bool:
+        """Whether addresses in steps and diffs may hold credentials; all their texts are from specs."""
+        matches = self.matching.matches.values()
+        specs = chain(
+            (spec for step in self.plan.steps for spec in (step.old_spec, step.new_spec) if spec),
+            (match.live.spec for match in matches if match.live),
+            (match.wanted.spec for match in matches if match.wanted),
+        )
+        # A driver may return text that is not canonical, in which the characters of an address are escaped.
+        return any(may_hold_credential(spec.text) or "\\/" in spec.text or "\\u00" in spec.text for spec in specs)
 
     def skipped(self) -> set[Key]:
         """Keys of the objects of the package that the plan skips."""
@@ -84,22 +98,17 @@ class Planned:
 def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[LabelMappingDiff, ...]:
     """One entry for each association of two objects; one that is detached and attached again has its later state."""
     keys = {match.live_key: key for key, match in matching.matches.items()}
-    gone = {key: _known_id(match) for key, match in matching.matches.items() if not match.live}
-    shown: dict[tuple[Key, Key], Association] = {}
+    gone = {key: _known_id(match) for key, match in matching.matches.items() if match.recorded and not match.live}
+    shown: dict[tuple[Key, Key], LabelMappingDiff] = {}
     for link in links:
-        resource = keys.get(link.resource, link.resource)
-        if resource.name and link.label.name:
-            before = shown.get((resource, link.label))
-            if before is None or link.wanted:
-                shown[resource, link.label] = link._replace(
-                    resource=resource,
-                    resource_id=link.resource_id or gone.get(resource, ""),
-                    label_id=link.label_id or gone.get(link.label, ""),
-                )
-    return tuple(shown[names].diff() for names in sorted(shown))
+        resource, label = keys.get(link.resource, link.resource), link.label
+        if resource.name and label.name and (link.wanted or (resource, label) not in shown):
+            resource_id, label_id = link.resource_id or gone.get(resource, ""), link.label_id or gone.get(label, "")
+            shown[resource, label] = LabelMappingDiff(link.status, resource, resource_id, label, label_id)
+    return tuple(shown[names] for names in sorted(shown))
 
 
-def _diff(match: Match, found: Differences) -> ResourceDiff:
+def _diff(match: Match, found: Differences, create_step: int | None) -> ResourceDiff:
     status = DiffStatus.REMOVE
     if match.wanted:
         # A recorded resource that is gone has status EXISTS and its recorded id (docs/reference/engine.md, "Matching").
@@ -116,6 +125,7 @@ def _diff(match: Match, found: Differences) -> ResourceDiff:
         old_kind="" if kind == match.key.kind else kind,
         location=_location(match.wanted),
         old_references=found.live_references(match.live) if match.live and not match.wanted else (),
+        create_step=create_step,
     )
 
 

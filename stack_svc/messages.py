@@ -33,7 +33,7 @@ from services.rpc.convert.objects import (
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
 from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
-from stack_svc import pages, plan_views, stacks, texts
+from stack_svc import pages, stacks, texts
 from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
 from stack_svc.journal import Advance, Beginning, Planned, Start, Write, Writes
 from stack_svc.plans import NewPlan
@@ -42,7 +42,7 @@ from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.inventory import NamelessStack
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
-from stack_svc.store.plans import PlanState, StoredPlan
+from stack_svc.store.plans import Part, PlanState, StoredPlan
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.stacks import Filter as StacksFilter
@@ -430,24 +430,9 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
         rollback_of=header.rollback_of,
         creates_nameless_stack=header.creates_nameless_stack,
         message=header.SerializeToString(),
-        body=plan.body,
-        content=plan.content,
+        parts=tuple(Part(each.view, each.part, each.masked_part) for each in plan.parts),
         attachments={texts.checked_name(each.digest, "attachments.digest"): each.body for each in attachments},
     )
-
-
-def views_from_pb(request: stack_pb2.GetPlanRequest) -> frozenset[plan_pb2.PlanView.ValueType]:
-    """
-    Translate the views of a plan that a request names.
-
-    Raises:
-        RequestInvalid: One of them is not a view of a stored plan.
-    """
-    for view in request.view:
-        if view not in plan_views.VIEWS:
-            valid = ", ".join(map(plan_pb2.PlanView.Name, plan_views.VIEWS))
-            raise RequestInvalid("view", f"{view} is not a view of a stored plan; the views are {valid}")
-    return frozenset(request.view)
 
 
 def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:

@@ -3,7 +3,7 @@ Plans that wait to be applied, and plans that operations run; each is applied at
 "Plans").
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from services.core import limits
@@ -22,7 +22,7 @@ from stack_svc import attachments, requests, texts
 from stack_svc.leases import SECOND, rfc3339
 from stack_svc.requests import Request
 from stack_svc.store.operations import Operation
-from stack_svc.store.plans import START, Header, Place, PlanState, StoredPlan, Work
+from stack_svc.store.plans import START, Header, Part, Place, PlanState, StoredPlan
 from stack_svc.store.store import Reading, Transaction
 
 KEPT = 24 * 3600 * SECOND
@@ -35,14 +35,16 @@ EVERYTHING = 2**31
 @dataclass(frozen=True, slots=True)
 class NewPlan(Header):
     """
-    A plan to be stored; ``message`` is its header in the wire format, the rest as in journal.proto.
+    A plan to be stored.
 
-    ``attachments`` are the bodies of its short attachments, by digest.
+    Attributes:
+        message: Its header in the wire format.
+        parts: Its other parts.
+        attachments: The bodies of its short attachments, by digest.
     """
 
     message: bytes
-    body: bytes
-    content: bytes
+    parts: tuple[Part, ...]
     attachments: Mapping[str, bytes] = field(default_factory=dict)
 
     def refuse_too_large(self, limit: int) -> None:
@@ -52,7 +54,8 @@ class NewPlan(Header):
         Raises:
             PlanTooLarge: Says by how much.
         """
-        limits.refuse_too_large(len(self.message) + len(self.body) + len(self.content), self.step_count, limit)
+        size = len(self.message) + sum(len(each.part) + len(each.masked_part) for each in self.parts)
+        limits.refuse_too_large(size, self.step_count, limit)
 
 
 def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
@@ -209,21 +212,19 @@ def as_of(plan: StoredPlan, now: int) -> StoredPlan:
 
 
 def is_kept(reading: Reading, plan: NewPlan) -> bool:
-    """Whether a plan with this name, header and body is stored; the content follows from those."""
-    return reading.plans.work(plan.name) == Work(plan.message, plan.body)
+    """Whether a plan with this name and header is stored; its digest covers what an apply does."""
+    return reading.plans.header(plan.name) == plan.message
 
 
-def work(reading: Reading, name: str) -> Work:
+def parts(reading: Reading, name: str, views: Collection[int]) -> tuple[StoredPlan, bytes, list[Part]]:
     """
-    Header and body of the plan of that name.
+    A plan with its header in the wire format, and the parts that belong to *views*.
 
     Raises:
-        PlanNotFound: There is none.
+        PlanNotFound: There is none of that name.
     """
-    found = reading.plans.work(name)
-    if found is None:
-        raise PlanNotFound(name)
-    return found
+    plan = existing(reading, name)
+    return plan, reading.plans.header(name) or b"", reading.plans.parts(name, views)
 
 
 def page(
@@ -274,5 +275,5 @@ def _insert(tx: Transaction, plan: NewPlan, stored: StoredPlan) -> None:
     for digest in (plan.package_digest, plan.baselines_digest):
         if digest and not tx.attachments.has(digest):
             raise RequestInvalid("plan.header", f"the store has no attachment {digest}; send it first")
-    if not tx.plans.insert(stored, Work(plan.message, plan.body), plan.content):
+    if not tx.plans.insert(stored, plan.message, plan.parts):
         raise RequestInvalid("plan", f"another plan has the name {plan.name}")

@@ -6,7 +6,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
 from services.engine.folding import Entry, folded
-from services.engine.step_life import IN_EFFECT, StepRecord
+from services.engine.step_life import StepRecord
 from services.rpc.convert.operations import entry_from_pb
 from services.rpc.parts import FRAME_BYTES
 from stack_svc.store.journal import Row
@@ -23,11 +23,6 @@ def steps_of(rows: Iterable[Row], step_count: int) -> list[StepRecord]:
         JournalBrokenError: Its journal contradicts the rules of the engine.
     """
     return folded(map(_entry, rows), step_count)
-
-
-def made_by(rows: Iterable[Row], step_count: int) -> dict[int, str]:
-    """The steps that are in effect, with the ids of their resources; errors as of ``steps_of``."""
-    return {record.step: record.resource_id for record in steps_of(rows, step_count) if record.state in IN_EFFECT}
 
 
 def events_after(

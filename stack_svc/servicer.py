@@ -20,8 +20,8 @@ from services.rpc.convert.drift import counts_from_pb
 from services.rpc.convert.objects import baseline_to_pb, entry_fields, key_fields
 from services.rpc.convert.operations import step_record_fields
 from services.rpc.convert.plans import use_to_pb
-from services.rpc.parts import cut, pieces
-from services.rpc.plan_parts import diffs_parts, shown_part
+from services.rpc.parts import cut
+from services.rpc.plan_parts import BODY, REMARKS, checked_view, diffs_parts, inflated, shown_part
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
 from stack_svc import (
@@ -33,7 +33,6 @@ from stack_svc import (
     keeping,
     messages,
     pages,
-    plan_views,
     plans,
     reading_journals,
     revisions,
@@ -52,7 +51,7 @@ from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Filter, Operation
-from stack_svc.store.plans import StoredPlan, Work
+from stack_svc.store.plans import Part
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.store import Reading, Store, Transaction
@@ -221,11 +220,11 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.GetPlanRequest, context: object
     ) -> AsyncIterator[stack_pb2.GetPlanResponse]:
         """Read one plan, in parts."""
-        wanted = messages.views_from_pb(request)
-        plan, kept = await self._store.read(lambda tx: _kept(tx, request.plan))
-        parts = map(shown_part, plan_views.plan_parts(messages.plan_to_pb(plan, kept.work.header), kept, wanted))
-        # Each part is made in a thread: parsing a large plan would block all other calls.
-        while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        views = {REMARKS, *checked_view(request.view)}
+        plan, header, parts = await self._store.read(lambda tx: plans.parts(tx, request.plan, views))
+        yield stack_pb2.GetPlanResponse(part=plan_pb2.PlanPart(header=messages.plan_to_pb(plan, header)))
+        for each in parts:
+            part = plan_pb2.PlanPart.FromString(inflated(each.masked_part or each.part))
             yield stack_pb2.GetPlanResponse(part=part)
 
     async def ListRevisions(
@@ -316,10 +315,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.ReadPlanRequest, context: object
     ) -> AsyncIterator[journal_pb2.ReadPlanResponse]:
         """Read header and body of a plan, in parts."""
-        work = await self._store.read(lambda tx: plans.work(tx, request.plan))
-        yield journal_pb2.ReadPlanResponse(plan=plan_pb2.Plan.FromString(work.header))
-        for piece in pieces(work.body):
-            yield journal_pb2.ReadPlanResponse(body=piece)
+        _, header, parts = await self._store.read(lambda tx: plans.parts(tx, request.plan, BODY))
+        yield journal_pb2.ReadPlanResponse(plan=plan_pb2.Plan.FromString(header))
+        for each in parts:
+            yield journal_pb2.ReadPlanResponse(body=inflated(each.part))
 
     async def FindPlan(self, request: journal_pb2.FindPlanRequest, context: object) -> journal_pb2.FindPlanResponse:
         """Find the plan that a request stored."""
@@ -356,7 +355,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> AsyncIterator[journal_pb2.BeginOperationResponse]:
         """Acquire the lease of a stack for a new operation."""
         wanted = messages.beginning_from_pb(request, self._ids.token(stacks.ID_BYTES))
-        begun, work = await self._store.write(lambda tx: _begin(tx, wanted))
+        begun, header, parts = await self._store.write(lambda tx: _begin(tx, wanted))
         if isinstance(begun, Operation):
             yield journal_pb2.BeginOperationResponse(operation=messages.operation_to_pb(begun))
             return
@@ -367,10 +366,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             expire_time=messages.timestamp(begun.lease.expires),
             is_pending=begun.stack.is_pending,
             operation=messages.operation_to_pb(begun.operation),
-            plan=plan_pb2.Plan.FromString(work.header) if work else None,
+            plan=plan_pb2.Plan.FromString(header) if header else None,
         )
-        for piece in pieces(work.body) if work else ():
-            yield journal_pb2.BeginOperationResponse(plan_body=piece)
+        for each in parts:
+            yield journal_pb2.BeginOperationResponse(plan_body=inflated(each.part))
 
     async def AdvanceOperation(
         self, request: journal_pb2.AdvanceOperationRequest, context: object
@@ -585,18 +584,13 @@ def _history(reading: Reading, choice: Choice, before: int, most: int) -> list[t
     return [(stack_id, revision) for revision in reading.revisions.page(stack_id, before, most)]
 
 
-def _kept(reading: Reading, name: str) -> tuple[StoredPlan, plan_views.Kept]:
-    """A plan, with its stored data."""
-    plan = plans.existing(reading, name)
-    rows = reading.journal.rows(plan.operation) if plan.operation else []
-    made = reading_journals.made_by(rows, plan.step_count)
-    return plan, plan_views.Kept(plans.work(reading, name), reading.plans.content(name), made)
-
-
-def _begin(tx: Transaction, wanted: Beginning) -> tuple[Begun | Operation, Work | None]:
-    """Begin an operation; returns the stored plan that it is to run, too, if there is one."""
+def _begin(tx: Transaction, wanted: Beginning) -> tuple[Begun | Operation, bytes, list[Part]]:
+    """Begin an operation; returns header and parts of the stored plan that it is to run, too, if there is one."""
     begun = journal.begin(tx, wanted)
-    return begun, plans.work(tx, wanted.choice.plan) if isinstance(wanted.choice, Planned) else None
+    if not isinstance(wanted.choice, Planned):
+        return begun, b"", []
+    _, header, parts = plans.parts(tx, wanted.choice.plan, BODY)
+    return begun, header, parts
 
 
 def _claim(tx: Transaction, name: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord] | Exception]:

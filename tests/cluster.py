@@ -34,6 +34,7 @@ from services.rpc.convert.plans import step_from_pb
 from services.rpc.plan_parts import JoinedPlan, View, joined
 from services.rpc.process import Opened
 from services.settings import Settings
+from services.views.ids import fill_in
 from services.views.warnings import warning_lines
 from tests.databases import copy_databases
 from tests.transport import Transport, through, transport_of_loop
@@ -268,10 +269,12 @@ class Cluster:
         return [event async for event in self.events(*texts, stack=stack, org=org, **more)][-1].finished
 
     async def plan_that_ran(self, *texts: str, stack: str = "", org: str = "", **more: Any) -> Shown:
-        """The stored plan of an apply that succeeded."""
+        """The stored plan of an apply that succeeded, with the ids of the resources that it created."""
         events = [event async for event in self.events(*texts, stack=stack, org=org, **more)]
         assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED, events[-1].finished.cause
-        return await self.stored_plan(events[0].accepted.plan)
+        parts = (await self.stored_plan(events[0].accepted.plan)).parts
+        fill_in(parts, events)
+        return Shown(parts)
 
     async def uninstall(
         self,

@@ -184,6 +184,7 @@ resource_diffs = st.builds(
     st.lists(field_changes, max_size=2).map(tuple),
     st.sampled_from(["", "Bucket"]),
     st.none() | locations,
+    create_step=st.none() | st.integers(0, 10_000),
 )
 
 label_mapping_diffs = st.builds(model.LabelMappingDiff, diff_statuses, keys, resource_ids, label_keys, resource_ids)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import operation_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 
 from applier_svc.execution.journal_protocol import OutcomeRefused
 from applier_svc.failpoints import reach
@@ -48,6 +48,8 @@ from services.rpc.convert.operations import (
     steps_waiting_to_pb,
 )
 from services.rpc.convert.plans import use_from_pb
+from services.rpc.parts import cut
+from services.rpc.plan_parts import REMARKS, stored_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,8 +409,9 @@ def _start(plan: OperationPlan, claims: Sequence[Claim]) -> journal_pb2.Start:
     accepted = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
     start = journal_pb2.Start(accepted=operation_pb2.OperationEvent(accepted=accepted), claims=map(claim_to_pb, claims))
     if not plan.is_stored:
-        remarks = journal_pb2.PlanBody(remarks=plan.body.remarks)
-        start.idle_plan.CopyFrom(journal_pb2.NewPlan(header=header, body=remarks.SerializeToString()))
+        parts = (plan_pb2.PlanPart(remarks=part) for part in cut(plan.body.remarks))
+        stored = [stored_part(REMARKS, part, part) for part in parts]
+        start.idle_plan.CopyFrom(journal_pb2.NewPlan(header=header, parts=stored))
     else:
         start.plan = header.name
     return start

@@ -24,7 +24,8 @@ from services.cli.show import message_document
 from services.cli.stack_records import ref_of
 from services.core.listing import and_more
 from services.rpc.convert.drift import counts_from_pb
-from services.views.drift import SideGroup, counts_text, cut, lines_of, side_groups
+from services.views.cutting import cut
+from services.views.drift import SideGroup, counts_text, lines_of, side_groups
 from services.views.lines import ADDED, LEFT_OUT, REMOVED
 
 NEEDS = ("stack", "planner", "platform")

@@ -15,10 +15,10 @@ from services.cli.errors import Failed, plain_errors
 from services.cli.following import DataReport, Following, Report, TextReport, outcome_code
 from services.cli.interrupts import Interrupts
 from services.cli.names import full_name, short_name, word
-from services.cli.packages import APPLYING, Manner
+from services.cli.packages import Manner
 from services.cli.plans import stored
 from services.cli.progress import Progress, cancel_effect, left_over
-from services.cli.session import Session, session
+from services.cli.session import APPLYING, Session, session
 from services.cli.show import LARGEST_PAGE, LISTED, moment, print_blocked, print_facts, print_more
 from services.cli.status_line import StatusLine
 from services.cli.tables import print_table

@@ -25,7 +25,7 @@ from services.cli.names import full_name
 from services.cli.plan_text import done_sum, print_plan
 from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress
-from services.cli.session import Session, session
+from services.cli.session import APPLYING, PLANNING, Session, session
 from services.cli.show import moment, plan_document
 from services.cli.stack_records import ref_of
 from services.cli.status_line import StatusLine
@@ -36,8 +36,6 @@ from services.core.model import Target
 from services.rpc.plan_parts import JoinedPlan
 from services.settings import load
 
-PLANNING = ("parser", "planner", "stack", "platform")
-APPLYING = (*PLANNING, "applier")
 READING = ("stack",)
 
 

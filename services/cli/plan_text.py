@@ -12,6 +12,7 @@ from services.cli.effects import SUMMED, WORDS, Wording
 from services.cli.escapes import escaped, one_line
 from services.core.listing import and_more
 from services.rpc.plan_parts import JoinedPlan
+from services.views.cutting import cut, window
 from services.views.entries import Act, Entry, Mark, counts_by_kind, entries
 from services.views.fields import fields_of
 from services.views.hunks import Hunk
@@ -151,10 +152,10 @@ def _hunk_lines(hunk: Hunk, full: bool) -> Iterator[Text]:
         return
     if not (hunk.old and hunk.new):
         sign, value = (ADDED, hunk.new) if hunk.new else (REMOVED, hunk.old)
-        value = value if full else _window(value, 0, max(20, WIDTH - 10 - len(path)))
+        value = value if full else window(value, 0, max(20, WIDTH - 10 - len(path)))
         yield Text("      ").append(f"{sign} {path}: {one_line(value)}", _STYLES[sign])
         return
-    old, new = (hunk.old, hunk.new) if full else sides(hunk.old, hunk.new, WIDTH - 12)
+    old, new = (hunk.old, hunk.new) if full else cut((hunk.old, hunk.new), WIDTH - 12)
     old, new = one_line(old), one_line(new)
     if len(path) + len(old) + len(new) <= WIDTH - 12:
         yield Text(f"      {path}: ").append(old, "red").append(" -> ").append(new, "green")
@@ -175,24 +176,6 @@ def _text_lines(lines: Sequence[Line], full: bool) -> Iterator[Text]:
         yield Text(f"        {line.sign} {text}".rstrip(), _STYLES.get(line.sign, ""))
     if more := len(lines) - len(shown):
         yield Text(f"        … {more} more lines; {_FULL}", "dim")
-
-
-def sides(old: str, new: str, width: int) -> tuple[str, str]:
-    """Two different texts, each cut to *width* characters around the first difference."""
-    if len(old) <= width and len(new) <= width:
-        return old, new
-    same = next(
-        (at for at, (left, right) in enumerate(zip(old, new, strict=False)) if left != right), min(len(old), len(new))
-    )
-    start = max(0, same - width // 3)
-    return _window(old, start, width), _window(new, start, width)
-
-
-def _window(text: str, start: int, width: int) -> str:
-    before = "…" if start else ""
-    if len(text) - start <= width - len(before):
-        return before + text[start:]
-    return f"{before}{text[start : start + width - 1 - len(before)]}…"
 
 
 def _remark_lines(remarks: plan_pb2.PlanRemarks, full: bool) -> list[Text]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from pkger.model.v1 import plan_pb2
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.console import Console
@@ -12,12 +14,13 @@ from services.cli.documents import print_document
 from services.cli.errors import plain_errors
 from services.cli.names import full_name, short_name, word
 from services.cli.plan_text import print_plan
-from services.cli.session import Session, session
+from services.cli.session import APPLYING, Session, session
 from services.cli.show import LARGEST_PAGE, LISTED, moment, plan_document, print_facts, print_more
 from services.cli.tables import print_table
 from services.rpc.documents import document_of
 from services.rpc.paging import first_items
 from services.rpc.plan_parts import JoinedPlan, View
+from services.views.ids import fill_in
 
 NEEDS = ("stack",)
 
@@ -61,7 +64,7 @@ async def list_all(
 
 async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -> None:
     """
-    Print one plan, *full* or folded.
+    Print one plan, *full* or folded; as data, with the ids of the resources that its operation created.
 
     Raises:
         Failed: There is no plan of that name.
@@ -69,6 +72,9 @@ async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -
     with plain_errors():
         async with session(NEEDS, environ) as services:
             plan = await stored(services, name, SHOWN if output == "text" else WHOLE)
+        if output != "text" and plan.header.state == plan_pb2.PLAN_STATE_APPLIED:
+            async with session(APPLYING, environ) as services:
+                fill_in(plan, await _events(services, plan.header.operation))
     if output != "text":
         print_document(plan_document(plan), output)
         return
@@ -111,6 +117,13 @@ async def stored(services: Session, name: str, view: Sequence[View]) -> JoinedPl
     async for answer in services.stack.stream(stub.GetPlan, request):
         plan.add(answer.part)
     return plan
+
+
+async def _events(services: Session, operation: str) -> list[operation_pb2.OperationEvent]:
+    """All events of an operation that has ended."""
+    request = applier_pb2.WatchOperationRequest(operation=operation)
+    stub = ApplierServiceStub(services.applier.channel)
+    return [answer.event async for answer in services.applier.stream(stub.WatchOperation, request)]
 
 
 def _state(plan: plan_pb2.Plan) -> str:

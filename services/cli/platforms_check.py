@@ -17,8 +17,7 @@ from services.cli.escapes import one_line
 from services.cli.exit_codes import Exit
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
-from services.cli.packages import PLANNING
-from services.cli.session import Session, session
+from services.cli.session import PLANNING, Session, session
 from services.rpc.documents import document_of
 
 _ASPECTS = {"org": "organisation"}

@@ -10,8 +10,7 @@ from services.cli.consoles import console
 from services.cli.documents import print_document
 from services.cli.errors import plain_errors
 from services.cli.interrupts import Interrupts
-from services.cli.packages import PLANNING
-from services.cli.session import Session, session
+from services.cli.session import PLANNING, Session, session
 from services.cli.tables import print_table
 from services.rpc.documents import document_of
 

@@ -16,6 +16,12 @@ from services.private_files import private_file, private_folder
 from services.rpc.client import Peer
 from services.settings import PORTS, Settings, address_variable, is_configured, load
 
+PLANNING = ("parser", "planner", "stack", "platform")
+"""The services that make plans."""
+
+APPLYING = (*PLANNING, "applier")
+"""The services that run them."""
+
 LOG_BYTES = 5 * 1024 * 1024
 """A log of earlier commands that is larger than this is deleted, and a new one started."""
 

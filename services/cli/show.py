@@ -95,13 +95,12 @@ def step_line(step: plan_pb2.Step) -> Text:
 
 def plan_document(plan: JoinedPlan) -> dict[str, Any]:
     """A plan as JSON data: all its parts by the names of their fields, with the JSON texts in them as data."""
-    parts = _opened(plan.body)
     return {
         **_opened(plan.header),
-        **parts.get("remarks", _opened(plan_pb2.PlanRemarks())),
-        "steps": parts["steps"],
+        **_opened(plan.remarks),
+        **_opened(plan.body.steps),
         "diffs": _opened(plan.diffs),
-        "record": parts.get("record", _opened(plan_pb2.PlanRecord())),
+        "record": _opened(plan.body.record),
         "summary": orjson.loads(plan.summary) if plan.summary else None,
     }
 

@@ -15,8 +15,8 @@ from services.cli.documents import print_document
 from services.cli.errors import Failed, InvalidPackageError, plain_errors
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
-from services.cli.packages import APPLYING, Manner
-from services.cli.session import Session, session
+from services.cli.packages import Manner
+from services.cli.session import APPLYING, Session, session
 from services.cli.show import message_document
 from services.cli.stack_records import ref_of
 from services.cli.status_line import StatusLine

@@ -6,8 +6,8 @@ MAX_PACKAGE_BYTES = 8 * 1024 * 1024
 """
 Largest UTF-8 text of all sources of one package together.
 
-A plan is sent to the store in one message, which contains each written spec once, and twice for an update. With sources
-of this size, it stays far below the message limit of 64 MiB.
+The steps of a plan contain each written spec once, and twice for an update. With sources of this size, they stay far
+below the message limit of 64 MiB, even where they cannot be compressed.
 """
 
 _STEP_BYTES = 64
@@ -21,11 +21,12 @@ def refuse_too_large(plan_bytes: int, step_count: int, limit: int) -> None:
     """
     Refuse a plan that is too large to start, or to end its operation.
 
-    A plan is sent whole when it is stored and when it starts. The record that ends its operation contains at most the
-    entries of the plan and the ids of created resources. Everything else is sent in parts.
+    A plan is sent whole when it is stored. The record that ends its operation contains at most the entries of the plan
+    and the ids of created resources. Everything else is sent in parts.
 
     Args:
-        plan_bytes: Size of header, body and content of the plan.
+        plan_bytes: Size of the plan. The planner counts header and body as they are, and diffs and summary as they are
+            stored; the store counts what it gets, as it does not decode it.
         step_count: Number of its steps.
         limit: Largest message.
 

@@ -42,20 +42,20 @@ def masked_sides(sides: Sequence[str]) -> tuple[str, ...]:
 
     Equal credentials have equal masks. Credentials of different sides have different masks, so that a change is seen.
     """
-    if not any(map(_may_hold_credential, sides)):
+    if not any(map(may_hold_credential, sides)):
         return tuple(sides)
     masks: dict[str, str] = {}
     return tuple([_masked(side, masks) for side in sides])
 
 
+def may_hold_credential(text: str) -> bool:
+    """Whether *text* may have anything to mask. Rules out most texts, in much less time than the expressions take."""
+    return "?" in text or "://" in text or "hooks.slack" in text.lower()
+
+
 def has_user(address: str) -> bool:
     """Whether an address, relative or not, has a user or a password."""
     return _HAS_USER.match(address) is not None
-
-
-def _may_hold_credential(text: str) -> bool:
-    """Rules out most texts, in much less time than the expressions take."""
-    return "?" in text or "://" in text or "hooks.slack" in text.lower()
 
 
 def _masked(text: str, masks: dict[str, str]) -> str:

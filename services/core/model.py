@@ -567,7 +567,7 @@ class ResourceDiff(NamedTuple):
 
     ``old_kind`` is the kind of the resource if it is another kind of the family, else empty. ``location`` is the place
     of the object in its source; None if the object left the package. ``old_references`` are the references of the
-    resource of such an object.
+    resource of such an object. ``create_step`` is the number of the step that creates the resource; None if none does.
     """
 
     key: Key
@@ -579,6 +579,7 @@ class ResourceDiff(NamedTuple):
     old_kind: str = ""
     location: Location | None = None
     old_references: tuple[StepReference, ...] = ()
+    create_step: int | None = None
 
 
 class LabelMappingDiff(NamedTuple):

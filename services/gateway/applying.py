@@ -39,6 +39,7 @@ from services.rpc.convert.objects import key_from_pb, target_to_pb
 from services.rpc.convert.values import env_texts
 from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.plan_parts import JoinedPlan, joined
+from services.views.ids import fill_in_diffs
 from services.views.warnings import warning_lines
 
 ATTEMPTS = 3
@@ -134,8 +135,7 @@ class ApplyRoutes:
                 continue
             if not run.is_done:
                 raise await self._runner.failure(run)
-            if not run.finished.no_change:
-                made = await self._runner.plan(run.plan, *DOCUMENT)
+            fill_in_diffs(made.diffs, run.ids)
             return _Done(made, run.finished.stack_id)
         raise AssertionError("the last attempt returns or raises")
 

@@ -15,6 +15,7 @@ from services.gateway.answers import Code
 from services.gateway.errors import Problem, retry_after
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
+from services.views.ids import add_ids
 
 
 class Answered(Protocol):
@@ -39,12 +40,14 @@ class Run:
         plan: Name of its plan.
         finished: Its last event.
         outcomes: The outcomes of its steps, and of their undos.
+        ids: Ids of the resources of the steps that are in effect, by number of the step.
     """
 
     operation: str = ""
     plan: str = ""
     finished: operation_pb2.Finished = field(default_factory=operation_pb2.Finished)
     outcomes: list[operation_pb2.StepOutcome] = field(default_factory=list)
+    ids: dict[int, str] = field(default_factory=dict)
 
     @property
     def is_done(self) -> bool:
@@ -64,6 +67,7 @@ class Run:
     def add(self, event: operation_pb2.OperationEvent) -> None:
         """Add an event."""
         self.operation = event.operation
+        add_ids(self.ids, event)
         match event.WhichOneof("event"):
             case "accepted":
                 self.plan = event.accepted.plan

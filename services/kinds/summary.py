@@ -166,9 +166,12 @@ def _label_mappings(
 
 
 def id_numbers(ids: Mapping[Key, str]) -> dict[tuple[str, str], int]:
-    """The ids as numbers for summaries, by kind and name; ids that are no hexadecimal numbers are left out."""
+    """The ids as numbers for summaries, by kind and name, without those that are no hexadecimal numbers of 64 bits."""
     numbers: dict[tuple[str, str], int] = {}
     for key, resource_id in ids.items():
         with suppress(ValueError):
-            numbers[key] = int(resource_id, 16)
+            number = int(resource_id, 16)
+            # JSON with longer numbers could not be written.
+            if 0 <= number < 2**64:
+                numbers[key] = number
     return numbers

@@ -1,7 +1,8 @@
-"""Plans in parts: cut for a stream, and joined."""
+"""Plans in parts: cut for a stream, stored, and joined."""
 
+import zlib
 from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from google.protobuf.message import Message
@@ -12,11 +13,29 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.masking import masked_sides
-from services.core.model import Plan, PlanDiffs, PlanRemarks, ResourceDiff, Spec, Step
+from services.core.model import InventoryEntry, LabelMappingDiff, Plan, PlanDiffs, PlanRemarks, ResourceDiff, Spec, Step
+from services.rpc.convert.objects import entry_fields
 from services.rpc.convert.plans import diff_fields, mapping_fields, plan_record_to_pb, remarks_to_pb, step_fields
 from services.rpc.parts import cut, parts, pieces, text_bytes
 
 View: TypeAlias = plan_pb2.PlanView.ValueType
+
+VIEWS: tuple[View, ...] = (
+    plan_pb2.PLAN_VIEW_STEPS,
+    plan_pb2.PLAN_VIEW_DIFFS,
+    plan_pb2.PLAN_VIEW_SUMMARY,
+    plan_pb2.PLAN_VIEW_RECORD,
+)
+"""The views of a plan, in the order of their parts in a stream."""
+
+REMARKS: View = plan_pb2.PLAN_VIEW_UNSPECIFIED
+"""The view of the stored parts with remarks, which are in every stream."""
+
+BODY: frozenset[View] = frozenset((REMARKS, plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_RECORD))
+"""The views whose parts, one after the other, are a ``PlanBody``."""
+
+_LEVEL = 1
+"""The fastest level of compression; it finds most repetitions of specs."""
 
 _TEXTS_OF_STEPS: dict[str, tuple[str, ...]] = {
     "create": ("spec_json", "display_name"),
@@ -56,7 +75,7 @@ class JoinedPlan:
     @property
     def steps(self) -> Sequence[plan_pb2.Step]:
         """The steps, by number."""
-        return self.body.steps
+        return self.body.steps.steps
 
     @property
     def remarks(self) -> plan_pb2.PlanRemarks:
@@ -71,7 +90,7 @@ class JoinedPlan:
             case "remarks":
                 self.body.remarks.MergeFrom(part.remarks)
             case "steps":
-                self.body.steps.extend(part.steps.steps)
+                self.body.steps.MergeFrom(part.steps)
             case "diffs":
                 self.diffs.MergeFrom(part.diffs)
             case "summary_json":
@@ -136,9 +155,33 @@ def checked_view(view: Collection[View]) -> frozenset[View]:
         RequestInvalid: One of them is unknown.
     """
     for asked in view:
-        if asked == plan_pb2.PLAN_VIEW_UNSPECIFIED or asked not in plan_pb2.PlanView.values():
-            raise RequestInvalid("view", f"{asked} is not a view of a plan")
+        if asked not in VIEWS:
+            valid = ", ".join(map(plan_pb2.PlanView.Name, VIEWS))
+            raise RequestInvalid("view", f"{asked} is not a view of a plan; the views are {valid}")
     return frozenset(view)
+
+
+def stored_part(view: View, part: plan_pb2.PlanPart, shown: plan_pb2.PlanPart) -> journal_pb2.StoredPart:
+    """
+    A part of a plan for the store.
+
+    Args:
+        view: Its view.
+        part: The part.
+        shown: The part as clients get it. Only the parts of ``BODY`` are also stored as they are, for appliers.
+    """
+    kept = part if view in BODY else shown
+    masked = b"" if shown is kept else _compressed(shown)
+    return journal_pb2.StoredPart(view=view, part=_compressed(kept), masked_part=masked)
+
+
+def _compressed(part: plan_pb2.PlanPart) -> bytes:
+    return zlib.compress(part.SerializeToString(), _LEVEL)
+
+
+def inflated(stored: bytes) -> bytes:
+    """A stored part in its wire format."""
+    return zlib.decompress(stored)
 
 
 def remarks_parts(remarks: PlanRemarks) -> Iterator[plan_pb2.PlanPart]:
@@ -156,8 +199,8 @@ def diffs_parts(diffs: PlanDiffs) -> Iterator[plan_pb2.PlanPart]:
     """Diffs in parts: of objects, then of associations."""
     for resources in parts(diffs.resources, _diff_bytes):
         yield plan_pb2.PlanPart(diffs=plan_pb2.PlanDiffs(resources=map(diff_fields, resources)))
-    for mappings in cut(plan_pb2.PlanDiffs(label_mappings=map(mapping_fields, diffs.label_mappings))):
-        yield plan_pb2.PlanPart(diffs=mappings)
+    for mappings in parts(diffs.label_mappings, _mapping_bytes):
+        yield plan_pb2.PlanPart(diffs=plan_pb2.PlanDiffs(label_mappings=map(mapping_fields, mappings)))
 
 
 def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
@@ -166,8 +209,11 @@ def summary_parts(summary: str) -> Iterator[plan_pb2.PlanPart]:
 
 
 def record_parts(plan: Plan) -> Iterator[plan_pb2.PlanPart]:
-    """The changes of the record by a plan, with its adoptions, in parts."""
-    return (plan_pb2.PlanPart(record=part) for part in cut(plan_record_to_pb(plan)))
+    """The changes of the record by a plan, with its adoptions, in parts: first the entries."""
+    for entries in parts(plan.record.entries, _entry_bytes):
+        yield plan_pb2.PlanPart(record=plan_pb2.PlanRecord(entries=map(entry_fields, entries)))
+    others = replace(plan, record=replace(plan.record, entries=()))
+    yield from (plan_pb2.PlanPart(record=part) for part in cut(plan_record_to_pb(others)))
 
 
 def _step_bytes(step: Step) -> int:
@@ -178,6 +224,15 @@ def _step_bytes(step: Step) -> int:
 def _diff_bytes(diff: ResourceDiff) -> int:
     changed = sum(text_bytes(each.old) + text_bytes(each.new) + text_bytes(each.path) + 8 for each in diff.changes)
     return _spec_bytes(diff.old_spec) + _spec_bytes(diff.new_spec) + changed + _FRAME
+
+
+def _entry_bytes(entry: InventoryEntry) -> int:
+    labels = sum(text_bytes(label.name) + 16 for label in entry.associations)
+    return text_bytes(entry.key.name) + text_bytes(entry.policy) + labels + _FRAME
+
+
+def _mapping_bytes(diff: LabelMappingDiff) -> int:
+    return text_bytes(diff.resource.name) + text_bytes(diff.label.name) + _FRAME
 
 
 def _spec_bytes(spec: Spec | None) -> int:

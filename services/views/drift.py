@@ -1,4 +1,4 @@
-"""The three sides of a field that differs, for users: equal sides once, long sides cut around the difference."""
+"""The three sides of a field that differs, for users: equal sides once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,22 +47,6 @@ def lines_of(groups: Sequence[SideGroup]) -> tuple[Line, ...]:
     if len(texts) != 2 or texts[0] is None or texts[1] is None or "\n" not in texts[0] + texts[1]:
         return ()
     return line_diff(texts[0], texts[1])
-
-
-def cut(texts: Sequence[str], width: int) -> list[str]:
-    """Different *texts*; if one is longer than *width*, all are cut to that width around the first difference."""
-    if all(len(text) <= width for text in texts):
-        return [*texts]
-    letters = zip(*texts, strict=False)
-    same = next((at for at, each in enumerate(letters) if len({*each}) > 1), min(map(len, texts)))
-    start = max(0, same - width // 3)
-    return [_window(text, start, width) for text in texts]
-
-
-def _window(text: str, start: int, width: int) -> str:
-    before = "…" if start else ""
-    rest, room = text[start:], width - len(before)
-    return before + (rest if len(rest) <= room else f"{rest[: room - 1]}…")
 
 
 def _text(side: str) -> str | None:

@@ -21,6 +21,7 @@ from services.engine.effects import (
     Update,
     effect_of,
 )
+from services.rpc.convert.objects import key_from_pb
 from services.rpc.convert.plans import bare_step_from_pb
 from services.rpc.plan_parts import JoinedPlan
 from services.views.hunks import Change, Hunk, hunks_of
@@ -105,9 +106,9 @@ def entries(plan: JoinedPlan) -> list[Entry]:
     its diffs.
     """
     record = plan.body.record
-    adopted = {_key(each.key): each for each in record.adoptions}
-    renamed = {_key(each.new_key): _key(each.old_key) for each in record.key_changes}
-    diffs = {_key(diff.key): diff for diff in plan.diffs.resources}
+    adopted = {key_from_pb(each.key): each for each in record.adoptions}
+    renamed = {key_from_pb(each.new_key): key_from_pb(each.old_key) for each in record.key_changes}
+    diffs = {key_from_pb(diff.key): diff for diff in plan.diffs.resources}
     effects = [effect_of(bare_step_from_pb(step)) for step in plan.steps]
     updates = [effect for effect in effects if isinstance(effect, Update)]
     # The diff of an object describes its state after the last of its updates, and after the one that loses data.
@@ -128,7 +129,7 @@ def entries(plan: JoinedPlan) -> list[Entry]:
         found.append(_entry(step, effect, marks, diff if diff and diff.changes else None, renamed))
         marked |= {key} if is_first else set()
     # Steps of a shared resource change only its labels, so the resource itself needs an entry.
-    shared = {_key(each.key): each for each in record.entries if each.origin == object_pb2.ORIGIN_SHARED}
+    shared = {key_from_pb(each.key): each for each in record.entries if each.origin == object_pb2.ORIGIN_SHARED}
     silent = (adopted.keys() | renamed.keys()) - marked | shared.keys()
     found += [_of_record(key, adopted, shared, renamed) for key in sorted(silent)]
     return found
@@ -209,10 +210,6 @@ def _act(effect: AnyEffect) -> Act:
         case PutSecret():
             return Act.OVERWRITE_SECRET if effect.overwrites else Act.WRITE_SECRET
     assert_never(effect)
-
-
-def _key(message: object_pb2.ObjectKey) -> Key:
-    return Key(message.kind, message.name)
 
 
 def counts_by_kind(shown: Iterable[Entry]) -> dict[str, Counter[Act]]:

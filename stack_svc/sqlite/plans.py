@@ -1,11 +1,12 @@
 """Plans in SQLite."""
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlite_utils
 
 from services.core.model import OperationKind, Target
-from stack_svc.store.plans import Place, PlanState, StoredPlan, Work
+from stack_svc.store.plans import Part, Place, PlanState, StoredPlan
 
 
 class SqlitePlans:
@@ -18,15 +19,19 @@ class SqlitePlans:
         """Read one plan."""
         return next(map(_plan, self._db.query("SELECT * FROM plans WHERE name = ?", [name])), None)
 
-    def work(self, name: str) -> Work | None:
-        """Read header and body of a plan."""
-        row = self._db.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [name]).fetchone()
-        return Work(*row) if row else None
+    def header(self, name: str) -> bytes | None:
+        """Read the header of a plan."""
+        row = self._db.execute("SELECT header FROM plan_headers WHERE plan = ?", [name]).fetchone()
+        return row[0] if row else None
 
-    def content(self, name: str) -> bytes:
-        """Read the content of a plan."""
-        row = self._db.execute("SELECT content FROM plan_bodies WHERE plan = ?", [name]).fetchone()
-        return bytes(row[0]) if row else b""
+    def parts(self, name: str, views: Collection[int]) -> list[Part]:
+        """Read parts of a plan."""
+        places = ", ".join("?" * len(views))
+        rows = self._db.execute(
+            f"SELECT view, part, masked_part FROM plan_parts WHERE plan = ? AND view IN ({places}) ORDER BY number",  # noqa: S608
+            [name, *views],
+        )
+        return [Part(*row) for row in rows]
 
     def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
         """Read a page of plans."""
@@ -37,14 +42,14 @@ class SqlitePlans:
             where, values = [*where, "stack_name = ?"], [*values, stack_name]
         rows = self._db.query(
             f"""
-            SELECT plans.*, header FROM plans JOIN plan_bodies ON plan = name
+            SELECT plans.*, header FROM plans JOIN plan_headers ON plan = name
             WHERE {" AND ".join(where)} ORDER BY create_time DESC, name DESC LIMIT ?
             """,  # noqa: S608
             [*values, most],
         )
         return [(_plan(row), row["header"]) for row in rows]
 
-    def insert(self, plan: StoredPlan, work: Work, content: bytes) -> bool:
+    def insert(self, plan: StoredPlan, header: bytes, parts: Iterable[Part]) -> bool:
         """Add a plan."""
         added = self._db.execute(
             """
@@ -76,8 +81,10 @@ class SqlitePlans:
         )
         if not added.rowcount:
             return False
-        self._db.execute(
-            "INSERT INTO plan_bodies (plan, header, body, content) VALUES (?, ?, ?, ?)", [plan.name, *work, content]
+        self._db.execute("INSERT INTO plan_headers (plan, header) VALUES (?, ?)", [plan.name, header])
+        self._db.conn.executemany(
+            "INSERT INTO plan_parts (plan, number, view, part, masked_part) VALUES (?, ?, ?, ?, ?)",
+            ((plan.name, number, *part) for number, part in enumerate(parts)),
         )
         return True
 

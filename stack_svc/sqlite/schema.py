@@ -201,11 +201,18 @@ CREATE INDEX unused_plans ON plans (expires) WHERE operation IS NULL;
 CREATE INDEX plans_by_package ON plans (package_digest) WHERE package_digest <> '';
 CREATE INDEX plans_by_baselines ON plans (baselines_digest) WHERE baselines_digest <> '';
 
-CREATE TABLE plan_bodies (
+CREATE TABLE plan_headers (
     plan TEXT PRIMARY KEY REFERENCES plans (name) ON DELETE CASCADE,
-    header BLOB NOT NULL,
-    body BLOB NOT NULL,
-    content BLOB NOT NULL
+    header BLOB NOT NULL
+);
+
+CREATE TABLE plan_parts (
+    plan TEXT NOT NULL REFERENCES plans (name) ON DELETE CASCADE,
+    number BIGINT NOT NULL,
+    view BIGINT NOT NULL,
+    part BLOB NOT NULL,
+    masked_part BLOB NOT NULL,
+    PRIMARY KEY (plan, number)
 );
 
 CREATE TABLE requests (
@@ -260,9 +267,11 @@ the table.
 ``plans``
     ``stack`` is no foreign key, as a stack may be removed before a plan expires, or be created only by it. ``expires``
     is NULL for a plan that was made for an operation.
-``plan_bodies``
-    A table of its own, as SQLite writes the whole row when one of its columns changes. ``header`` comes first, as lists
-    read no other; all three are as in ``pkger.journal.v1.NewPlan``.
+``plan_headers``
+    A table of its own, as SQLite writes the whole row when one of its columns changes. ``header`` is a
+    ``pkger.model.v1.Plan``.
+``plan_parts``
+    The other parts of plans, as in ``pkger.journal.v1.StoredPart``, in the order of their stream.
 ``requests``
     The answers to request ids; ``result`` names what the request made. The request id of an operation that ends before
     it starts can be used again, hence the index by result.

@@ -112,8 +112,12 @@ _MEASURE = f"""
             SELECT SUM(100 + length(records) + length(events)) FROM journal WHERE operation = operations.name
         ), 0)
         + COALESCE((
-            SELECT SUM(length(header) + length(body) + length(content))
-            FROM plans JOIN plan_bodies ON plan = plans.name WHERE plans.operation = operations.name
+            SELECT SUM(length(header)) FROM plans JOIN plan_headers ON plan = plans.name
+            WHERE plans.operation = operations.name
+        ), 0)
+        + COALESCE((
+            SELECT SUM(100 + length(part) + length(masked_part)) FROM plans JOIN plan_parts ON plan = plans.name
+            WHERE plans.operation = operations.name
         ), 0)
     WHERE name IN (SELECT name FROM operations WHERE size IS NULL AND {IS_FINISHED} LIMIT :most)
 """  # noqa: S608

@@ -1,5 +1,6 @@
 """Plans, as stored."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -77,11 +78,19 @@ class StoredPlan(Header):
     expires: int | None
 
 
-class Work(NamedTuple):
-    """Header and body of a plan in their wire format: the parts that an apply needs."""
+class Part(NamedTuple):
+    """
+    A part of a plan, as in ``pkger.journal.v1.StoredPart``.
 
-    header: bytes
-    body: bytes
+    Attributes:
+        view: Number of its view.
+        part: The part.
+        masked_part: The part with masked addresses; empty when it is the same.
+    """
+
+    view: int
+    part: bytes
+    masked_part: bytes
 
 
 class PlansReading(Protocol):
@@ -90,11 +99,11 @@ class PlansReading(Protocol):
     def find(self, name: str) -> StoredPlan | None:
         """Read one plan."""
 
-    def work(self, name: str) -> Work | None:
-        """Read header and body of a plan."""
+    def header(self, name: str) -> bytes | None:
+        """Read the header of a plan, in its wire format."""
 
-    def content(self, name: str) -> bytes:
-        """Read the compressed content of a plan; empty when none is stored."""
+    def parts(self, name: str, views: Collection[int]) -> list[Part]:
+        """Read the parts of a plan that belong to *views*, in the order of their insertion."""
 
     def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
         """
@@ -111,11 +120,16 @@ class PlansReading(Protocol):
 class Plans(PlansReading, Protocol):
     """Read and write access to plans."""
 
-    def insert(self, plan: StoredPlan, work: Work, content: bytes) -> bool:
-        """Add a plan; False: the name is taken, or the operation has another plan."""
+    def insert(self, plan: StoredPlan, header: bytes, parts: Iterable[Part]) -> bool:
+        """
+        Add a plan, with its *header* in the wire format.
+
+        Returns:
+            False: the name is taken, or the operation has another plan.
+        """
 
     def update(self, plan: StoredPlan) -> None:
         """Write state, problem and operation of a plan that exists."""
 
     def delete(self, name: str) -> None:
-        """Remove a plan with its body and content, if it exists."""
+        """Remove a plan with its parts, if it exists."""

@@ -68,7 +68,7 @@ async def test_an_apply_with_nothing_to_do_writes_no_more_than_its_operation(ser
     before = counts()
     await services.apply(package, stack="s")
     changed = {table for table, count in counts().items() if count != before[table]}
-    assert changed == {"operations", "journal", "plans", "plan_bodies"}
+    assert changed == {"operations", "journal", "plans", "plan_headers", "plan_parts"}
 
 
 async def test_an_apply_with_nothing_to_do_reads_no_inventory_but_for_its_plan(services: Cluster, calls: Calls) -> None:

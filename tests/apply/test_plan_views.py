@@ -1,7 +1,8 @@
-"""A stored plan shows what the planner returned; once it ran, also the ids of the created resources."""
+"""A stored plan shows what the planner returned, also once it ran; the events have the ids of the created resources."""
 
 import pytest
 
+from services.views.ids import fill_in
 from tests.applier.packages import CHANGES
 from tests.apply.packages import an_object, text
 from tests.cluster import Cluster, Shown
@@ -24,11 +25,13 @@ async def test_a_stored_plan_shows_what_the_planner_returned(services: Cluster, 
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_plan_that_ran_has_the_ids_of_what_it_created(services: Cluster, change: str) -> None:
+async def test_events_have_the_ids_of_what_a_plan_created(services: Cluster, change: str) -> None:
     plan = await planned(services, change)
-    async for _ in services.apply_plan(plan.name):
-        pass
-    ran, record = await services.stored_plan(plan.name), await services.record("s")
+    events = [event async for event in services.apply_plan(plan.name)]
+    parts = (await services.stored_plan(plan.name)).parts
+    assert (parts.diffs, parts.summary) == (plan.parts.diffs, plan.parts.summary)
+    fill_in(parts, events)
+    ran, record = Shown(parts), await services.record("s")
     ids = {(diff.key.kind, diff.key.name): diff.resource_id for diff in ran.resource_diffs if diff.new_spec_json}
     assert ids == record.ids
     for mapping in ran.label_mapping_diffs:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pkger.model.v1 import drift_pb2
 
-from services.views.drift import cut, side_groups
+from services.views.cutting import cut
+from services.views.drift import side_groups
 from tests.apply.packages import an_object, text
 from tests.cli.command import Ended, at_terminal, environment, pkger
 from tests.cluster import Cluster

@@ -24,6 +24,19 @@ async def test_plans_are_printed_as_data(services: Cluster, tmp_path: Path) -> N
     assert json.loads((await pkger("plans", "list", "--stack", "other", "-o", "json", env=env)).out) == []
 
 
+async def test_a_plan_that_ran_is_printed_with_the_ids_of_what_it_created(services: Cluster, tmp_path: Path) -> None:
+    env, package = environment(tmp_path, services.addresses), text(an_object("Label", "red", "red"))
+    plan = await services.plan(package, stack="s", store=True)
+    async for _ in services.apply_plan(plan.name):
+        pass
+
+    shown = json.loads((await pkger("plans", "show", plan.name, "-o", "json", env=env)).out)
+
+    [resource] = await services.resources()
+    assert [diff["resource_id"] for diff in shown["diffs"]["resources"]] == [resource.id]
+    assert [label["id"] for label in shown["summary"]["labels"]] == [int(resource.id, 16)]
+
+
 async def test_a_stale_plan_reports_the_change(services: Cluster, tmp_path: Path) -> None:
     """The name may be given without its prefix."""
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"

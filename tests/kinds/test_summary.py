@@ -174,8 +174,10 @@ def test_a_rule_without_its_endpoint_has_no_endpoint_data() -> None:
     assert [entry[key] for key in keys] == [0, "", ""]
 
 
-def test_an_id_that_is_no_number_counts_as_unknown() -> None:
-    document = summary_document([an_object("Label", "x0", {"color": ""})], {Key("Label", "x0"): "arn:x"})
+@pytest.mark.parametrize("resource_id", ["arn:x", "f" * 32, "-1"])
+def test_an_id_that_is_no_number_of_64_bits_counts_as_unknown(resource_id: str) -> None:
+    """A summary with a longer number could not be written as JSON, and each stored plan has a summary."""
+    document = summary_document([an_object("Label", "x0", {"color": ""})], {Key("Label", "x0"): resource_id})
     assert only(document, "labels")["id"] == 0
 
 

@@ -7,6 +7,7 @@ under test checks nothing (issue 14).
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -189,10 +190,17 @@ class StoreReader:
             known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)
             known.is_cancelled = bool(cancelled)
             if plan and not known.steps:
-                row = self._connection.execute("SELECT header, body FROM plan_bodies WHERE plan = ?", [plan]).fetchone()
-                header, body = row or (b"", b"")
-                known.deletes = plan_pb2.Plan.FromString(header).after_uninstall == plan_pb2.AFTER_UNINSTALL_DELETE
-                known.steps = {step.number: step for step in journal_pb2.PlanBody.FromString(body).steps}
+                header, steps = self._plan(plan)
+                known.deletes = header.after_uninstall == plan_pb2.AFTER_UNINSTALL_DELETE
+                known.steps = {step.number: step for step in steps}
+
+    def _plan(self, name: str) -> tuple[plan_pb2.Plan, list[plan_pb2.Step]]:
+        """The header of a plan, and its steps."""
+        row = self._connection.execute("SELECT header FROM plan_headers WHERE plan = ?", [name]).fetchone()
+        of_steps = [name, plan_pb2.PLAN_VIEW_STEPS]
+        parts = self._connection.execute("SELECT part FROM plan_parts WHERE plan = ? AND view = ?", of_steps)
+        steps = journal_pb2.PlanBody.FromString(b"".join(zlib.decompress(part) for (part,) in parts)).steps.steps
+        return plan_pb2.Plan.FromString(row[0] if row else b""), list(steps)
 
     def _read_journal(self) -> None:
         rows = self._connection.execute(

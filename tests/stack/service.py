@@ -33,6 +33,7 @@ from services.rpc.claim_parts import joined_claim
 from services.rpc.client import Peer
 from services.rpc.convert.objects import entries_from_pb, target_to_pb
 from services.rpc.convert.plans import record_changes_to_pb
+from services.rpc.plan_parts import BODY, inflated, stored_part
 from services.rpc.process import Service
 from services.times import Times
 from stack_svc.announcing import Watchers
@@ -212,7 +213,7 @@ class Client:
     async def plan_for(self, begun: Begun, steps: int, content: bytes = b"") -> None:
         """Store a plan of *steps* steps and with *content* for an operation."""
         plan = a_plan(steps, begun.operation)
-        plan.content = content
+        plan.parts.add(view=plan_pb2.PLAN_VIEW_DIFFS, part=content)
         await self.store_plan(plan, operation=begun.operation)
 
     async def read_plan(self, name: str) -> tuple[Plan, bytes]:
@@ -555,8 +556,13 @@ def a_plan(steps: int, operation: str = "operations/1", **fields: object) -> jou
         counts=plan_pb2.StepCounts(creates=steps),
     )
     header.MergeFrom(Plan(**fields))  # type: ignore[arg-type]
-    body = journal_pb2.PlanBody(steps=[a_create(number) for number in range(steps)])
-    return journal_pb2.NewPlan(header=header, body=body.SerializeToString())
+    part = PlanPart(steps=plan_pb2.PlanSteps(steps=[a_create(number) for number in range(steps)]))
+    return journal_pb2.NewPlan(header=header, parts=[stored_part(plan_pb2.PLAN_VIEW_STEPS, part, part)])
+
+
+def body_of(plan: journal_pb2.NewPlan) -> bytes:
+    """The body of a plan, as an applier reads it."""
+    return b"".join(inflated(each.part) for each in plan.parts if each.view in BODY)
 
 
 def a_create(number: int) -> plan_pb2.Step:

@@ -621,7 +621,8 @@ async def test_the_oldest_finished_operations_are_removed_above_1000(
             left = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE operation = ?", [oldest.operation])
             assert left.fetchone() == (0,)
         name = oldest.operation.replace("operations", "plans")
-        assert connection.execute("SELECT * FROM plan_bodies WHERE plan = ?", [name]).fetchall() == []
+        for table in ("plan_headers", "plan_parts"):
+            assert connection.execute(f"SELECT * FROM {table} WHERE plan = ?", [name]).fetchall() == []
     connection.close()
 
 

@@ -1,13 +1,10 @@
-"""StackService.GetPlan: the parts of a stored plan, and the ids of the resources that it created."""
+"""StackService.GetPlan and JournalService.ReadPlan: the parts of a stored plan."""
 
-import json
-import zlib
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from pkger.journal.v1 import journal_pb2
-from pkger.journal.v1.journal_pb2 import StepRecord, StepState
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.model.v1.plan_pb2 import (
     PLAN_VIEW_DIFFS,
@@ -19,103 +16,55 @@ from pkger.model.v1.plan_pb2 import (
     PlanView,
 )
 
-from parser_svc.sources import Encoding
 from services.core.errors import PlanNotFound, RequestInvalid
 from services.core.model import (
     DiffStatus,
     InventoryEntry,
     Key,
     LabelMappingDiff,
-    Object,
     Origin,
     Plan,
+    PlanDiffs,
     PlanRemarks,
     RecordChanges,
     ResourceDiff,
-    Spec,
     Step,
     Target,
     Verb,
 )
-from services.kinds.format.canonical import canonical_text, spec_of
-from services.kinds.summary import planned_summary
-from services.rpc.convert.objects import key_fields, object_fields
-from services.rpc.convert.plans import (
-    diff_fields,
-    header_to_pb,
-    mapping_fields,
-    record_changes_to_pb,
-    remarks_to_pb,
-    step_fields,
-)
+from services.kinds.format.canonical import spec_of
+from services.rpc.convert.plans import header_to_pb, work_from_pb
 from services.rpc.parts import MAX_PART_BYTES
-from tests.apply.packages import a_rule, an_endpoint, an_object, text
-from tests.parser.parsing import objects
-from tests.stack.service import Begun, Client
+from services.rpc.plan_parts import (
+    REMARKS,
+    diffs_parts,
+    record_parts,
+    remarks_parts,
+    shown_part,
+    steps_parts,
+    stored_part,
+    summary_parts,
+)
+from tests.stack.service import Client
 
 ALL = (PLAN_VIEW_STEPS, PLAN_VIEW_DIFFS, PLAN_VIEW_SUMMARY, PLAN_VIEW_RECORD)
 NAME = "plans/1"
 
-NEW, EXISTS, REMOVE = DiffStatus.NEW, DiffStatus.EXISTS, DiffStatus.REMOVE
-
-PACKAGE = objects(
-    text(
-        an_object("Label", "red", "red"),
-        an_object("Label", "green", "green"),
-        an_object("Bucket", "made", "made", ["green", "red"]),
-        an_object("Bucket", "updated", "updated", ["red"], description="new"),
-        an_object("Bucket", "same", "same"),
-        an_object("Bucket", "alike", "alike"),
-        an_object("Bucket", "gone", "gone"),
-        an_object("Bucket", "replaced", "replaced", schemaType="explicit"),
-        an_endpoint("Slack", "chat", "chat"),
-        a_rule("rule", "chat"),
-    ),
-    encoding=Encoding.JSON,
-)
-SPECS = {item.key: item.spec for item in PACKAGE}
-CHAT = Key("NotificationEndpointSlack", "chat")
-RULE = Key("NotificationRule", "rule")
-RED, GREEN = Key("Label", "red"), Key("Label", "green")
-OLD = {name: spec_of({"name": name, "description": "old"}) for name in ("updated", "left", "replaced")}
-ALIKE = Spec('{"name":"alike ","x":1}', "alike")
-"""A spec that the platform writes differently, with the same meaning."""
-
-
-def bucket(name: str) -> Key:
-    return Key("Bucket", name)
-
-
+RED, MADE, LEFT = Key("Label", "red"), Key("Bucket", "made"), Key("Bucket", "left")
+SPEC, OLD = spec_of({"name": "made"}), spec_of({"name": "left", "description": "http://user:password@host"})
 STEPS = (
-    Step(0, 0, Verb.CREATE, GREEN, new_spec=SPECS[GREEN]),
-    Step(1, 0, Verb.CREATE, bucket("made"), new_spec=SPECS[bucket("made")]),
-    Step(2, 0, Verb.CREATE, bucket("gone"), new_spec=SPECS[bucket("gone")]),
-    Step(3, 0, Verb.UPDATE, bucket("updated"), "0a", None, "", OLD["updated"], SPECS[bucket("updated")]),
-    Step(4, 0, Verb.ATTACH, bucket("made"), "", GREEN),
-    Step(5, 0, Verb.ATTACH, bucket("made"), "", RED, "01"),
-    Step(6, 1, Verb.DELETE, bucket("left"), "0b", old_spec=OLD["left"]),
-    Step(7, 1, Verb.DELETE, bucket("replaced"), "0c", old_spec=OLD["replaced"]),
-    Step(8, 1, Verb.CREATE, bucket("replaced"), new_spec=SPECS[bucket("replaced")]),
+    Step(0, 0, Verb.CREATE, MADE, new_spec=SPEC),
+    Step(1, 0, Verb.ATTACH, MADE, "", RED, "01"),
+    Step(2, 1, Verb.DELETE, LEFT, "0b", old_spec=OLD),
 )
 DIFFS = (
-    ResourceDiff(bucket("alike"), "0d", EXISTS, ALIKE, None),
-    ResourceDiff(bucket("gone"), "0e", EXISTS, None, None),
-    ResourceDiff(bucket("left"), "0b", REMOVE, None, None),
-    ResourceDiff(bucket("made"), "", NEW, None, None),
-    ResourceDiff(bucket("replaced"), "0c", EXISTS, None, None),
-    ResourceDiff(bucket("same"), "0f", EXISTS, None, None),
-    ResourceDiff(bucket("updated"), "0a", EXISTS, None, None),
-    ResourceDiff(GREEN, "", NEW, None, None),
-    ResourceDiff(RED, "01", EXISTS, None, None),
-    ResourceDiff(RULE, "10", EXISTS, None, None),
+    ResourceDiff(LEFT, "0b", DiffStatus.REMOVE, OLD, None),
+    ResourceDiff(MADE, "", DiffStatus.NEW, None, SPEC, create_step=0),
 )
-MAPPINGS = (
-    LabelMappingDiff(NEW, bucket("made"), "", GREEN, ""),
-    LabelMappingDiff(NEW, bucket("made"), "", RED, "01"),
-    LabelMappingDiff(EXISTS, bucket("updated"), "0a", RED, "01"),
-)
-REMARKS = PlanRemarks(("one", "two"), ("two",), ("lost",), ("look",))
-RECORD = RecordChanges((InventoryEntry(bucket("made"), "", Origin.CREATED, (GREEN, RED)),), (bucket("left"),))
+MAPPINGS = (LabelMappingDiff(DiffStatus.NEW, MADE, "", RED, "01"),)
+SUMMARY = '{"buckets":[]}'
+SHOWN_REMARKS = PlanRemarks(("one", "two"), ("two",), ("lost",), ("look",))
+RECORD = RecordChanges((InventoryEntry(MADE, "", Origin.CREATED, (RED,)),), (LEFT,))
 
 
 def a_plan(**changes: Any) -> Plan:
@@ -127,93 +76,86 @@ def a_plan(**changes: Any) -> Plan:
         steps=STEPS,
         record=RECORD,
         no_change=False,
-        remarks=REMARKS,
+        remarks=SHOWN_REMARKS,
         stack_name="prod",
     )
     return replace(plan, **changes)
 
 
-def content_of(
-    items: tuple[Object, ...] = PACKAGE,
+def stored(
+    plan: Plan,
     diffs: tuple[ResourceDiff, ...] = DIFFS,
     mappings: tuple[LabelMappingDiff, ...] = MAPPINGS,
-) -> bytes:
-    content = journal_pb2.PlanContent(
-        objects=map(object_fields, items),
-        skipped=[key_fields(CHAT)],
-        diffs=plan_pb2.PlanDiffs(
-            # The planner stores an old spec only if no other part has it.
-            resources=[diff_fields(diff) for diff in diffs],
-            label_mappings=map(mapping_fields, mappings),
-        ),
-        referred=[journal_pb2.ReferredResource(key=key_fields(CHAT), resource_id="11")],
+    summary: str = SUMMARY,
+) -> journal_pb2.NewPlan:
+    """A plan as the planner stores it."""
+    parts = {
+        REMARKS: remarks_parts(plan.remarks),
+        PLAN_VIEW_STEPS: steps_parts(plan.steps),
+        PLAN_VIEW_DIFFS: diffs_parts(PlanDiffs(diffs, mappings)),
+        PLAN_VIEW_SUMMARY: summary_parts(summary),
+        PLAN_VIEW_RECORD: record_parts(plan),
+    }
+    return journal_pb2.NewPlan(
+        header=header_to_pb(plan, NAME),
+        parts=[stored_part(view, part, shown_part(part)) for view, made in parts.items() for part in made],
     )
-    return zlib.compress(content.SerializeToString())
-
-
-def stored(plan: Plan, content: bytes = b"") -> journal_pb2.NewPlan:
-    body = journal_pb2.PlanBody(
-        remarks=remarks_to_pb(plan.remarks),
-        steps=map(step_fields, plan.steps),
-        record=record_changes_to_pb(plan.record),
-    )
-    return journal_pb2.NewPlan(header=header_to_pb(plan, NAME), body=body.SerializeToString(), content=content)
 
 
 def sorts(parts: list[PlanPart]) -> list[str | None]:
     return [part.WhichOneof("part") for part in parts]
 
 
-def diffs_of(parts: list[PlanPart]) -> dict[str, plan_pb2.ResourceDiff]:
-    """The diffs by name; each object of the package has another name."""
-    return {diff.key.name: diff for part in parts for diff in part.diffs.resources}
-
-
-def mappings_of(parts: list[PlanPart]) -> list[tuple[str, str, str, str]]:
-    return [
-        (mapping.resource.name, mapping.resource_id, mapping.label.name, mapping.label_id)
-        for part in parts
-        for mapping in part.diffs.label_mappings
-    ]
-
-
-def summary_of(parts: list[PlanPart]) -> str:
-    return "".join(part.summary_json for part in parts)
-
-
-def expected_summary(**ids: str) -> str:
-    known = {CHAT: "11", RED: "01", RULE: "10"} | {
-        bucket(name): ids.pop(name) for name in [*ids] if bucket(name) in SPECS
-    }
-    known = {bucket("gone"): "0e"} | known | {bucket("alike"): "0d", bucket("same"): "0f", bucket("updated"): "0a"}
-    known |= {Key("Label", name): value for name, value in ids.items()}
-    attached = {(bucket("updated"), RED)}
-    return canonical_text(planned_summary(PACKAGE, {CHAT}, known, attached, ("one", "two"), ("lost",)))
-
-
 async def test_a_plan_comes_in_parts_in_a_fixed_order(service: Client) -> None:
-    kept = stored(a_plan(), content_of())
-    await service.store_plan(kept)
+    await service.store_plan(stored(a_plan()))
 
     parts = await service.parts(NAME, *reversed(ALL), PLAN_VIEW_STEPS)
 
-    assert sorts(parts) == ["header", "remarks", "steps", "diffs", "summary_json", "record"]
-    body = journal_pb2.PlanBody.FromString(kept.body)
-    assert (parts[1].remarks, list(parts[2].steps.steps), parts[5].record) == (
-        body.remarks,
-        list(body.steps),
-        body.record,
-    )
-    assert (parts[0].header.counts, parts[0].header.state) == (kept.header.counts, plan_pb2.PLAN_STATE_PENDING)
+    assert sorts(parts) == ["header", "remarks", "steps", "diffs", "diffs", "summary_json", "record", "record"]
+    header, remarks, steps, diffs, mappings, summary, entries, removed = parts
+    assert (header.header.counts.deletes, header.header.state) == (1, plan_pb2.PLAN_STATE_PENDING)
+    assert (list(remarks.remarks.warnings), list(remarks.remarks.missing_secrets)) == (["look"], ["lost"])
+    assert [step.number for step in steps.steps.steps] == [0, 1, 2]
+    assert [diff.key.name for diff in diffs.diffs.resources] == ["left", "made"]
+    assert [mapping.label.name for mapping in mappings.diffs.label_mappings] == ["red"]
+    assert [entry.key.name for entry in entries.record.entries] == ["made"]
+    assert (summary.summary_json, removed.record.removed[0].name) == (SUMMARY, "left")
+
+
+async def test_addresses_are_masked_for_readers_but_not_for_appliers(service: Client) -> None:
+    plan = stored(a_plan())
+    assert [bool(part.masked_part) for part in plan.parts] == [part.view == PLAN_VIEW_STEPS for part in plan.parts]
+    await service.store_plan(plan)
+
+    parts = await service.parts(NAME, PLAN_VIEW_STEPS, PLAN_VIEW_DIFFS)
+    _, body = await service.read_plan(NAME)
+
+    shown = '{"description":"http://(hidden)@host","name":"left"}'
+    assert parts[2].steps.steps[2].delete.old_spec_json == shown
+    assert parts[3].diffs.resources[0].old_spec_json == shown
+    read = journal_pb2.PlanBody.FromString(body)
+    assert [step.delete.old_spec_json for step in read.steps.steps] == ["", "", OLD.text]
+
+
+async def test_the_body_of_a_plan_is_made_of_its_parts(service: Client) -> None:
+    plan = a_plan(steps=tuple(Step(number, 0, Verb.CREATE, MADE, new_spec=SPEC) for number in range(9000)))
+    kept = stored(plan)
+    assert [part.view for part in kept.parts].count(PLAN_VIEW_STEPS) > 1
+    await service.store_plan(kept)
+
+    header, body = await service.read_plan(NAME)
+
+    read = work_from_pb(header, journal_pb2.PlanBody.FromString(body))
+    assert (read.steps, read.record, read.remarks) == (plan.steps, plan.record, replace(plan.remarks, conflicts=()))
 
 
 @pytest.mark.parametrize("view", ALL)
 async def test_a_stream_has_only_the_requested_views(service: Client, view: PlanView.ValueType) -> None:
-    await service.store_plan(stored(a_plan(), content_of()))
+    await service.store_plan(stored(a_plan()))
 
     assert sorts(await service.parts(NAME)) == ["header", "remarks"]
     requested = {PLAN_VIEW_SUMMARY: "summary_json"}.get(view, PlanView.Name(view).removeprefix("PLAN_VIEW_").lower())
-    assert sorts(await service.parts(NAME, view)) == ["header", "remarks", requested]
+    assert list(dict.fromkeys(sorts(await service.parts(NAME, view)))) == ["header", "remarks", requested]
 
 
 async def test_a_plan_with_nothing_but_a_header_is_one_part(service: Client) -> None:
@@ -235,108 +177,24 @@ async def test_a_view_that_is_not_streamed_is_refused(service: Client, view: Any
         await service.parts("plans/2")
 
 
-async def test_differences_get_their_specs_from_objects_and_steps(service: Client) -> None:
-    await service.store_plan(stored(a_plan(), content_of()))
-
-    parts = await service.parts(NAME, PLAN_VIEW_DIFFS)
-
-    specs = {key.name: spec.text for key, spec in SPECS.items()}
-    assert {name: (diff.old_spec_json, diff.new_spec_json) for name, diff in diffs_of(parts).items()} == {
-        "alike": (ALIKE.text, specs["alike"]),
-        "gone": ("", specs["gone"]),
-        "left": (OLD["left"].text, ""),
-        "made": ("", specs["made"]),
-        "replaced": (OLD["replaced"].text, specs["replaced"]),
-        "same": (specs["same"], specs["same"]),
-        "updated": (OLD["updated"].text, specs["updated"]),
-        "green": ("", specs["green"]),
-        "red": (specs["red"], specs["red"]),
-        "rule": (specs["rule"], specs["rule"]),
-    }
-
-
-async def test_a_replaced_resource_of_another_kind_has_the_spec_that_is_deleted(service: Client) -> None:
-    hot, old = Key("CheckThreshold", "hot"), spec_of({"name": "hot", "every": "1m"})
-    steps = (
-        Step(0, 0, Verb.DELETE, Key("CheckDeadman", "hot"), "0a", old_spec=old),
-        Step(1, 0, Verb.CREATE, hot, new_spec=spec_of({"name": "hot"})),
-    )
-    item = Object(hot, "v", spec_of({"name": "hot"}))
-    diff = ResourceDiff(hot, "0a", EXISTS, None, None, old_kind="CheckDeadman")
-    await service.store_plan(stored(a_plan(steps=steps), content_of((item,), (diff,), ())))
-
-    [found] = diffs_of(await service.parts(NAME, PLAN_VIEW_DIFFS)).values()
-
-    assert (found.old_spec_json, found.new_spec_json, found.resource_id) == (old.text, '{"name":"hot"}', "0a")
-
-
-async def test_ids_of_created_resources_are_filled_in(service: Client) -> None:
-    await service.store_plan(stored(a_plan(), content_of()))
-    before = await service.parts(NAME, PLAN_VIEW_DIFFS, PLAN_VIEW_SUMMARY)
-    assert summary_of(before) == expected_summary()
-    assert diffs_of(before)["gone"].resource_id == "0e"
-    assert mappings_of(before) == [
-        ("made", "", "green", ""),
-        ("made", "", "red", "01"),
-        ("updated", "0a", "red", "01"),
-    ]
-    answer = await service.begin_planned(NAME)
-    begun = Begun(answer.operation.name, answer.stack, answer.token, answer.expire_time, True)
-    await service.start(begun, plan=NAME)
-    made = {0: "a0", 1: "a1", 2: "a2", 8: "a8"}
-
-    await service.advance(begun, [record(step, "DONE", resource_id) for step, resource_id in made.items()])
-
-    parts = await service.parts(NAME, PLAN_VIEW_DIFFS, PLAN_VIEW_SUMMARY)
-    diffs = diffs_of(parts)
-    ids = {"green": "a0", "made": "a1", "gone": "a2", "replaced": "a8"}
-    assert {name: diff.resource_id for name, diff in diffs.items()} == {
-        diff.key.name: ids.get(diff.key.name, diff.resource_id) for diff in DIFFS
-    }
-    assert (diffs["replaced"].old_spec_json, diffs["gone"].old_spec_json) == (OLD["replaced"].text, "")
-    assert mappings_of(parts) == [
-        ("made", "a1", "green", "a0"),
-        ("made", "a1", "red", "01"),
-        ("updated", "0a", "red", "01"),
-    ]
-    assert summary_of(parts) == expected_summary(**ids)
-
-    await service.advance(begun, [record(1, "UNDO_INTENT", "a1"), record(2, "UNDO_INTENT", "a2")], rollback=True)
-    await service.advance(begun, [record(1, "UNDONE", "a1")])
-
-    left = {name: diff.resource_id for name, diff in diffs_of(await service.parts(NAME, PLAN_VIEW_DIFFS)).items()}
-    assert (left["made"], left["gone"], left["green"]) == ("", "a2", "a0")
-
-
-def record(step: int, state: str, resource_id: str) -> StepRecord:
-    return StepRecord(step=step, state=StepState.Value(f"STEP_STATE_{state}"), resource_id=resource_id)
-
-
-async def test_a_plan_without_content_has_no_differences_and_no_summary(service: Client) -> None:
-    await service.store_plan(stored(a_plan()))
-
-    assert sorts(await service.parts(NAME, *ALL)) == ["header", "remarks", "steps", "record"]
-
-
 @pytest.mark.parametrize("letter", ["x", "ü"])
 async def test_no_part_of_a_large_plan_is_above_1_mib(service: Client, letter: str) -> None:
     count = 1200
-    items = objects(
-        text(
-            *(an_object("Bucket", f"b{number:05}", f"n{number}", description=letter * 900) for number in range(count))
-        ),
-        encoding=Encoding.JSON,
+    keys = [Key("Bucket", f"b{number:05}") for number in range(count)]
+    specs = [spec_of({"name": key.name, "description": letter * 900}) for key in keys]
+    steps = tuple(
+        Step(n, 0, Verb.CREATE, key, new_spec=spec) for n, (key, spec) in enumerate(zip(keys, specs, strict=True))
     )
-    steps = tuple(Step(n, 0, Verb.CREATE, item.key, new_spec=item.spec) for n, item in enumerate(items))
-    entries = tuple(InventoryEntry(item.key, "", Origin.CREATED, (RED,) * 9) for item in items)
+    entries = tuple(InventoryEntry(key, "", Origin.CREATED, (RED,) * 9) for key in keys)
     remarks = PlanRemarks(
         missing_env_refs=tuple(f"{letter * 90}{number:05}" for number in range(9000)),
         warnings=tuple(f"{letter * 200}{number:05}" for number in range(5000)),
     )
-    plan = a_plan(steps=steps, remarks=remarks, record=RecordChanges(entries, tuple(item.key for item in items)))
-    diffs = tuple(ResourceDiff(item.key, "", NEW, None, None) for item in items)
-    mappings = tuple(LabelMappingDiff(NEW, item.key, "", RED, "01") for item in items)
-    await service.store_plan(stored(plan, content_of(items, diffs, mappings)))
+    plan = a_plan(steps=steps, remarks=remarks, record=RecordChanges(entries, tuple(keys)))
+    diffs = tuple(ResourceDiff(key, "", DiffStatus.NEW, None, spec) for key, spec in zip(keys, specs, strict=True))
+    mappings = tuple(LabelMappingDiff(DiffStatus.NEW, key, "", RED, "01") for key in keys)
+    summary = f'"{letter * 3_000_000}"'
+    await service.store_plan(stored(plan, diffs, mappings, summary))
 
     parts = await service.parts(NAME, *ALL)
 
@@ -354,10 +212,12 @@ async def test_no_part_of_a_large_plan_is_above_1_mib(service: Client, letter: s
     assert [step.number for part in parts for step in part.steps.steps] == list(range(count))
     assert [text for part in parts for text in part.remarks.warnings] == list(remarks.warnings)
     assert [text for part in parts for text in part.remarks.missing_env_refs] == list(remarks.missing_env_refs)
-    assert len(mappings_of(parts)) == len(diffs_of(parts)) == count
-    assert len(json.loads(summary_of(parts))["buckets"]) == count
-    assert [entry.key.name for part in parts for entry in part.record.entries] == [item.key.name for item in items]
-    assert [key.name for part in parts for key in part.record.removed] == [item.key.name for item in items]
+    names = [key.name for key in keys]
+    assert [diff.key.name for part in parts for diff in part.diffs.resources] == names
+    assert [mapping.resource.name for part in parts for mapping in part.diffs.label_mappings] == names
+    assert "".join(part.summary_json for part in parts) == summary
+    assert [entry.key.name for part in parts for entry in part.record.entries] == names
+    assert [key.name for part in parts for key in part.record.removed] == names
 
 
 async def test_a_page_of_plans_is_no_larger_than_1_mib(service: Client) -> None:

@@ -24,7 +24,7 @@ from services.core.errors import (
     StackLeased,
     StackNotFound,
 )
-from tests.stack.service import Begun, Client, Clock, a_plan, entry, finish_many, request_key, start_request
+from tests.stack.service import Begun, Client, Clock, a_plan, body_of, entry, finish_many, request_key, start_request
 
 DAY = 24 * 3600
 UNINSTALL = plan_pb2.OPERATION_KIND_UNINSTALL
@@ -112,7 +112,7 @@ async def test_plans_are_listed_newest_first_by_target_stack_and_page(service: C
 async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     answer = await service.begin_planned("plans/0123456789abcdef", "operations/1")
-    assert await service.read_plan(NAME) == (planned(stack_name="prod").header, planned().body)
+    assert await service.read_plan(NAME) == (planned(stack_name="prod").header, body_of(planned()))
     assert (answer.operation.kind, answer.is_pending) == (plan_pb2.OPERATION_KIND_APPLY, True)
     begun = Begun("operations/1", answer.stack, answer.token, answer.expire_time, True)
     assert (await service.plan("plans/0123456789abcdef")).state == plan_pb2.PLAN_STATE_PENDING

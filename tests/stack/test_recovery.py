@@ -26,7 +26,7 @@ from services.core.errors import (
     StackNotFound,
 )
 from services.rpc.claim_parts import joined_claim
-from tests.stack.service import HERE, Begun, Client, Clock, a_plan, entry, service_in_memory
+from tests.stack.service import HERE, Begun, Client, Clock, a_plan, body_of, entry, service_in_memory
 
 DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
 
@@ -251,4 +251,4 @@ async def test_a_journal_that_is_larger_than_a_message_can_be_claimed(
         _, claimed = await small.claim("operations/1")
         assert claimed.ByteSize() > 2 * 1024 * 1024
         assert [record.step for record in claimed.steps] == list(range(3000))
-        assert await small.read_plan(claimed.operation.plan) == (a_plan(3000).header, a_plan(3000).body)
+        assert await small.read_plan(claimed.operation.plan) == (a_plan(3000).header, body_of(a_plan(3000)))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.cli.plan_text import sides
 from services.core.diff import changes
 from services.core.model import Spec
+from services.views.cutting import cut
 from services.views.fields import fields_of
 from services.views.hunks import Change, Hunk, hunks_of
 from services.views.lines import KEPT, LEFT_OUT, REMOVED, line_diff
@@ -93,7 +93,7 @@ def test_long_texts_that_differ_everywhere_differ_as_a_whole() -> None:
 
 @given(st.text("ab", max_size=30), st.text("ab", max_size=30), st.integers(3, 20))
 def test_two_sides_that_differ_never_look_equal(old: str, new: str, width: int) -> None:
-    shown = sides(old, new, width)
+    shown = cut((old, new), width)
     assert (shown[0] != shown[1]) == (old != new)
     assert all(len(side) <= width for side in shown)
 

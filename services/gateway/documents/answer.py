@@ -12,9 +12,10 @@ from services.gateway.documents.diff import Diff, empty_diff
 from services.gateway.documents.fragments import json_fragment
 from services.gateway.documents.ids import number_id
 from services.gateway.documents.secret_keys import hide_keys
-from services.gateway.documents.summary import EMBEDDED, ENDPOINTS, LISTS, Ids, Summary, empty_summary, plain_task
+from services.gateway.documents.summary import ENDPOINTS, LISTS, Ids, Summary, empty_summary, plain_task
 from services.gateway.documents.violations import violation_document
 from services.rpc.plan_parts import JoinedPlan
+from services.views.ids import EMBEDDED
 
 
 def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:

@@ -11,8 +11,9 @@ from services.gateway.documents.contents import CONTENTS, Content
 from services.gateway.documents.fragments import json_fragment
 from services.gateway.documents.ids import number_id
 from services.gateway.documents.secret_keys import hide_keys
-from services.gateway.documents.summary import ENDPOINTS, Entry
+from services.gateway.documents.summary import ENDPOINTS
 from services.kinds.registry import KINDS
+from services.views.ids import Entry
 
 _Key = tuple[str, str]
 """Kind and metadata.name of an object."""

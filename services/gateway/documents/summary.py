@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from services.core.model import LABEL
 from services.gateway.documents.contents import task_times
 from services.kinds.registry import KINDS
-
-Entry = dict[str, Any]
+from services.views.ids import EMBEDDED, Entry, SummaryIds
 
 Ids = Mapping[tuple[str, str], int]
 """Ids of resources, by kind and metadata.name of their objects."""
@@ -24,14 +22,8 @@ LISTS = tuple(sorted({kind.summary_key for kind in KINDS.values()}))
 
 ENDPOINTS = "notificationEndpoints"
 
-EMBEDDED = {"checks": "check", ENDPOINTS: "notificationEndpoint", "telegrafConfigs": "telegrafConfig"}
-"""The member of an entry that has the object itself, by list."""
-
 _FLAT = ("checks", ENDPOINTS)
 """Lists whose entries repeat the members of the embedded object, as clients expect them there."""
-
-_NUMBERED = ("dashboards", "labels", "notificationRules", "summaryTask")
-"""Lists whose entries have 0 for an unknown id; buckets and variables leave it out."""
 
 _MISSING = ("missingEnvRefs", "missingSecrets")
 """The lists of keys without a value."""
@@ -58,16 +50,14 @@ class Summary:
             is_applied: Whether the plan ran: InfluxDB names the organisation of endpoints and variables only then.
         """
         self._lists = _LISTS_OF_TEXTS.decode(text) if text else {}
-        self._ids, self._is_applied = ids, is_applied
+        self._ids, self._is_applied = SummaryIds(ids), is_applied
         self._org_id, self._org_number = org_id, int(org_id, 16)
-        self._endpoints = {name: number for (kind, name), number in ids.items() if KINDS[kind].family == "endpoint"}
 
     def entries(self, name: str) -> Iterator[Entry]:
         """The entries of a list of objects; the caller may change them."""
         for entry in self._read(name):
-            self._complete(name, entry, self._ids.get((entry["kind"], entry["templateMetaName"]), 0))
+            self._complete(name, entry, self._ids.complete(name, entry))
             for label in entry.get("labelAssociations", ()):
-                label["id"] = self._label_id(label["templateMetaName"])
                 label["orgID"] = self._org_number
             yield entry
 
@@ -78,40 +68,22 @@ class Summary:
             yield name, self._read(name)
 
     def _mappings(self) -> Iterator[Entry]:
-        # A mapping names the family and not the kind; names are unique in a family.
-        numbers = {(KINDS[kind].resource_type, name): number for (kind, name), number in self._ids.items()}
         for mapping in self._read("labelMappings"):
-            mapping["resourceID"] = numbers.get((mapping["resourceType"], mapping["resourceTemplateMetaName"]), 0)
-            mapping["labelID"] = self._label_id(mapping["labelTemplateMetaName"])
+            self._ids.complete_mapping(mapping)
             yield mapping
 
     def _read(self, name: str) -> Iterator[Any]:
         return (orjson.loads(memoryview(text)) for text in self._lists.get(name, ()))
 
-    def _label_id(self, name: str) -> int:
-        return self._ids.get((LABEL, name), 0)
-
     def _complete(self, name: str, entry: Entry, number: int) -> None:
         if name in EMBEDDED:
             embedded = entry[EMBEDDED[name]]
-            embedded.pop("id", None)
-            if number:
-                embedded["id"] = f"{number:016x}"
             if name != ENDPOINTS or self._is_applied:
                 embedded["orgID"] = self._org_id
             if name in _FLAT:
                 entry |= {**embedded, "id": number, **({"status": entry["status"]} if "status" in entry else {})}
-        elif name in _NUMBERED:
-            entry["id"] = number
-        else:
-            entry.pop("id", None)
-            if number:
-                entry["id"] = number
         if name in ("buckets", "dashboards", "labels") or (name == "variables" and self._is_applied):
             entry["orgID"] = self._org_number
-        if name == "notificationRules":
-            # The diffs have no endpoint that the plan skips; the id that the planner set stays.
-            entry["endpointID"] = self._endpoints.get(entry["endpointTemplateMetaName"], entry["endpointID"])
 
 
 def empty_summary() -> dict[str, list[Entry]]:

@@ -1,30 +1,12 @@
-"""ETags, and the rules for which streams are immutable and get one before they end."""
+"""ETags, and the streams that get one before they end."""
 
-from collections.abc import Callable, Mapping
 from hashlib import sha256
 
 from google.protobuf.message import Message
-from pkger.model.v1 import operation_pb2, plan_pb2
-from pkger.stack.v1 import stack_pb2
+from pkger.model.v1 import operation_pb2
 
-
-def _is_settled_plan(first: Message) -> bool:
-    """Whether a plan does not change any more: while it runs, it gets the ids of the resources that it creates."""
-    assert isinstance(first, stack_pb2.GetPlanResponse)  # noqa: S101 - the response of the RPC
-    return first.part.header.state not in (plan_pb2.PLAN_STATE_UNSPECIFIED, plan_pb2.PLAN_STATE_APPLYING)
-
-
-def _is_revision(first: Message) -> bool:
-    """Revisions never change."""
-    assert isinstance(first, stack_pb2.GetRevisionResponse)  # noqa: S101 - the response of the RPC
-    return first.HasField("revision")
-
-
-IMMUTABLE_BY_FIRST: Mapping[str, Callable[[Message], bool]] = {
-    "pkger.stack.v1.StackService.GetPlan": _is_settled_plan,
-    "pkger.stack.v1.StackService.GetRevision": _is_revision,
-}
-"""Streams that may be immutable, by RPC; the function decides it by the first message."""
+FIXED_BY_FIRST = frozenset(("pkger.stack.v1.StackService.GetPlan", "pkger.stack.v1.StackService.GetRevision"))
+"""Streams that are the same whenever their first message is: of a plan, only the header changes; revisions never do."""
 
 EVENTS = "pkger.applier.v1.ApplierService.WatchOperation"
 """The stream that is immutable after the end of its operation."""

@@ -23,7 +23,7 @@ from services.gateway.http_request import HttpRequest
 from services.gateway.transcoding.bindings import Binding, follows
 from services.gateway.transcoding.caching import (
     EVENTS,
-    IMMUTABLE_BY_FIRST,
+    FIXED_BY_FIRST,
     content_of,
     headers_of,
     is_ended,
@@ -115,8 +115,7 @@ class Caller:
             first = await _first(feed, others, self._limits.ping_seconds if is_watch else None, request)
             if isinstance(first, Message):
                 await _refuse_violations(first, feed)
-                is_immutable = IMMUTABLE_BY_FIRST.get(self._binding.rpc.full_name)
-                if is_immutable and is_immutable(first):
+                if self._binding.rpc.full_name in FIXED_BY_FIRST:
                     tag = tag_of(form.media_type.encode(), content_of(message), content_of(first))
                     if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
                         return Answer(304, headers=headers_of(tag))

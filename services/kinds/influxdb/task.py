@@ -1,6 +1,7 @@
 """Tasks (docs/reference/package-format.md, "Tasks")."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from services.kinds.diagnostics import Code
@@ -103,7 +104,9 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
     }
 
 
+@lru_cache(1_000)
 def _go_form(text: str) -> str:
+    # A package has few different durations, and to read one takes as long as the rest of an entry.
     return calendar_duration(text) or go_duration(parse_duration(text) or 0) if text else ""
 
 

@@ -109,7 +109,11 @@ def _conflict_fields(conflict: model.Conflict) -> Any:
 
 def step_fields(step: model.Step) -> Any:
     """A step as part of a plan."""
-    change, fields = _change_fields(step)
+    # First the associations, as a plan has more of them than of anything else.
+    if step.verb is model.Verb.ATTACH:
+        change, fields = "attach", _label_fields(step)
+    else:
+        change, fields = _change_fields(step)
     return {
         "number": step.number,
         "stage": step.stage,
@@ -202,19 +206,26 @@ def step_from_pb(message: plan_pb2.Step) -> model.Step:
             return step
 
 
-def diff_fields(diff: model.ResourceDiff, has_specs: bool = True) -> Any:
-    """The diff of one object as part of another message, with or without its specs."""
-    return {
+def diff_fields(diff: model.ResourceDiff) -> Any:
+    """The diff of one object as part of another message."""
+    fields = {
         "key": key_fields(diff.key),
         "resource_id": diff.resource_id,
         "status": _DIFF_STATUS.number(diff.status),
-        "old_spec_json": text_of(diff.old_spec) if has_specs else "",
-        "new_spec_json": text_of(diff.new_spec) if has_specs else "",
-        "changes": [{"path": change.path, "old_json": change.old, "new_json": change.new} for change in diff.changes],
-        "old_kind": diff.old_kind,
-        "location": location_fields(diff.location) if diff.location else None,
-        "old_references": _references_fields(diff.old_references),
+        "old_spec_json": text_of(diff.old_spec),
+        "new_spec_json": text_of(diff.new_spec),
+        "create_step": diff.create_step,
     }
+    # Most diffs have none of these, and translating empty ones takes a quarter of the time.
+    if diff.changes:
+        fields["changes"] = [{"path": each.path, "old_json": each.old, "new_json": each.new} for each in diff.changes]
+    if diff.old_kind:
+        fields["old_kind"] = diff.old_kind
+    if diff.location:
+        fields["location"] = location_fields(diff.location)
+    if diff.old_references:
+        fields["old_references"] = _references_fields(diff.old_references)
+    return fields
 
 
 def mapping_fields(diff: model.LabelMappingDiff) -> Any:
@@ -287,7 +298,7 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         stack_id=header.stack_id,
         base_generation=header.base_generation,
         stages=tuple(header.stages),
-        steps=tuple(map(step_from_pb, body.steps)),
+        steps=tuple(map(step_from_pb, body.steps.steps)),
         record=record_changes_from_pb(body.record),
         adoptions=tuple(map(_adoption_from_pb, body.record.adoptions)),
         uses=tuple(map(use_from_pb, body.record.uses)),
@@ -341,14 +352,22 @@ def _change_fields(step: model.Step) -> tuple[str, Any]:
                 "old_display_name": old.display_name if old else "",
                 "old_references": _references_fields(step.old_references),
             }
-        case model.Verb.ATTACH | model.Verb.DETACH:
-            return step.verb.value, {
-                "key": key,
-                "resource_id": step.resource_id,
-                "label": key_fields(step.label) if step.label else None,
-                "label_id": step.label_id,
-            }
+        case model.Verb.ATTACH:
+            return "attach", _label_fields(step)
+        case model.Verb.DETACH:
+            return "detach", _label_fields(step)
     assert_never(step.verb)
+
+
+def _label_fields(step: model.Step) -> Any:
+    fields = {"key": key_fields(step.key)}
+    if step.label:
+        fields["label"] = key_fields(step.label)
+    if step.resource_id:
+        fields["resource_id"] = step.resource_id
+    if step.label_id:
+        fields["label_id"] = step.label_id
+    return fields
 
 
 def _references_fields(references: Iterable[model.StepReference]) -> list[dict[str, Any]]:

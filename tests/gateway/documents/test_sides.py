@@ -9,7 +9,8 @@ from pkger.model.v1 import object_pb2, plan_pb2
 from services.gateway.documents.contents import CONTENTS, task_times
 from services.gateway.documents.diff import Diff
 from services.gateway.documents.ids import number_id
-from services.gateway.documents.summary import LISTS, Entry, Ids, Summary, plain_task
+from services.gateway.documents.summary import LISTS, Ids, Summary, plain_task
+from services.views.ids import Entry
 
 ORG = "00000000000000a1"
 LABEL = {"name": "l", "color": "#fff", "description": ""}
@@ -175,7 +176,7 @@ ORG_NUMBER, ORG_HEX = {"orgID": 0xA1}, {"orgID": ORG}
         (
             "checks",
             "CheckDeadman",
-            {"check": CHECK, "status": "inactive"},
+            {"check": {key: CHECK[key] for key in CHECK if key != "id"}, "status": "inactive"},
             {
                 "check": {key: CHECK[key] for key in CHECK if key != "id"} | ORG_HEX,
                 **CHECK,

@@ -21,7 +21,7 @@ from stack_svc.store.operations import START as FIRST_OPERATION
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.plans import START as FIRST_PLAN
-from stack_svc.store.plans import PlanState
+from stack_svc.store.plans import Part, PlanState
 from stack_svc.store.requests import Answer
 from stack_svc.store.stacks import START as FIRST_STACK
 from stack_svc.store.stacks import Filter as Chosen
@@ -29,7 +29,7 @@ from stack_svc.store.stacks import Named, Stack, State
 from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
 from tests.stack.service import Clock
 from tests.stack.store.strict import BrokenRuleError, Late
-from tests.stack.store.values import HERE, WORK, a_plan, a_stack, an_entry, an_operation, with_stack
+from tests.stack.store.values import HEADER, HERE, a_plan, a_stack, an_entry, an_operation, with_stack
 
 LARGE = 2**63 - 1
 FIRST_ENTRY = Key("", "")
@@ -423,15 +423,17 @@ async def test_the_inventory_of_a_stack_is_removed_with_it(store: Store) -> None
 
 async def test_a_plan_reads_back_as_it_was_written(store: Store) -> None:
     plan = a_plan()
-    assert await store.write(lambda tx: tx.plans.insert(plan, WORK, b"\0content"))
+    parts = [Part(0, b"remarks", b""), Part(1, b"\0one", b"masked"), Part(1, b"two", b""), Part(4, b"four", b"")]
+    assert await store.write(lambda tx: tx.plans.insert(plan, HEADER, parts))
     assert await store.read(lambda tx: tx.plans.find("plans/1")) == plan
-    assert await store.read(lambda tx: tx.plans.work("plans/1")) == WORK
-    assert await store.read(lambda tx: tx.plans.content("plans/1")) == b"\0content"
-    assert not await store.write(lambda tx: tx.plans.insert(plan, WORK, b""))
-    assert await store.read(lambda tx: (tx.plans.find("x"), tx.plans.work("x"), tx.plans.content("x"))) == (
+    assert await store.read(lambda tx: tx.plans.header("plans/1")) == HEADER
+    assert await store.read(lambda tx: tx.plans.parts("plans/1", {4, 1, 0})) == parts
+    assert await store.read(lambda tx: tx.plans.parts("plans/1", {1})) == parts[1:3]
+    assert not await store.write(lambda tx: tx.plans.insert(plan, HEADER, ()))
+    assert await store.read(lambda tx: (tx.plans.find("x"), tx.plans.header("x"), tx.plans.parts("x", {0}))) == (
         None,
         None,
-        b"",
+        [],
     )
     await store.write(lambda tx: tx.operations.insert(an_operation()))
     taken = replace(plan, state=PlanState.STALE, problem="ü", operation="operations/1")
@@ -441,17 +443,17 @@ async def test_a_plan_reads_back_as_it_was_written(store: Store) -> None:
     assert operation
     assert operation.plan == "plans/1"
     other = a_plan("plans/2", operation="operations/1", expires=None)
-    assert not await store.write(lambda tx: tx.plans.insert(other, WORK, b""))
+    assert not await store.write(lambda tx: tx.plans.insert(other, HEADER, ()))
 
 
 async def test_plans_are_listed_newest_first_by_target_and_stack(store: Store) -> None:
     for number, (name, org) in enumerate([("a", "default"), ("b", "default"), ("a", "there"), ("a", "default")]):
         plan = a_plan(f"plans/{number}", stack_name=name, target=Target(org=org), create_time=number)
-        await store.write(lambda tx, plan=plan: tx.plans.insert(plan, WORK, b""))  # type: ignore[misc]
+        await store.write(lambda tx, plan=plan: tx.plans.insert(plan, HEADER, ()))  # type: ignore[misc]
 
     async def numbers(target: Target | None, stack: str, after: tuple[int, str] = FIRST_PLAN) -> str:
         found = await store.read(lambda tx: tx.plans.page(target, stack, after, 3))
-        assert all(header == WORK.header for _, header in found)
+        assert all(header == HEADER for _, header in found)
         return "".join(plan.name[-1] for plan, _ in found)
 
     assert await numbers(None, "") == "321"
@@ -525,7 +527,7 @@ RACES: dict[str, Race] = {
     "a name": lambda tx, n: tx.stacks.insert(a_stack(f"s{n}")),
     "an operation": lambda tx, n: tx.operations.insert(an_operation(holder=str(n))),
     "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operations/{n}", "s")),
-    "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), WORK, b""),
+    "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), HEADER, ()),
     "a request": lambda tx, n: tx.requests.put("r", Answer("d", str(n), 9), 1) is None,
     "something": lambda tx, n: not tx.owners.take(f"t{n}", HERE, "", {"s:key": ""}, 1),
 }
@@ -569,7 +571,7 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
     def fill(tx: Transaction) -> None:
         for n in range(3):
             tx.requests.put(f"old {n}", Answer("d", "r", now - 1), 1)
-            tx.plans.insert(a_plan(f"plans/old {n}", expires=now - 1), WORK, b"")
+            tx.plans.insert(a_plan(f"plans/old {n}", expires=now - 1), HEADER, ())
             finished = an_operation(
                 f"operations/f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=now - 10 + n
             )
@@ -586,8 +588,8 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
         tx.leases.put("a", over)
         tx.operations.insert(an_operation("operations/a", "a", state=OperationState.APPLYING))
         tx.stacks.insert(a_stack("active", "active"))
-        tx.plans.insert(a_plan("plans/new", expires=now), WORK, b"")
-        tx.plans.insert(a_plan("plans/used", expires=None, operation="operations/f2"), WORK, b"")
+        tx.plans.insert(a_plan("plans/new", expires=now), HEADER, ())
+        tx.plans.insert(a_plan("plans/used", expires=None, operation="operations/f2"), HEADER, ())
         tx.requests.put("new", Answer("d", "r", now), 1)
 
     await store.write(fill)

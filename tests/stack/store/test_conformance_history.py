@@ -10,7 +10,7 @@ from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.revisions import NEWEST, Revision
 from stack_svc.store.store import Limits, Reading, Store, Transaction
 from tests.stack.service import Clock
-from tests.stack.store.values import HERE, WORK, a_plan, a_stack, an_entry, with_stack
+from tests.stack.store.values import HEADER, HERE, a_plan, a_stack, an_entry, with_stack
 
 DAY = Limits().attachment_age
 
@@ -57,7 +57,7 @@ async def test_an_attachment_that_nothing_names_is_removed_after_its_time(
         if field == "revision":
             tx.revisions.add("s1", a_revision(1, "named"))
         else:
-            tx.plans.insert(a_plan(expires=None, **{field: "named"}), WORK, b"")
+            tx.plans.insert(a_plan(expires=None, **{field: "named"}), HEADER, ())
 
     await store.write(fill)
     clock.now += DAY

@@ -6,7 +6,7 @@ from typing import Any
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, StackRecord, Target
 from services.engine.operation import OperationState
 from stack_svc.store.operations import Operation
-from stack_svc.store.plans import PlanState, StoredPlan, Work
+from stack_svc.store.plans import PlanState, StoredPlan
 from stack_svc.store.stacks import Stack, State
 from stack_svc.store.store import Store
 
@@ -53,7 +53,7 @@ def an_entry(name: str, resource_id: str = "", **fields: Any) -> InventoryEntry:
     return entry._replace(**fields)
 
 
-WORK = Work(b"header", b"body")
+HEADER = b"header"
 
 
 async def with_stack(store: Store, *more: Stack) -> None:
