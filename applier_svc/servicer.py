@@ -1,20 +1,17 @@
-"""The servicer of ApplierService: translates requests to operations, and their messages to streams."""
+"""The servicer of ApplierService: translates requests to operations, whose events it streams."""
 
 from collections.abc import AsyncIterator
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Any
 
-import grpc
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceServicer, add_ApplierServiceServicer_to_server
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from applier_svc.execution.secrets import Secrets
 from applier_svc.importing import import_resources
-from applier_svc.operation.events import Begun, Message
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import OperationRequest, RequestId
@@ -23,15 +20,12 @@ from services.core.model import AfterUninstall
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import decision_from_pb
 from services.rpc.convert.plans import after_uninstall_from_pb
-from services.rpc.dispatcher import Call, Register
+from services.rpc.dispatcher import Register
 from services.rpc.parts import parts
 from services.rpc.readiness import refuse_negative_limit
 from services.rpc.requests import content_digest
 
 SERVICE = "pkger.applier.v1.ApplierService"
-
-OPERATION_KEY = "pkger-operation"
-"""Key of the name of the operation in the initial metadata of its stream (applier.proto)."""
 
 SHOWN_BLOCKED = 1000
 """Most blocked steps that ``GetOperation`` returns, if they fit into a message (operation.proto)."""
@@ -55,8 +49,8 @@ class ApplierServicer(ApplierServiceServicer):
         self._platforms = platforms
 
     async def Apply(
-        self, request: applier_pb2.ApplyRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> AsyncIterator[applier_pb2.ApplyResponse]:
+        self, request: applier_pb2.ApplyRequest, context: object
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
         secrets = Secrets(request.secrets)
         plan = planner_pb2.CreatePlanRequest(
             target=request.target if request.HasField("target") else None,
@@ -66,43 +60,37 @@ class ApplierServicer(ApplierServiceServicer):
             secret_keys=secrets.keys(),
         )
         asked = _operation(plan_pb2.OPERATION_KIND_APPLY, plan, request, secrets)
-        async for message in _named(self._operations.answers(asked), context):
-            if isinstance(message, object_pb2.Violations):
-                yield applier_pb2.ApplyResponse(violations=message)
-            else:
-                yield applier_pb2.ApplyResponse(event=message)
+        async for event in self._operations.answers(asked):
+            yield event
 
     async def ApplyPlan(
-        self, request: applier_pb2.ApplyPlanRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> AsyncIterator[applier_pb2.ApplyPlanResponse]:
+        self, request: applier_pb2.ApplyPlanRequest, context: object
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
         if not request.plan:
             raise RequestInvalid("plan", "name a stored plan")
         asked = _operation(plan_pb2.OPERATION_KIND_UNSPECIFIED, request.plan, request, Secrets(request.secrets))
-        async for message in _named(self._operations.answers(asked), context):
-            if isinstance(message, operation_pb2.OperationEvent):
-                yield applier_pb2.ApplyPlanResponse(event=message)
+        async for event in self._operations.answers(asked):
+            yield event
 
     async def UninstallStack(
-        self, request: applier_pb2.UninstallStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
+        self, request: applier_pb2.UninstallStackRequest, context: object
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
         after_uninstall = after_uninstall_from_pb(request.after_uninstall, "after_uninstall")
         destroy = planner_pb2.Destroy(after_uninstall=request.after_uninstall)
         plan = planner_pb2.CreatePlanRequest(stack=request.stack, destroy=destroy)
         asked = _operation(plan_pb2.OPERATION_KIND_UNINSTALL, plan, request)
         # A stack that does not exist is deleted already.
         with suppress(StackNotFound) if after_uninstall is AfterUninstall.DELETE else nullcontext():
-            async for message in _named(self._operations.answers(asked), context):
-                if isinstance(message, operation_pb2.OperationEvent):
-                    yield applier_pb2.UninstallStackResponse(event=message)
+            async for event in self._operations.answers(asked):
+                yield event
 
     async def RollbackStack(
-        self, request: applier_pb2.RollbackStackRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> AsyncIterator[applier_pb2.RollbackStackResponse]:
+        self, request: applier_pb2.RollbackStackRequest, context: object
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
         plan = planner_pb2.CreatePlanRequest(stack=request.stack, revision=request.revision, options=request.options)
         asked = _operation(plan_pb2.OPERATION_KIND_ROLLBACK, plan, request)
-        async for message in _named(self._operations.answers(asked), context):
-            if isinstance(message, operation_pb2.OperationEvent):
-                yield applier_pb2.RollbackStackResponse(event=message)
+        async for event in self._operations.answers(asked):
+            yield event
 
     async def ImportResources(
         self, request: applier_pb2.ImportResourcesRequest, context: object
@@ -117,9 +105,9 @@ class ApplierServicer(ApplierServiceServicer):
 
     async def WatchOperation(
         self, request: applier_pb2.WatchOperationRequest, context: object
-    ) -> AsyncIterator[applier_pb2.WatchOperationResponse]:
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
         async for event in self._operations.watch(request.operation, request.after_seq):
-            yield applier_pb2.WatchOperationResponse(event=event)
+            yield event
 
     async def GetOperation(
         self, request: applier_pb2.GetOperationRequest, context: object
@@ -147,14 +135,12 @@ class ApplierServicer(ApplierServiceServicer):
         return applier_pb2.ListOperationsResponse(operations=answer.operations, next_page_token=answer.next_page_token)
 
     async def RecoverOperation(
-        self, request: applier_pb2.RecoverOperationRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> AsyncIterator[applier_pb2.RecoverOperationResponse]:
+        self, request: applier_pb2.RecoverOperationRequest, context: object
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
         decisions = [decision_from_pb(each) for each in request.decisions]
         feed = await self._operations.resume(request.operation, decisions, by_request=True)
-        await _name(feed.operation, context)
-        async for message in feed.follow():
-            if isinstance(message, operation_pb2.OperationEvent):
-                yield applier_pb2.RecoverOperationResponse(event=message)
+        async for event in feed.follow():
+            yield event
 
 
 def register(operations: Registry, peers: Peers) -> Register:
@@ -171,19 +157,3 @@ def _operation(
     refuse_negative_limit(request.run_options)
     key = RequestId(request.request_id, content_digest(request)) if request.request_id else RequestId()
     return OperationRequest(kind, plan, request.run_options, key, secrets or Secrets())
-
-
-async def _name(operation: str, call: Call) -> None:
-    """Send the name of the operation to the caller."""
-    await call.send_initial_metadata(((OPERATION_KEY, operation),))
-
-
-async def _named(
-    messages: AsyncIterator[Message], call: Call
-) -> AsyncIterator[operation_pb2.OperationEvent | object_pb2.Violations]:
-    """*messages*; the name of the operation goes into the initial metadata as soon as it has begun."""
-    async for message in messages:
-        if isinstance(message, Begun):
-            await _name(message.operation, call)
-        else:
-            yield message

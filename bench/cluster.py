@@ -81,10 +81,10 @@ class Cluster:
         request = applier_pb2.ApplyRequest(package=_package(text))
         request.stack.name = STACK
         stub = ApplierServiceStub(self.applier.channel)
-        *_, last = [answer async for answer in self.applier.stream(stub.Apply, request)]
-        if last.event.finished.state != end:
-            raise Unexpected(f"the apply ended otherwise: {last.event.finished.cause or last}")
-        return last.event.finished
+        *_, last = [event async for event in self.applier.stream(stub.Apply, request)]
+        if last.finished.state != end:
+            raise Unexpected(f"the apply ended otherwise: {last.finished.cause or last}")
+        return last.finished
 
     async def uninstall(self) -> None:
         """
@@ -97,9 +97,9 @@ class Cluster:
             stack=object_pb2.StackRef(name=STACK), after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE
         )
         stub = ApplierServiceStub(self.applier.channel)
-        *_, last = [answer async for answer in self.applier.stream(stub.UninstallStack, request)]
-        if last.event.finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-            raise Unexpected(f"the uninstall ended otherwise: {last.event.finished.cause or last}")
+        *_, last = [event async for event in self.applier.stream(stub.UninstallStack, request)]
+        if last.finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
+            raise Unexpected(f"the uninstall ended otherwise: {last.finished.cause or last}")
 
     async def export(self, count: int) -> None:
         """
@@ -124,7 +124,7 @@ class Cluster:
         """
         request = planner_pb2.DetectDriftRequest(stack=object_pb2.StackRef(name=STACK))
         stub = PlannerServiceStub(self.planner.channel)
-        first, *_ = [answer async for answer in self.planner.stream(stub.DetectDrift, request)]
+        first, *_ = [event async for event in self.planner.stream(stub.DetectDrift, request)]
         counts = counts_from_pb(first.summary.counts)
         if sum(counts) > counts.in_sync:
             raise Unexpected(f"there is drift: {counts}")

@@ -83,8 +83,7 @@ class Gateway:
         async with self.http.post(path, data=body, headers=headers) as answer:
             async for line in answer.content:
                 if line.startswith(b"data: "):
-                    now, message = datetime.now(UTC), orjson.loads(line.removeprefix(b"data: "))
-                    last = message.get("event", message)
+                    now, last = datetime.now(UTC), orjson.loads(line.removeprefix(b"data: "))
                     ages.append((now - datetime.fromisoformat(last["time"])).total_seconds())
         if last.get("finished", {}).get("state") != "OPERATION_STATE_SUCCEEDED":
             raise Unexpected(f"{path}: {answer.status}: {last}")
@@ -254,8 +253,8 @@ async def _events(services: Cluster, http: Gateway) -> list[Figure]:
     for text in packages[::2]:
         by_http += await http.events("/api/pkger/v1/packages:apply", orjson.dumps(document_of(_apply(text))))
     for text in packages[1::2]:
-        async for answer in services.applier.stream(stub.Apply, _apply(text)):
-            by_grpc.append(datetime.now(UTC).timestamp() - answer.event.time.ToNanoseconds() / 1e9)
+        async for event in services.applier.stream(stub.Apply, _apply(text)):
+            by_grpc.append(datetime.now(UTC).timestamp() - event.time.ToNanoseconds() / 1e9)
     return [
         Figure("gateway: from an event to its SSE message", f"{len(by_http)} events", _shown(by_http), "< 20 ms"),
         Figure("  by gRPC", f"{len(by_grpc)} events", _shown(by_grpc)),

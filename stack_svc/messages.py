@@ -56,6 +56,9 @@ MOST_CHOSEN = 1000
 _LATEST = 2**63 - 1
 """After every time that the store can hold."""
 
+_NOT_OF_A_RUN = ("begun", "package_invalid", "accepted", "finished")
+"""Events that are not stored, or that another request than AdvanceOperation stores."""
+
 _PLAN_STATE = Numbers(PlanState, plan_pb2.PlanState, "PLAN_STATE")
 
 
@@ -484,7 +487,7 @@ def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Star
 def _write_from_pb(message: journal_pb2.JournalWrite, operation: str) -> Write:
     steps = [step_record_from_pb(record).step for record in message.steps]
     for event in message.events:
-        _check_event(event, "events", operation, is_none_of=("accepted", "finished"))
+        _check_event(event, "events", operation, is_none_of=_NOT_OF_A_RUN)
         if event.HasField("steps_sent"):
             direction_from_pb(event.steps_sent.direction, "events")
         steps += event.steps_sent.steps

@@ -235,8 +235,8 @@ class Cluster:
         fields = {"allow_missing": True, "expected_plan_digest": digest, **more}
         request = applier_pb2.ApplyPlanRequest(plan=plan, **with_options(fields))
         stub = ApplierServiceStub(self.peers["applier"].channel)
-        async for answer in self.peers["applier"].stream(stub.ApplyPlan, request):
-            yield answer.event
+        async for event in after_begun(self.peers["applier"].stream(stub.ApplyPlan, request)):
+            yield event
 
     async def events(
         self, *texts: str, stack: str = "", org: str = "", platform: str = "", digest: str = "", **more: Any
@@ -256,11 +256,11 @@ class Cluster:
         )
         stub = ApplierServiceStub(self.peers["applier"].channel)
         violations: list[object_pb2.Violation] = []
-        async for answer in self.peers["applier"].stream(stub.Apply, request):
-            if answer.HasField("violations"):
-                violations += answer.violations.violations
+        async for event in after_begun(self.peers["applier"].stream(stub.Apply, request)):
+            if event.HasField("package_invalid"):
+                violations += event.package_invalid.violations
             else:
-                yield answer.event
+                yield event
         if violations:
             raise InvalidPackage(violations)
 
@@ -288,7 +288,7 @@ class Cluster:
         request = applier_pb2.UninstallStackRequest(stack=ref, after_uninstall=after_uninstall)
         stub = ApplierServiceStub(self.peers["applier"].channel)
         stream = self.peers["applier"].stream(stub.UninstallStack, request)
-        return [answer async for answer in stream][-1].event.finished
+        return [event async for event in stream][-1].finished
 
     async def newest_operation(self) -> operation_pb2.Operation:
         """The operation that began last."""
@@ -375,6 +375,18 @@ async def cluster(
             for name, address in addresses.items()
         }
         yield Cluster(addresses, peers, connect=transport.connect)
+
+
+async def after_begun(
+    stream: AsyncIterator[operation_pb2.OperationEvent],
+) -> AsyncIterator[operation_pb2.OperationEvent]:
+    """The events of a new operation after ``begun``, which is the first one."""
+    is_first = True
+    async for event in stream:
+        assert event.HasField("begun") == is_first
+        if not is_first:
+            yield event
+        is_first = False
 
 
 def stack_ref(name: str, stack_id: str, target: object_pb2.Target) -> object_pb2.StackRef:

@@ -1,8 +1,7 @@
-"""The messages of one operation, kept by the service so that a slow caller does not delay the operation."""
+"""The events of one operation, kept by the service so that a slow caller does not delay the operation."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import partial
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -11,7 +10,9 @@ from pkger.model.v1 import object_pb2, operation_pb2
 from services.machine import Clock
 
 Event = (
-    operation_pb2.Accepted
+    operation_pb2.Begun
+    | object_pb2.Violations
+    | operation_pb2.Accepted
     | operation_pb2.StageStarted
     | operation_pb2.StepsSent
     | operation_pb2.StepsWaiting
@@ -26,19 +27,16 @@ _FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The operation *operation* has the lease of its stack."""
-
-    operation: str
-
-
-Message = Begun | operation_pb2.OperationEvent | object_pb2.Violations
+def dated(operation: str, event: Event, clock: Clock, seq: int = 0) -> operation_pb2.OperationEvent:
+    """*event* of an operation, which occurs now; *seq* is 0 if it is not stored."""
+    message = operation_pb2.OperationEvent(operation=operation, seq=seq, time=_timestamp(clock()))
+    getattr(message, _FIELDS[event.DESCRIPTOR]).CopyFrom(event)
+    return message
 
 
 class Feed:
     """
-    An append-only list of messages that any number of callers follow, each at its own pace.
+    An append-only list of events that any number of callers follow, each at its own pace.
 
     Attributes:
         operation: Name of the operation.
@@ -49,47 +47,46 @@ class Feed:
         self.operation = operation
         self._clock = clock
         self._last_seq = last_seq
-        self._messages: list[Message] = []
+        self._events: list[operation_pb2.OperationEvent] = []
         self._error: BaseException | None = None
         self._closed = False
         self._grown = asyncio.Condition()
 
     def stamp(self, *events: Event) -> list[operation_pb2.OperationEvent]:
         """Number and date *events* as the next ones of the operation; nothing is published."""
-        stamped = [
-            operation_pb2.OperationEvent(
-                operation=self.operation, seq=self._last_seq + number, time=_timestamp(self._clock())
-            )
-            for number in range(1, len(events) + 1)
+        return [
+            dated(self.operation, event, self._clock, self._last_seq + number) for number, event in enumerate(events, 1)
         ]
-        for message, event in zip(stamped, events, strict=True):
-            getattr(message, _FIELDS[event.DESCRIPTOR]).CopyFrom(event)
-        return stamped
 
-    async def publish(self, *messages: Message) -> None:
-        """Append messages: the name of the operation, stored events, or violations of a package."""
+    async def publish(self, *events: operation_pb2.OperationEvent) -> None:
+        """Append *events*, which are stored."""
         async with self._grown:
-            for message in messages:
-                if isinstance(message, operation_pb2.OperationEvent):
-                    self._last_seq = message.seq
-            self._messages.extend(messages)
+            for event in events:
+                self._last_seq = event.seq
+            self._events.extend(events)
+            self._grown.notify_all()
+
+    async def announce(self, *events: Event) -> None:
+        """Append *events* that are not stored, and so have no number."""
+        async with self._grown:
+            self._events.extend(dated(self.operation, event, self._clock) for event in events)
             self._grown.notify_all()
 
     async def close(self, error: BaseException | None = None) -> None:
-        """End the feed; followers get *error* after the last message."""
+        """End the feed; followers get *error* after the last event."""
         async with self._grown:
             self._closed, self._error = True, error
             self._grown.notify_all()
 
-    async def follow(self) -> AsyncIterator[Message]:
-        """All messages from the first to the last, waiting for those to come."""
+    async def follow(self) -> AsyncIterator[operation_pb2.OperationEvent]:
+        """All events from the first to the last, waiting for those to come."""
         position = 0
-        while position < len(self._messages) or not self._closed:
-            if position == len(self._messages):
+        while position < len(self._events) or not self._closed:
+            if position == len(self._events):
                 async with self._grown:
                     await self._grown.wait_for(partial(self._is_past, position))
                 continue
-            yield self._messages[position]
+            yield self._events[position]
             position += 1
         if self._error:
             raise self._error
@@ -100,13 +97,13 @@ class Feed:
             await self._grown.wait_for(lambda: self._closed)
 
     async def grows(self) -> None:
-        """Wait for the next message, or for the end."""
-        position = len(self._messages)
+        """Wait for the next event, or for the end."""
+        position = len(self._events)
         async with self._grown:
             await self._grown.wait_for(partial(self._is_past, position))
 
     def _is_past(self, position: int) -> bool:
-        return len(self._messages) > position or self._closed
+        return len(self._events) > position or self._closed
 
 
 def _timestamp(microseconds: int) -> Timestamp:

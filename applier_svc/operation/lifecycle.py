@@ -14,7 +14,7 @@ from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.failpoints import reach
 from applier_svc.operation.completion import Place, Work, complete
-from applier_svc.operation.events import Begun, Feed
+from applier_svc.operation.events import Feed
 from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease, Taken, take
 from applier_svc.operation.plans import OperationPlan, read_plan
@@ -123,7 +123,7 @@ class Operation:
         lease = taken.lease
         try:
             reach("after_begin")
-            await self._feed.publish(Begun(self.name))
+            await self._feed.announce(operation_pb2.Begun())
             prepared = await self._prepared(asked, taken)
             if prepared is None:
                 await _end_unstarted(lease, "the package breaks rules")
@@ -246,8 +246,7 @@ class Operation:
         made = await joined(each.answer async for each in answers)
         if isinstance(made, JoinedPlan):
             return OperationPlan(made.header, made.body, is_stored=not made.header.no_change)
-        for violations in cut(object_pb2.Violations(violations=made)):
-            await self._feed.publish(violations)
+        await self._feed.announce(*cut(object_pb2.Violations(violations=made)))
         return None
 
     async def _refuse_stale(self, header: plan_pb2.Plan, plan: Plan, place: Place, taken: Taken) -> None:

@@ -10,7 +10,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2
 
-from applier_svc.operation.events import Begun, Feed, Message
+from applier_svc.operation.events import Feed, dated
 from applier_svc.operation.lease import AlreadyBegunError, claim
 from applier_svc.operation.lifecycle import Operation, Peers
 from applier_svc.operation.preconditions import refuse_unfit
@@ -61,7 +61,7 @@ class Registry:
         self._running: dict[str, tuple[Operation, Feed, asyncio.Task[None]]] = {}
         self._draining = False
 
-    async def answers(self, asked: OperationRequest) -> AsyncIterator[Message]:
+    async def answers(self, asked: OperationRequest) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
         Start an operation and follow it; if the same request began one before, follow that one.
 
@@ -70,8 +70,8 @@ class Registry:
         """
         while True:
             try:
-                async for message in self.start(asked).follow():
-                    yield message
+                async for event in self.start(asked).follow():
+                    yield event
             except AlreadyBegunError as earlier:
                 operation = earlier.operation
             else:
@@ -79,7 +79,7 @@ class Registry:
             has_started = False
             async for event in self.watch(operation, after_seq=0):
                 if not has_started:
-                    yield Begun(operation)
+                    yield dated(operation, operation_pb2.Begun(), self._clock)
                 has_started = True
                 yield event
             # A FAILED operation ended before anything was sent, so the request is served again.

@@ -7,19 +7,24 @@ from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from rich.text import Text
 
 from services.cli.consoles import console, print_lines
+from services.cli.documents import print_document
 from services.cli.errors import plain_errors
 from services.cli.session import session
+from services.rpc.documents import document_of
 
 NEEDS = ("stack",)
 """The store alone: an applier would resume operations before they are marked."""
 
 
-async def restored(environ: Mapping[str, str]) -> None:
+async def restored(environ: Mapping[str, str], output: str) -> None:
     """Mark the unfinished operations and pending plans of a store that was restored from a backup, and print them."""
     with plain_errors():
         async with session(NEEDS, environ) as services:
             stub = JournalServiceStub(services.stack.channel)
             marked = await services.stack.call(stub.MarkRestored, journal_pb2.MarkRestoredRequest())
+    if output != "text":
+        print_document(document_of(marked), output)
+        return
     lines = [
         *(Text(f"blocked: {name}") for name in marked.blocked),
         *(Text(f"ended, as it had not started: {name}") for name in marked.ended),

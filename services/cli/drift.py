@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import click
 from pkger.model.v1 import drift_pb2, object_pb2
@@ -13,17 +12,17 @@ from rich.console import Console
 from rich.text import Text
 
 from services.cli.consoles import console, print_lines
-from services.cli.documents import print_document
+from services.cli.documents import print_records
 from services.cli.errors import plain_errors
 from services.cli.escapes import escaped, one_line
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import FIRST_ENTRIES, MOST_ENTRIES, SHOWN_LINES, WIDTH
 from services.cli.session import Session, session
-from services.cli.show import message_document
 from services.cli.stack_records import ref_of
 from services.core.listing import and_more
 from services.rpc.convert.drift import counts_from_pb
+from services.rpc.documents import document_of
 from services.views.cutting import cut
 from services.views.drift import SideGroup, counts_text, lines_of, side_groups
 from services.views.lines import ADDED, LEFT_OUT, REMOVED
@@ -57,10 +56,12 @@ class Detection:
     Attributes:
         summary: Counts, and remarks on the stack as a whole.
         reports: One report for each resource, worst first.
+        answers: The messages of the planner, which have the same.
     """
 
     summary: planner_pb2.DriftSummary
     reports: Sequence[planner_pb2.DriftReport]
+    answers: Sequence[planner_pb2.DetectDriftResponse]
 
     @property
     def has_drift(self) -> bool:
@@ -116,7 +117,7 @@ async def drift(
         async with session(NEEDS, environ, target.platform) as services:
             found = await interrupts.or_stop(_detect(services, name, keys, target))
     if output != "text":
-        print_document(_document(found), output)
+        print_records(map(document_of, found.answers), output)
     else:
         print_lines(console(), list(_lines(found, show_all, full)))
         _print_remarks(console(stderr=True), found, bool(keys))
@@ -128,12 +129,12 @@ async def _detect(
 ) -> Detection:
     stack = await ref_of(services.stack, target, name)
     request = planner_pb2.DetectDriftRequest(stack=stack, keys=keys)
-    summary, reports = planner_pb2.DriftSummary(), list[planner_pb2.DriftReport]()
     stub = PlannerServiceStub(services.planner.channel)
-    async for answer in services.planner.stream(stub.DetectDrift, request):
+    answers = [answer async for answer in services.planner.stream(stub.DetectDrift, request)]
+    summary = planner_pb2.DriftSummary()
+    for answer in answers:
         summary.MergeFrom(answer.summary)
-        reports += answer.reports.reports
-    return Detection(summary, reports)
+    return Detection(summary, [report for answer in answers for report in answer.reports.reports], answers)
 
 
 def _lines(found: Detection, show_all: bool, full: bool) -> Iterator[Text]:
@@ -221,21 +222,3 @@ def _print_remarks(err: Console, found: Detection, has_keys: bool) -> None:
     if not (has_keys or summary.is_stored):
         lines.append("an operation runs on the stack: changes that it has not written yet look like drift")
     print_lines(err, [Text(line, "yellow") for line in lines])
-
-
-def _document(found: Detection) -> dict[str, Any]:
-    """A detection as JSON data, with the names of the contract; a side without the field is omitted."""
-    return {**message_document(found.summary), "reports": [_report_document(report) for report in found.reports]}
-
-
-def _report_document(report: planner_pb2.DriftReport) -> dict[str, Any]:
-    document = message_document(report)
-    for shown, field in zip(document["fields"], report.fields, strict=True):
-        for side, text in _sides(field):
-            if not text:
-                del shown[side]
-    return document
-
-
-def _sides(field: drift_pb2.DriftField) -> list[tuple[str, str]]:
-    return [("package", field.package_json), ("applied", field.applied_json), ("live", field.live_json)]

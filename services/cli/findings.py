@@ -1,17 +1,19 @@
 """The findings of a validation: as text with the offending lines, and as JSON."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
 from rich.console import Console
 from rich.text import Text
 
 from services.core.masking import masked
 from services.core.model import Location, Violation
 from services.kinds.registry import KINDS
-from services.rpc.convert.objects import credential_from_pb, violation_from_pb, violation_to_pb
+from services.rpc.convert.objects import violation_from_pb, violation_to_pb
 from services.rpc.documents import document_of
 from services.rpc.parsing import Parsed
 from services.views.warnings import repeated
@@ -35,7 +37,8 @@ class Findings:
         missing_env_refs: Keys of environment references that have no value.
         missing_secrets: Secret keys that it refers to.
         unused_env_keys: Keys of given environment values that it does not refer to.
-        credentials: Locations of credentials: their lines are not shown.
+        credentials: Its credentials: their lines are not shown.
+        sources: Names of the sources that contribute objects, in order.
     """
 
     violations: Sequence[Violation] = ()
@@ -44,7 +47,8 @@ class Findings:
     missing_env_refs: Sequence[str] = ()
     missing_secrets: Sequence[str] = ()
     unused_env_keys: Sequence[str] = ()
-    credentials: Sequence[Location] = ()
+    credentials: Sequence[parser_pb2.Credential] = ()
+    sources: Sequence[str] = ()
 
     @classmethod
     def of(cls, answer: Parsed) -> Self:
@@ -56,7 +60,8 @@ class Findings:
             tuple(answer.missing_env_refs),
             tuple(answer.missing_secrets),
             tuple(answer.header.unused_env_keys),
-            tuple(credential_from_pb(each).location for each in answer.credentials),
+            tuple(answer.credentials),
+            tuple(answer.header.sources),
         )
 
     @property
@@ -65,16 +70,30 @@ class Findings:
         return not self.violations
 
 
-def findings_document(found: Findings) -> dict[str, Any]:
-    """The findings as JSON data, with the names of the contract."""
-    return {
-        "valid": found.valid,
-        "violations": [document_of(violation_to_pb(violation)) for violation in found.violations],
-        "warnings": [document_of(violation_to_pb(warning)) for warning in found.warnings],
-        "missing_env_refs": list(found.missing_env_refs),
-        "missing_secrets": list(found.missing_secrets),
-        "unused_env_keys": list(found.unused_env_keys),
-    }
+def findings_documents(found: Findings) -> Iterator[dict[str, Any]]:
+    """The findings as JSON data: the messages of ParsePackage, also for sources that cannot be read."""
+    header = parser_pb2.PackageHeader(
+        sources=found.sources,
+        object_count=sum(found.kinds.values()),
+        kind_counts=found.kinds,
+        violation_count=len(found.violations),
+        warning_count=len(found.warnings),
+        unused_env_keys=found.unused_env_keys,
+    )
+    yield document_of(parser_pb2.ParsePackageResponse(header=header))
+    missing = parser_pb2.MissingValues(env_refs=found.missing_env_refs, secrets=found.missing_secrets)
+    violations = object_pb2.Violations(violations=map(violation_to_pb, found.violations))
+    warnings = object_pb2.Violations(violations=map(violation_to_pb, found.warnings))
+    credentials = parser_pb2.Credentials(credentials=found.credentials)
+    for part in (
+        parser_pb2.ParsePackageResponse(missing=missing),
+        parser_pb2.ParsePackageResponse(violations=violations),
+        parser_pb2.ParsePackageResponse(warnings=warnings),
+        parser_pb2.ParsePackageResponse(credentials=credentials),
+    ):
+        content = part.WhichOneof("part")
+        if content and getattr(part, content).ByteSize():
+            yield document_of(part)
 
 
 def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> None:
@@ -93,7 +112,7 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
         *((each.first, "yellow", each.more) for each in repeated(found.warnings)),
     ]
     lines = {name: text.removeprefix("\ufeff").splitlines() for name, text in texts.items()}
-    hidden = {(place.source, place.line) for place in found.credentials}
+    hidden = {(each.location.source, each.location.line) for each in found.credentials}
     places = max((len(str(row.location)) for row, _, _ in rows), default=0)
     kinds = max((len(row.kind) for row, _, _ in rows), default=0)
     for row, style, more in rows:

@@ -19,7 +19,7 @@ from services.cli.plan_text import print_plan
 from services.cli.progress import Progress, cancel_effect
 from services.cli.session import Session
 from services.cli.status_line import SECOND, StatusLine
-from services.core.errors import OperationNotFound, PkgerError
+from services.core.errors import OperationNotFound, PkgerError, ServiceUnavailable
 from services.rpc.call import deadline, loop_time
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.documents import document_of
@@ -28,15 +28,8 @@ from services.rpc.plan_parts import JoinedPlan
 WATCHED_SECONDS = 60.0
 """How long to ask appliers about an operation after its applier stopped answering."""
 
-Answer = (
-    applier_pb2.ApplyResponse
-    | applier_pb2.ApplyPlanResponse
-    | applier_pb2.UninstallStackResponse
-    | applier_pb2.RollbackStackResponse
-    | applier_pb2.WatchOperationResponse
-    | applier_pb2.RecoverOperationResponse
-)
-Begin = Callable[[], AsyncIterator[Answer]]
+Events = AsyncIterator[operation_pb2.OperationEvent]
+Begin = Callable[[], Events]
 ReadPlan = Callable[[str], Awaitable[JoinedPlan]]
 
 
@@ -111,7 +104,7 @@ class Following:
         self._status, self._report, self._progress = status, report, progress
         self._stub = ApplierServiceStub(services.applier.channel)
         self._operation, self._seq = "", 0
-        self._platform = ""
+        self._platform = "the services"
 
     async def run(
         self, begin: Begin, read_plan: ReadPlan, wait: float, shown: JoinedPlan | None
@@ -135,11 +128,8 @@ class Following:
         made, violations = shown or JoinedPlan(), list[object_pb2.Violation]()
         cancelling: asyncio.Task[None] | None = None
         try:
-            async for answer in self._resumed(self._retried(begin, wait)):
-                if isinstance(answer, applier_pb2.ApplyResponse) and answer.HasField("violations"):
-                    violations += answer.violations.violations
-                    continue
-                event = answer.event
+            async for event in self._resumed(self._retried(begin, wait)):
+                violations += event.package_invalid.violations
                 if event.HasField("accepted"):
                     cancelling = asyncio.create_task(self._cancel_on_interrupt())
                     if not shown:
@@ -187,22 +177,22 @@ class Following:
             PkgerError: It cannot be watched.
         """
         finished: operation_pb2.Finished | None = None
-        async for answer in self._resumed(begin()):
-            if answer.event.HasField("accepted"):
-                self._begin_steps(await read_plan(answer.event.accepted.plan))
-            self._report.event(answer.event)
-            finished = answer.event.finished if answer.event.HasField("finished") else finished
+        async for event in self._resumed(begin()):
+            if event.HasField("accepted"):
+                self._begin_steps(await read_plan(event.accepted.plan))
+            self._report.event(event)
+            finished = event.finished if event.HasField("finished") else finished
         if finished:
             return finished
         raise Failed("the applier ended the stream before the operation ended; `pkger operations show` shows its state")
 
-    async def _retried(self, begin: Begin, wait: float) -> AsyncIterator[Answer]:
-        """The responses of *begin*, which is retried for *wait* seconds while another operation holds the stack."""
+    async def _retried(self, begin: Begin, wait: float) -> Events:
+        """The events of *begin*, which is retried for *wait* seconds while another operation holds the stack."""
         until, is_reported = loop_time() + wait, False
         while True:
             try:
-                async for answer in begin():
-                    yield answer
+                async for event in begin():
+                    yield event
             except PkgerError as error:
                 if self._operation or error.exit_status != "LOCKED" or loop_time() >= until:
                     raise
@@ -213,38 +203,42 @@ class Following:
                 return
             await self._interrupts.or_stop(asyncio.sleep(SECOND))
 
-    async def _resumed(self, answers: AsyncIterator[Answer]) -> AsyncIterator[Answer]:
+    async def _resumed(self, events: Events) -> Events:
         """
-        The responses up to the last event, from any applier: when one dies, another one resumes the operation.
+        The events up to the last event, from any applier: when one dies, another one resumes the operation.
 
         Raises:
             Failed: No applier answered for ``WATCHED_SECONDS``, or the deadline of the command has passed.
             PkgerError: The operation did not start.
         """
         until, problem, has_ended = 0.0, "", False
+        broken: PkgerError | None = None
         while True:
             try:
-                async for answer in answers:
-                    event = answer.event
-                    if event.operation and event.seq <= self._seq:
+                async for event in events:
+                    if 0 < event.seq <= self._seq:
                         continue
-                    self._operation, self._seq = event.operation or self._operation, event.seq or self._seq
+                    self._operation, self._seq = event.operation, event.seq or self._seq
                     if until:
                         until = 0.0
                         self._status.wait_for(self._platform)
-                    yield answer
+                    yield event
                     has_ended = event.HasField("finished")
                     # A BLOCKED operation that was recovered has further events.
                     if has_ended and event.finished.state != operation_pb2.OPERATION_STATE_BLOCKED:
                         return
-                if has_ended or not self._operation:
+                if has_ended or not (self._seq or broken):
                     return
             except PkgerError as error:
                 if has_ended:
                     return
-                if not self._operation:
+                if not self._operation or not (self._seq or _is_of_applier(error)):
                     raise
-                problem = text_of(error)
+                broken, problem = broken or error, text_of(error)
+            else:
+                if broken and not self._seq:
+                    # The operation ended before it had a plan.
+                    raise broken
             now = loop_time()
             if now >= min(until or math.inf, deadline.get()):
                 break
@@ -254,8 +248,7 @@ class Following:
                 self._report.note("the stream of the applier broke; waiting for an applier that resumes the operation")
             await asyncio.sleep(SECOND)
             request = applier_pb2.WatchOperationRequest(operation=self._operation, after_seq=self._seq)
-            watched = self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf)
-            answers = watched
+            events = self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf)
         rest = f"the operation has not ended: an applier will finish it or roll it back; {self._hint}"
         raise Failed(f"{problem}; {rest}")
 
@@ -272,6 +265,11 @@ class Following:
             return
         short = self._operation.rpartition("/")[2]
         self._report.note(f"the operation {cancel_effect(answer.effect, short)}")
+
+
+def _is_of_applier(error: PkgerError) -> bool:
+    """Whether the applier did not answer, so the operation may continue; other errors end it before it has a plan."""
+    return isinstance(error, ServiceUnavailable) and error.metadata.get("service") == "applier"
 
 
 def outcome_code(finished: operation_pb2.Finished) -> Exit:

@@ -8,16 +8,17 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.text import Text
 
 from services.cli.consoles import console, print_lines
-from services.cli.documents import print_document
+from services.cli.documents import print_document, print_records
 from services.cli.errors import plain_errors
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.names import word
 from services.cli.plan_text import entries_lines
 from services.cli.session import Session, session
-from services.cli.show import message_document, moment
+from services.cli.show import moment
 from services.cli.stack_records import ref_of
 from services.cli.tables import print_table
+from services.rpc.documents import document_of
 from services.rpc.paging import pages
 from services.views.revisions import difference_entries
 
@@ -35,7 +36,7 @@ async def history(name: str, platform: str, org: str, environ: Mapping[str, str]
         async with session(NEEDS, environ) as services:
             found = await interrupts.or_stop(_revisions(services, _target(platform, org), name, limit))
     if output != "text":
-        print_document([message_document(revision) for revision in found], output)
+        print_document([document_of(revision) for revision in found], output)
         return
     rows = []
     for revision in found:
@@ -58,10 +59,13 @@ async def diff(
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
-            found = await interrupts.or_stop(_difference(services, _target(platform, org), name, old, new))
+            answers = await interrupts.or_stop(_differences(services, _target(platform, org), name, old, new))
     if output != "text":
-        print_document(message_document(found), output)
+        print_records(map(document_of, answers), output)
         return
+    found = plan_pb2.PlanDiffs()
+    for answer in answers:
+        found.MergeFrom(answer.diffs)
     lines = entries_lines(difference_entries(found), full)
     print_lines(console(), lines or [Text(f"Revisions {old} and {new} of stack {one_line(name)} are equal.")])
 
@@ -81,12 +85,10 @@ async def _revisions(services: Session, target: object_pb2.Target, name: str, li
     return found[: limit or None]
 
 
-async def _difference(
+async def _differences(
     services: Session, target: object_pb2.Target, name: str, old: int, new: int
-) -> plan_pb2.PlanDiffs:
+) -> list[stack_pb2.DiffRevisionsResponse]:
     ref = await ref_of(services.stack, target, name)
     request = stack_pb2.DiffRevisionsRequest(stack=ref, old=old, new=new)
-    found = plan_pb2.PlanDiffs()
-    async for answer in services.stack.stream(StackServiceStub(services.stack.channel).DiffRevisions, request):
-        found.MergeFrom(answer.diffs)
-    return found
+    stub = StackServiceStub(services.stack.channel)
+    return [answer async for answer in services.stack.stream(stub.DiffRevisions, request)]

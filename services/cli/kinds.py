@@ -44,10 +44,7 @@ async def print_kinds(environ: Mapping[str, str], output: str) -> None:
     """Print all kinds; as data, with their schemas."""
     answer = await _kinds(environ)
     if output != "text":
-        documents = [document_of(kind) for kind in answer.kinds]
-        for document in documents:
-            document["schema"] = json.loads(document.pop("schema_json"))
-        print_document(documents, output)
+        print_document([document_of(kind) for kind in answer.kinds], output)
         return
     rows = [
         (kind.name, kind.resource_type, "yes" if kind.unique_display_name else "", "yes" if kind.labelled else "")

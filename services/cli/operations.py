@@ -153,8 +153,8 @@ async def recover(
 async def _recall(services: Session, progress: Progress, name: str) -> None:
     """Let *progress* know the events of a blocked operation so far: an earlier decision may have given up an undo."""
     request = applier_pb2.WatchOperationRequest(operation=name)
-    async for answer in services.applier.stream(_stub(services).WatchOperation, request):
-        progress.recall(answer.event)
+    async for event in services.applier.stream(_stub(services).WatchOperation, request):
+        progress.recall(event)
 
 
 def _following(
@@ -196,7 +196,7 @@ async def cancel(name: str, environ: Mapping[str, str], output: str) -> None:
     if answer.effect == operation_pb2.CANCEL_EFFECT_SEALED:
         raise Failed(effect)
     if output != "text":
-        print_document({"operation": _full(name), **document_of(answer)}, output)
+        print_document(document_of(answer), output)
     else:
         console().print(Text(f"{effect}; `pkger operations watch {name}` shows it"))
 

@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,17 +16,17 @@ from rich.text import Text
 
 from services.cli.approval import Approval, approved_plan, planned, planning
 from services.cli.consoles import console, progress_console
-from services.cli.documents import print_document
+from services.cli.documents import print_records
 from services.cli.errors import Failed, plain_errors
 from services.cli.exit_codes import Exit
-from services.cli.following import Answer, Begin, DataReport, Following, Report, TextReport, outcome_code
+from services.cli.following import Begin, DataReport, Events, Following, Report, TextReport, outcome_code
 from services.cli.interrupts import Interrupts
 from services.cli.names import full_name
 from services.cli.plan_text import done_sum, print_plan
 from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress
 from services.cli.session import APPLYING, PLANNING, Session, session
-from services.cli.show import moment, plan_document
+from services.cli.show import moment, plan_documents
 from services.cli.stack_records import ref_of
 from services.cli.status_line import StatusLine
 from services.cli.terminal import Terminal
@@ -123,7 +123,7 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], manner: Manner, savin
     if saving.file:
         _write(saving.file, header)
     if manner.output != "text":
-        print_document(plan_document(made), manner.output)
+        print_records(plan_documents(made), manner.output)
     else:
         print_plan(progress_console(), made, manner.full)
         if is_kept:
@@ -325,7 +325,7 @@ def _start(
     stack: str,
     options: applier_pb2.RunOptions,
     secrets: Mapping[str, str],
-) -> AsyncIterator[Answer]:
+) -> Events:
     """Start the operation whose plan *request* describes; *stack* is the name or id of its stack, for an error."""
     stub = ApplierServiceStub(services.applier.channel)
     if request.HasField("destroy"):
@@ -354,18 +354,16 @@ def _start(
     return services.applier.stream(stub.Apply, apply_request, seconds=math.inf)
 
 
-async def _of_stack(
-    answers: AsyncIterator[applier_pb2.UninstallStackResponse], name: str
-) -> AsyncIterator[applier_pb2.UninstallStackResponse]:
+async def _of_stack(events: Events, name: str) -> Events:
     """
-    The *answers* of an uninstall, of which a stack that does not exist has none.
+    The *events* of an uninstall, of which a stack that does not exist has none.
 
     Raises:
-        StackNotFound: There are no answers.
+        StackNotFound: There are no events.
     """
     exists = False
-    async for answer in answers:
+    async for event in events:
         exists = True
-        yield answer
+        yield event
     if not exists:
         raise StackNotFound(name)

@@ -10,12 +10,12 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from rich.console import Console
 
 from services.cli.consoles import console
-from services.cli.documents import print_document
+from services.cli.documents import print_document, print_records
 from services.cli.errors import plain_errors
 from services.cli.names import full_name, short_name, word
 from services.cli.plan_text import print_plan
 from services.cli.session import APPLYING, Session, session
-from services.cli.show import LARGEST_PAGE, LISTED, moment, plan_document, print_facts, print_more
+from services.cli.show import LARGEST_PAGE, LISTED, moment, plan_documents, print_facts, print_more
 from services.cli.tables import print_table
 from services.rpc.documents import document_of
 from services.rpc.paging import first_items
@@ -76,7 +76,7 @@ async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -
             async with session(APPLYING, environ) as services:
                 fill_in(plan, await _events(services, plan.header.operation))
     if output != "text":
-        print_document(plan_document(plan), output)
+        print_records(plan_documents(plan), output)
         return
     print_plan(console(), plan, full)
     header = plan.header
@@ -123,7 +123,7 @@ async def _events(services: Session, operation: str) -> list[operation_pb2.Opera
     """All events of an operation that has ended."""
     request = applier_pb2.WatchOperationRequest(operation=operation)
     stub = ApplierServiceStub(services.applier.channel)
-    return [answer.event async for answer in services.applier.stream(stub.WatchOperation, request)]
+    return [answer async for answer in services.applier.stream(stub.WatchOperation, request)]
 
 
 def _state(plan: plan_pb2.Plan) -> str:

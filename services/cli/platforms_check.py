@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pkger.model.v1 import check_pb2
 from pkger.planner.v1 import planner_pb2
@@ -32,7 +31,7 @@ async def check(environ: Mapping[str, str], platform: str, org: str, output: str
         async with session(PLANNING, environ, platform or None) as services:
             found = await interrupts.or_stop(_checks(services, platform, org))
     if output != "text":
-        print_document([_document(each) for each in found], output)
+        print_document([document_of(each) for each in found], output)
     else:
         out = console()
         for each in found:
@@ -70,8 +69,3 @@ def _about(finding: check_pb2.CheckFinding) -> str:
 
 def _verdict(finding: check_pb2.CheckFinding) -> str:
     return word(check_pb2.CheckVerdict, "CHECK_VERDICT", finding.verdict)
-
-
-def _document(found: planner_pb2.CheckPlatformResponse) -> dict[str, Any]:
-    document = document_of(found)
-    return {"name": document["name"], **document["check"]}

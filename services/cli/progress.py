@@ -58,7 +58,7 @@ class Progress:
         return f"{stage}{self._ended:,} of {_steps(len(self.steps))}"
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
-        """Show one event; the first and the last show nothing."""
+        """Show one event; those before the first stage, and the last one, show nothing."""
         self._operation = event.operation
         match event.WhichOneof("event"):
             case "stage_started":

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
@@ -33,14 +32,6 @@ class Shares:
         users = ", ".join(dict.fromkeys(map(_called, self.users.get(resource, ()))))
         return "; ".join([*owner, *([f"used by {users}"] if users else [])])
 
-    def document(self, entry: object_pb2.InventoryEntry) -> dict[str, Any]:
-        """The same as JSON data; empty for a resource that is not shared."""
-        resource = entry.key.kind, entry.resource_id
-        owner, users = self.owners.get(resource), self.users.get(resource, ())
-        return ({"owner": _document(owner)} if owner else {}) | (
-            {"users": list(map(_document, users))} if users else {}
-        )
-
 
 ALONE = Shares({}, {})
 """The value of a stack that shares nothing."""
@@ -61,7 +52,3 @@ async def shares_of(peer: Peer, stack: stack_pb2.Stack, resources: Sequence[obje
 
 def _called(holder: stack_pb2.ResourceHolder) -> str:
     return holder.stack_name or holder.stack_id
-
-
-def _document(holder: stack_pb2.ResourceHolder) -> dict[str, str]:
-    return {"stack_id": holder.stack_id, "name": holder.stack_name}

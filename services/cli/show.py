@@ -1,11 +1,9 @@
 """Steps, operations and stacks as text; plans and stacks as JSON."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
@@ -93,46 +91,19 @@ def step_line(step: plan_pb2.Step) -> Text:
     return Text("  ").append(f"{words.sign} {one_line(subject)}", words.style)
 
 
-def plan_document(plan: JoinedPlan) -> dict[str, Any]:
-    """A plan as JSON data: all its parts by the names of their fields, with the JSON texts in them as data."""
-    return {
-        **_opened(plan.header),
-        **_opened(plan.remarks),
-        **_opened(plan.body.steps),
-        "diffs": _opened(plan.diffs),
-        "record": _opened(plan.body.record),
-        "summary": orjson.loads(plan.summary) if plan.summary else None,
-    }
-
-
-def message_document(message: Message) -> dict[str, Any]:
-    """A message as JSON data by the names of its fields, with the JSON texts in it as data."""
-    return _opened(message)
-
-
-def _opened(message: Message) -> dict[str, Any]:
-    opened = _open_texts(document_of(message))
-    assert isinstance(opened, dict)  # noqa: S101 - a message becomes an object
-    return opened
-
-
-def _open_texts(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_open_texts(item) for item in value]
-    if isinstance(value, dict):
-        return {
-            key.removesuffix("_json"): _data(item) if key.endswith("_json") else _open_texts(item)
-            for key, item in value.items()
-        }
-    return value
-
-
-def _data(text: str) -> Any:
-    """The value of a JSON text; the text itself, where a driver returned no JSON."""
-    try:
-        return orjson.loads(text) if text else None
-    except orjson.JSONDecodeError:
-        return text
+def plan_documents(plan: JoinedPlan) -> Iterator[dict[str, Any]]:
+    """The parts of a plan as JSON data; those with the same content are one."""
+    yield document_of(plan_pb2.PlanPart(header=plan.header))
+    if plan.remarks.ByteSize():
+        yield document_of(plan_pb2.PlanPart(remarks=plan.remarks))
+    if plan.steps:
+        yield document_of(plan_pb2.PlanPart(steps=plan_pb2.PlanSteps(steps=plan.steps)))
+    if plan.diffs.ByteSize():
+        yield document_of(plan_pb2.PlanPart(diffs=plan.diffs))
+    if plan.summary:
+        yield document_of(plan_pb2.PlanPart(summary_json=plan.summary))
+    if plan.body.record.ByteSize():
+        yield document_of(plan_pb2.PlanPart(record=plan.body.record))
 
 
 def moment(time: Timestamp) -> str:
@@ -143,28 +114,16 @@ def moment(time: Timestamp) -> str:
 def stack_document(
     stack: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry], shares: Shares = ALONE
 ) -> dict[str, Any]:
-    """The record of a stack, with the resources that it owns and uses, as JSON data."""
-    return {
-        "stack_id": stack.id,
-        "name": stack.name,
-        "target": document_of(stack.target),
-        "generation": stack.generation,
-        "revision": stack.revision,
-        **({"last_drift_check": document_of(stack.last_drift_check)} if stack.HasField("last_drift_check") else {}),
-        "sources": list(stack.sources),
-        "createdAt": stack.create_time.ToJsonString(),
-        "updatedAt": stack.update_time.ToJsonString(),
-        "resources": [_resource_document(entry) | shares.document(entry) for entry in resources],
-    }
+    """
+    A stack as JSON data: three messages of the contract, by the names of their fields in the responses.
 
-
-def _resource_document(entry: object_pb2.InventoryEntry) -> dict[str, Any]:
+    Other stacks that own or use its resources are ``owners`` and ``users``.
+    """
     return {
-        "kind": entry.key.kind,
-        "id": entry.resource_id,
-        "pkgName": entry.key.name,
-        "origin": object_pb2.Origin.Name(entry.origin),
-        "associations": [{"kind": label.kind, "pkgName": label.name} for label in entry.associations],
+        "stack": document_of(stack),
+        "resources": [document_of(entry) for entry in resources],
+        "owners": [document_of(owner) for owner in shares.owners.values()],
+        "users": [document_of(user) for users in shares.users.values() for user in users],
     }
 
 

@@ -16,9 +16,9 @@ from services.cli.errors import plain_errors
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.session import Session, session
-from services.cli.show import message_document
 from services.cli.stack_records import policy_message, ref_of
 from services.rpc.convert.policies import policy_from_pb
+from services.rpc.documents import document_of
 
 READING = ("stack",)
 
@@ -45,10 +45,10 @@ async def policy(
     with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
             stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
-    shown = policy_from_pb(stack.policy)
     if output != "text":
-        print_document(shown, output)
+        print_document(document_of(stack.policy), output)
     else:
+        shown = policy_from_pb(stack.policy)
         text = yaml.safe_dump(shown, sort_keys=True, allow_unicode=True) if shown else "# all defaults\n"
         console().print(Text(text.rstrip()))
 
@@ -71,7 +71,7 @@ async def forget(
                 request = stack_pb2.ForgetResourceRequest(stack=ref, key=key)
                 answer = await interrupts.or_stop(services.stack.call(stub.ForgetResource, request))
                 if output != "text":
-                    print_records([message_document(answer)], output)
+                    print_records([document_of(answer)], output)
                 else:
                     console().print(
                         Text(one_line(f"{kind} {object_name} is forgotten; its resource stays on the platform"))
@@ -99,7 +99,7 @@ async def rename(
             stub = StackServiceStub(services.stack.channel)
             answer = await interrupts.or_stop(services.stack.call(stub.RenameResource, request))
     if output != "text":
-        print_document(message_document(answer), output)
+        print_document(document_of(answer), output)
         return
     console().print(Text(one_line(f"{kind} {object_name} is now {new_name}; use that name in the package")))
 

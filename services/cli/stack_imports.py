@@ -11,13 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from services.cli.consoles import console, progress_console
-from services.cli.documents import print_document
+from services.cli.documents import print_document, print_records
 from services.cli.errors import Failed, InvalidPackageError, plain_errors
 from services.cli.escapes import one_line
 from services.cli.interrupts import Interrupts
 from services.cli.packages import Manner
 from services.cli.session import APPLYING, Session, session
-from services.cli.show import message_document
 from services.cli.stack_records import ref_of
 from services.cli.status_line import StatusLine
 from services.cli.tables import print_table
@@ -65,7 +64,7 @@ async def import_resource(
 
             answer = await interrupts.or_stop(run())
     if output != "text":
-        print_document(message_document(answer), output)
+        print_document(document_of(answer), output)
         return
     [entry] = answer.entries
     imported = f"{entry.key.kind} {entry.key.name} is resource {entry.resource_id}"
@@ -100,7 +99,7 @@ async def import_package(wanted: Wanted, environ: Mapping[str, str], manner: Man
                 if resources:
                     imported = await interrupts.or_stop(_import(services, ref, resources))
     if manner.output != "text":
-        print_document({**document_of(plan), "generation": imported.generation}, manner.output)
+        print_records(map(document_of, [plan, imported] if resources else [plan]), manner.output)
     elif resources:
         out.print(
             Text(f"Imported {_counted(len(resources))} into stack {wanted.stack}, generation {imported.generation}.")

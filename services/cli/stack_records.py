@@ -183,13 +183,8 @@ def policy_message(policy: Mapping[str, Any]) -> policy_pb2.Policy:
     return policy_to_pb(checked_policy(plain(policy)))
 
 
-def record_document(stack: stack_pb2.Stack) -> dict[str, Any]:
-    """A stack as JSON data, with the names of the contract."""
-    return document_of(stack)
-
-
 def _print(stack: stack_pb2.Stack, output: str) -> None:
     if output != "text":
-        print_document(record_document(stack), output)
+        print_document(document_of(stack), output)
     else:
         print_stack(console(), stack, (), ALONE)

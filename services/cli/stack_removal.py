@@ -41,7 +41,8 @@ async def delete(
     except Failed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise
-        progress_console().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
+        if manner.output == "text":
+            progress_console().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
         return
     if done.finished.stack_id:
         raise Failed(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
@@ -40,7 +39,7 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
     if output == "text":
         print_stack(console(), stack, resources, shares)
     else:
-        print_document(stack_document(stack, resources, shares) | _header_document(stack), output)
+        print_document(stack_document(stack, resources, shares), output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +77,6 @@ async def list_all(environ: Mapping[str, str], output: str, limit: int | None, c
     else:
         print_document([document_of(stack) for stack in stacks], output)
     print_more(has_more)
-
-
-def _header_document(stack: stack_pb2.Stack) -> dict[str, Any]:
-    """The fields of a stack that users set, and its etag, as JSON data."""
-    return {"description": stack.description, "urls": list(stack.urls), "etag": stack.etag}
 
 
 async def _all(

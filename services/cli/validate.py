@@ -9,9 +9,9 @@ from typing import Any
 from pkger.parser.v1 import parser_pb2
 
 from services.cli.consoles import console
-from services.cli.documents import print_document
+from services.cli.documents import print_records
 from services.cli.errors import Failed, plain_errors
-from services.cli.findings import Findings, findings_document, print_findings
+from services.cli.findings import Findings, findings_documents, print_findings
 from services.cli.interrupts import Interrupts
 from services.cli.parsers import Parser, parser
 from services.cli.sources import expanded, read_sources
@@ -64,7 +64,7 @@ async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> b
         async with parser(environ) as reading:
             found = await interrupts.or_stop(_check(reading, sources, unreadable, wanted.env))
     if output != "text":
-        print_document(findings_document(found), output)
+        print_records(findings_documents(found), output)
     else:
         texts = {source.name: source.text for source in sources if source.text and not source.generated}
         print_findings(console(), found, texts)
@@ -118,7 +118,7 @@ async def _check(
         if not broken:
             return found
         rest = [violation for violation in found.violations if violation.code not in _ELSEWHERE]
-        return replace(found, violations=(*broken, *rest), kinds={})
+        return replace(found, violations=(*broken, *rest), kinds={}, sources=())
     return Findings(tuple(broken))
 
 

@@ -4,7 +4,6 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
@@ -17,16 +16,9 @@ from services.rpc.call import loop_time
 from services.rpc.client import Peer
 from services.views.ids import add_ids
 
+Events = AsyncIterator[operation_pb2.OperationEvent]
 
-class Answered(Protocol):
-    """A message of a stream of events."""
-
-    @property
-    def event(self) -> operation_pb2.OperationEvent:
-        """The event."""
-
-
-Begin = Callable[[], AsyncIterator[Answered]]
+Begin = Callable[[], Events]
 """Begins an operation. Each call sends the same request id, so a repeated call finds the same operation."""
 
 
@@ -87,12 +79,13 @@ async def run_to_end(applier: Peer, begin: Begin) -> Run:
         PkgerError: It did not begin.
         Problem: It may have begun, and no applier sends its events for ``Times.unreachable``.
     """
-    run, answers, seq, until = Run(), begin(), 0, math.inf
+    run, events, seq, until = Run(), begin(), 0, math.inf
     while True:
         problem = "the applier ended the stream"
         try:
-            async for answer in answers:
-                event = answer.event
+            async for event in events:
+                # An event without a number: the operation has no plan yet. If the stream breaks then, the request is
+                # repeated.
                 if event.seq <= seq:
                     continue
                 seq, until = event.seq, math.inf
@@ -109,10 +102,10 @@ async def run_to_end(applier: Peer, begin: Begin) -> Run:
         if loop_time() >= until:
             raise _unfinished(run, problem)
         await asyncio.sleep(applier.times.pause)
-        answers = _watched(applier, run.operation, seq) if run.operation else begin()
+        events = _watched(applier, run.operation, seq) if run.operation else begin()
 
 
-def _watched(applier: Peer, operation: str, seq: int) -> AsyncIterator[applier_pb2.WatchOperationResponse]:
+def _watched(applier: Peer, operation: str, seq: int) -> Events:
     request = applier_pb2.WatchOperationRequest(operation=operation, after_seq=seq)
     return applier.stream(ApplierServiceStub(applier.channel).WatchOperation, request, seconds=math.inf)
 

@@ -46,9 +46,6 @@ class Call(Protocol):
     def set_trailing_metadata(self, trailing_metadata: Metadata, /) -> None:
         """Set the metadata that is sent after the last message."""
 
-    async def send_initial_metadata(self, initial_metadata: Metadata, /) -> None:
-        """Send metadata before the first message, at most once."""
-
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Metadata = (), /) -> Never:
         """End the call with a status other than OK, by an exception that the transport handles."""
 

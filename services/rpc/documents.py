@@ -37,11 +37,16 @@ def _writers(descriptor: Any) -> tuple[tuple[str, bool, Write | None], ...]:
 
 def _writer(field: Any) -> Write | None:
     if field.message_type and field.message_type.GetOptions().map_entry:
-        return dict
+        return _sorted
     one = _writer_of_one(field)
     if field.is_repeated:
         return list if one is None else lambda values: [one(value) for value in values]
     return one
+
+
+def _sorted(entries: Any) -> dict[Any, Any]:
+    """The entries of a map by key: the order of protobuf differs from process to process."""
+    return dict(sorted(entries.items()))
 
 
 def _writer_of_one(field: Any) -> Write | None:

@@ -13,7 +13,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from tests.applier.world import Case, Events
-from tests.cluster import with_options
+from tests.cluster import after_begun, with_options
 
 
 async def revisions(case: Case) -> Sequence[stack_pb2.Revision]:
@@ -57,7 +57,7 @@ async def roll_back(case: Case, number: int, **more: Any) -> Events:
     fields = with_options({"allow_missing": True, **more})
     request = applier_pb2.RollbackStackRequest(revision=number, **_named(case), **fields)
     stream = peer.stream(ApplierServiceStub(peer.channel).RollbackStack, request)
-    return await case.collected(answer.event async for answer in stream)
+    return await case.collected(after_begun(stream))
 
 
 async def baselines(case: Case) -> dict[tuple[str, str], journal_pb2.Baseline]:

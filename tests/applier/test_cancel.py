@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
-from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 
 from applier_svc.operation.events import Feed
@@ -21,7 +21,7 @@ from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
 from tests.applier.test_events import MADE, SMALL
 from tests.applier.world import QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, lines
-from tests.cluster import place
+from tests.cluster import after_begun, place
 from tests.transport import transport_of_loop
 
 CANCELLED = "the operation was cancelled"
@@ -134,7 +134,7 @@ async def test_a_caller_that_disconnects_changes_nothing(faulty: World, operatio
     gate = case.driver.gate(0)
     peer = faulty.services.peers["applier"]
     stream = peer.stream(ApplierServiceStub(peer.channel).Apply, case.request(SMALL))
-    assert (await anext(stream)).event.HasField("accepted")
+    assert [(await anext(stream)).WhichOneof("event") for _ in range(2)] == ["begun", "accepted"]
     await gate.reached.wait()
     await stream.aclose()
     gate.opened.set()
@@ -151,7 +151,7 @@ async def test_the_deadline_of_the_caller_does_not_limit_the_operation(
     gate = case.driver.gate(0)
     peer = faulty.services.peers["applier"]
     stream = peer.stream(ApplierServiceStub(peer.channel).Apply, case.request(SMALL), seconds=1.0)
-    assert (await anext(stream)).event.HasField("accepted")
+    assert [(await anext(stream)).WhichOneof("event") for _ in range(2)] == ["begun", "accepted"]
     await gate.reached.wait()
     with pytest.raises(ServiceUnavailable, match="no answer in time"):
         [answer async for answer in stream]
@@ -176,8 +176,7 @@ def request_for(case: Case, package: str) -> OperationRequest:
 
 
 async def followed(case: Case, feed: Feed) -> Events:
-    events = [message async for message in feed.follow() if isinstance(message, operation_pb2.OperationEvent)]
-    return await case.planned(Events(events))
+    return await case.collected(after_begun(feed.follow()))
 
 
 async def test_an_operation_cancelled_before_it_began_writes_nothing(faulty: World) -> None:
@@ -261,7 +260,7 @@ class ClockBroken(Exception):
 
 async def test_an_operation_that_a_defect_interrupts_is_resumed(faulty: World) -> None:
     """The applier's clock breaks at the events after the first stage; the other applier's does not."""
-    left = [0, 0, 0]
+    left = [0, 0, 0, 0]
 
     def clock() -> int:
         if not left:

@@ -1,6 +1,7 @@
 """The event stream of an operation, from its first event to its last."""
 
 import pytest
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2, plan_pb2
 
@@ -30,6 +31,42 @@ async def test_an_apply_reports_its_stages_and_steps(faulty: World) -> None:
         ["done: attach Bucket raw red"],
         ["SUCCEEDED", MADE],
     ]
+
+
+async def test_a_new_operation_is_named_before_it_has_a_plan(faulty: World) -> None:
+    case = faulty.case()
+    peer = faulty.services.peers["applier"]
+    stream = peer.stream(ApplierServiceStub(peer.channel).Apply, case.request("hunter2: 1\nhunter2: 2\n"))
+    begun = await anext(stream)
+    assert (begun.WhichOneof("event"), begun.seq) == ("begun", 0)
+    with pytest.raises(SourceUndecodable):
+        await anext(stream)
+    operation = await case.operation(begun.operation)
+    assert (operation.state, operation.plan) == (operation_pb2.OPERATION_STATE_FAILED, "")
+    assert [event async for event in case.watch(begun.operation)] == []
+
+
+async def test_a_repeated_request_names_the_first_operation(faulty: World) -> None:
+    case = faulty.case()
+    peer = faulty.services.peers["applier"]
+    request = case.request(SMALL)
+    request.request_id = "r"
+    first, second = [
+        [event async for event in peer.stream(ApplierServiceStub(peer.channel).Apply, request)] for _ in range(2)
+    ]
+    assert [events[0].WhichOneof("event") for events in (first, second)] == ["begun", "begun"]
+    assert second[0].operation == first[0].operation
+    assert second[1:] == first[1:]
+
+
+async def test_a_package_that_breaks_rules_has_only_such_events_after_the_first(faulty: World) -> None:
+    case = faulty.case()
+    peer = faulty.services.peers["applier"]
+    request = case.request(text(an_object("Bucket", "raw", "raw", ["nowhere"])))
+    begun, invalid = [event async for event in peer.stream(ApplierServiceStub(peer.channel).Apply, request)]
+    assert begun.HasField("begun")
+    assert (invalid.operation, invalid.seq) == (begun.operation, 0)
+    assert len(invalid.package_invalid.violations) == 1
 
 
 async def test_events_are_the_same_from_every_applier(faulty: World) -> None:

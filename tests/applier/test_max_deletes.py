@@ -12,6 +12,7 @@ from tests.applier.history import roll_back
 from tests.applier.test_policies import set_policy
 from tests.applier.world import SUCCEEDED, Case, Events, World, end
 from tests.apply.packages import an_object, text
+from tests.cluster import after_begun
 
 RULES = [{"type": "expire", "everySeconds": 3600}]
 BEFORE = text(
@@ -38,7 +39,7 @@ async def uninstalled(case: Case, limit: int) -> Events:
         run_options=applier_pb2.RunOptions(max_deletes=limit),
     )
     stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
-    return await case.collected(answer.event async for answer in stream)
+    return await case.collected(after_begun(stream))
 
 
 async def applied_plan(case: Case, limit: int) -> Events:

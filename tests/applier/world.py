@@ -24,7 +24,7 @@ from services.core.errors import StackNotFound
 from services.rpc.plan_parts import JoinedPlan
 from services.rpc.process import Opened
 from tests.applier.faulty import FaultyDriver, faulty_platform
-from tests.cluster import Cluster, Record, Shown, cluster, place, sources
+from tests.cluster import Cluster, Record, Shown, after_begun, cluster, place, sources
 
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 ROLLED_BACK = operation_pb2.OPERATION_STATE_ROLLED_BACK
@@ -147,8 +147,8 @@ class Case:
         """The events of an operation, as a later client receives them."""
         peer = self.services.peers["applier"]
         request = applier_pb2.WatchOperationRequest(operation=operation, after_seq=after_seq)
-        async for answer in peer.stream(ApplierServiceStub(peer.channel).WatchOperation, request):
-            yield answer.event
+        async for event in peer.stream(ApplierServiceStub(peer.channel).WatchOperation, request):
+            yield event
 
     async def recover(self, operation: str, **decisions: str) -> Events:
         """
@@ -162,8 +162,7 @@ class Case:
             word, _, resource_id = way.partition(":")
             decision = operation_pb2.Decision.Value(f"DECISION_{word.upper()}")
             request.decisions.add(step=int(step.removeprefix("_")), decision=decision, resource_id=resource_id)
-        stream = peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request)
-        return await self.collected(answer.event async for answer in stream)
+        return await self.collected(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request))
 
     async def operation(self, name: str) -> operation_pb2.Operation:
         """One operation."""
@@ -182,7 +181,7 @@ class Case:
             after_uninstall=after_uninstall,
         )
         stream = peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)
-        return await self.collected(answer.event async for answer in stream)
+        return await self.collected(after_begun(stream))
 
     def request(self, *texts: str) -> applier_pb2.ApplyRequest:
         return applier_pb2.ApplyRequest(

@@ -2,11 +2,10 @@
 
 import json
 
-from services.cli.show import stack_document
 from tests.apply.packages import STEPS
 from tests.cluster import Calls, Cluster, Record
 
-LABEL = [{"kind": "Label", "pkgName": "lucid_einstein"}]
+LABEL = [("Label", "lucid_einstein")]
 
 
 async def platform(services: Cluster) -> list[tuple[str, str, int]]:
@@ -17,10 +16,10 @@ async def platform(services: Cluster) -> list[tuple[str, str, int]]:
     ]
 
 
-def owned(record: Record) -> list[tuple[str, str, list[dict[str, str]]]]:
+def owned(record: Record) -> list[tuple[str, str, list[tuple[str, str]]]]:
     return [
-        (each["kind"], each["pkgName"], each["associations"])
-        for each in stack_document(record.stack, record.resources)["resources"]
+        (entry.key.kind, entry.key.name, [(label.kind, label.name) for label in entry.associations])
+        for entry in record.resources
     ]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from services.cli.caller import Caller
 from services.cli.main import main
@@ -42,6 +44,11 @@ def environment(home: Path, addresses: Mapping[str, str] | None = None) -> dict[
 def sockets(folder: Path) -> dict[str, str]:
     """Addresses of all services as sockets in *folder*."""
     return {name: f"unix:{folder / name}.sock" for name in PORTS}
+
+
+def parts(output: str) -> dict[str, Any]:
+    """The members of all objects that a command prints as data, one a line: the parts of a plan or a package."""
+    return {name: value for line in output.splitlines() for name, value in json.loads(line).items()}
 
 
 async def pkger(*arguments: str, env: Mapping[str, str], typed: bytes = b"") -> Ended:

@@ -15,7 +15,7 @@ from pkger.planner.v1 import planner_pb2
 from services.cli.approval import waited_for
 from services.cli.terminal import Terminal
 from tests.apply.packages import STEPS, an_endpoint, an_object, text
-from tests.cli.command import PKGER, at_terminal, environment, pkger, process_at_terminal
+from tests.cli.command import PKGER, at_terminal, environment, parts, pkger, process_at_terminal
 from tests.cluster import Cluster
 
 SHELL = Path("/bin/sh")
@@ -115,7 +115,7 @@ async def test_without_a_terminal_one_resource_is_doubled_with_a_warning(
 
 async def test_a_saved_plan_stays_when_it_is_refused(services: Cluster, env: Mapping[str, str], file: Path) -> None:
     """Another user saved it, and others may still apply it."""
-    saved = json.loads((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)
+    saved = parts((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)["header"]
     code, _ = await at_terminal("apply", "--plan", saved["name"], answers=[(QUESTION, b"\n")], env=env)
     assert (code, await services.resources(), await plans(env)) == (1, [], ["PLAN_STATE_PENDING"])
     assert (await pkger("plans", "delete", saved["name"], env=env)).code == 0

@@ -11,7 +11,7 @@ import pytest
 
 from services.cli.main import main
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import environment, pkger
+from tests.cli.command import environment, parts, pkger
 
 HEAVY = ("asyncio", "grpc", "google", "importlib.metadata", "orjson", "pkger", "rich", "services.core", "yaml")
 
@@ -45,7 +45,7 @@ async def test_commands_that_need_no_server_start_none(tmp_path: Path) -> None:
     file.write_text(STEPS[1])
     assert (await pkger("validate", "-f", str(file), env=env)).code == 0
     kinds = json.loads((await pkger("kinds", "-o", "json", env=env)).out)
-    assert [kind["name"] for kind in kinds if kind["schema"]["title"] == "Bucket"] == ["Bucket"]
+    assert [kind["name"] for kind in kinds if json.loads(kind["schema_json"])["title"] == "Bucket"] == ["Bucket"]
     schema = json.loads((await pkger("schema", "--array", env=env)).out)
     assert (schema["type"], schema["items"]["title"]) == ("array", "Object of a package")
     assert not (tmp_path / "home").exists()
@@ -77,7 +77,7 @@ async def test_a_source_that_cannot_be_read_does_not_hide_violations_of_others(t
     )
     env = environment(tmp_path / "home")
     result = await pkger("validate", "-R", "-f", str(tmp_path), "-f", str(tmp_path / "no.yml"), "-o", "json", env=env)
-    codes = [violation["code"] for violation in json.loads(result.out)["violations"]]
+    codes = [violation["code"] for violation in parts(result.out)["violations"]["violations"]]
     broken = ["source-unreadable", "source-undecodable", "source-undecodable"]
     assert (result.code, codes) == (1, [*broken, "value-out-of-range"])
     result = await pkger("validate", "-f", str(tmp_path / "no.yml"), env=env)

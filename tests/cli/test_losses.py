@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.apply.packages import an_object, text
-from tests.cli.command import at_terminal, environment, pkger
+from tests.cli.command import at_terminal, environment, parts, pkger
 from tests.cluster import Cluster
 
 KEPT = an_object("Bucket", "b", "readings")
@@ -77,9 +77,9 @@ async def test_each_of_two_updates_of_a_bucket_has_its_own_changes(
         '      + retentionRules[0]: {"everySeconds":3600,"type":"expire"}',
         "Plan: 2 to update (1 loses data), steps that cannot be undone run last.",
     ]
-    document = json.loads((await pkger("plan", "-f", str(file), "--stack", "s", "-o", "json", env=env)).out)
-    assert document["counts"]["losses"] == 1
-    assert document["steps"][1]["update"]["loss"] == {"path": "/retentionRules", "data": "data older than 1h"}
+    document = parts((await pkger("plan", "-f", str(file), "--stack", "s", "-o", "json", env=env)).out)
+    assert document["header"]["counts"]["losses"] == 1
+    assert document["steps"]["steps"][1]["update"]["loss"] == {"path": "/retentionRules", "data": "data older than 1h"}
 
 
 async def test_a_longer_retention_runs_unasked(services: Cluster, env: Mapping[str, str], file: Path) -> None:

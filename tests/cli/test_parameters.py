@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.cli.command import environment, pkger
+from tests.cli.command import environment, parts, pkger
 from tests.cluster import Cluster
 from tests.parser.parameter_values import SCRIPT, TEXTS, expected, key, task, written
 
@@ -15,8 +15,8 @@ async def test_texts_that_read_as_the_type_are_converted(module_services: Cluste
     usable = {name: expected(*given) for name, given in GIVEN.items() if expected(*given) is not None}
     ended = await pkger(*_arguments("plan", list(usable), tmp_path), "-o", "json", env=_env(module_services, tmp_path))
     assert (ended.code, ended.err) == (0, "")
-    creates = [step["create"] for step in json.loads(ended.out)["steps"]]
-    assert {create["key"]["name"]: written(create["spec"]["query"]) for create in creates} == usable
+    creates = [step["create"] for step in parts(ended.out)["steps"]["steps"]]
+    assert {create["key"]["name"]: written(json.loads(create["spec_json"])["query"]) for create in creates} == usable
 
 
 async def test_all_other_texts_are_refused_with_their_keys(module_services: Cluster, tmp_path: Path) -> None:

@@ -7,19 +7,20 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 
 from tests.apply.packages import STEPS, an_object, text
-from tests.cli.command import environment, pkger
+from tests.cli.command import environment, parts, pkger
 from tests.cluster import Cluster
 
 
 async def test_plans_are_printed_as_data(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
-    saved = json.loads((await pkger("plan", "-f", str(file), "--stack", "s", "--save", "-o", "json", env=env)).out)
+    saved = parts((await pkger("plan", "-f", str(file), "--stack", "s", "--save", "-o", "json", env=env)).out)
 
     (listed,) = json.loads((await pkger("plans", "list", "-o", "json", env=env)).out)
-    shown = json.loads((await pkger("plans", "show", listed["name"], "-o", "json", env=env)).out)
+    shown = parts((await pkger("plans", "show", listed["name"], "-o", "json", env=env)).out)
 
-    assert (listed["name"], listed["state"], listed["stack_name"]) == (saved["name"], "PLAN_STATE_PENDING", "s")
+    assert listed == saved["header"]
+    assert (listed["state"], listed["stack_name"]) == ("PLAN_STATE_PENDING", "s")
     assert shown == saved
     assert json.loads((await pkger("plans", "list", "--stack", "other", "-o", "json", env=env)).out) == []
 
@@ -41,7 +42,7 @@ async def test_a_stale_plan_reports_the_change(services: Cluster, tmp_path: Path
     """The name may be given without its prefix."""
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
-    saved = json.loads((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)
+    saved = parts((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)["header"]
     create = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"label_1"}')
     await services.mutate(driver_pb2.Mutation(create=create))
 

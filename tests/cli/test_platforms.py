@@ -46,7 +46,7 @@ async def done(*arguments: str, env: Mapping[str, str]) -> str:
 
 async def resource_ids(platform: str, env: Mapping[str, str]) -> set[str]:
     shown = json.loads(await done("stacks", "show", "s", "--platform", platform, "-o", "json", env=env))
-    return {resource["id"] for resource in shown["resources"]}
+    return {resource["resource_id"] for resource in shown["resources"]}
 
 
 async def one_package_on_each(package: str, env: Mapping[str, str], *platforms: str) -> None:

@@ -94,10 +94,12 @@ async def test_programs_read_findings(env: Mapping[str, str]) -> None:
     end = await pkger("platforms", "check", "eu", "--org", "nowhere", "-o", "json", env=env)
     assert end.code == 1
     [found] = json.loads(end.out)
-    assert (found["name"], found["platform"], found["version"]) == ("eu", "influxdb", "v2.9.1")
-    [org] = found["orgs"]
+    assert found["name"] == "eu"
+    checked = found["check"]
+    assert (checked["platform"], checked["version"]) == ("influxdb", "v2.9.1")
+    [org] = checked["orgs"]
     assert (org["id"], org["name"], len(org["native_id"])) == ("main", "main", 16)
-    assert found["findings"][-1] == {
+    assert checked["findings"][-1] == {
         "aspect": "CHECK_ASPECT_ORG",
         "verdict": "CHECK_VERDICT_WRONG",
         "subject": "nowhere",

@@ -24,7 +24,10 @@ async def test_a_stack_shows_owners_and_users_of_its_resources(services: Cluster
     assert [line.split()[1] for line in mine if line.startswith("Label")] == ["l", "own"]
     assert theirs[-1].endswith("owned by mine; used by others")
     [resource] = document["resources"]
-    assert (resource["owner"]["name"], [user["name"] for user in resource["users"]]) == ("mine", ["others"])
+    assert [(each["stack_name"], each["resource"]["id"]) for each in document["owners"]] == [
+        ("mine", resource["resource_id"])
+    ]
+    assert [each["stack_name"] for each in document["users"]] == ["others"]
 
 
 async def test_a_plan_shows_its_effects_on_other_stacks(services: Cluster, tmp_path: Path) -> None:

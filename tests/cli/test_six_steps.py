@@ -34,29 +34,28 @@ async def take(env: Mapping[str, str], file: Path) -> None:
             assert "nothing written" in applied.out
 
     first, last = json.loads(records[1]), json.loads(records[6])
-    assert list(first) == [
-        "stack_id", "name", "target", "generation", "revision", "last_drift_check", "sources", "createdAt", "updatedAt",
-        "resources", "description", "urls", "etag",
-    ]  # fmt: skip
-    assert first["createdAt"] == first["updatedAt"]
+    assert list(first) == ["stack", "resources", "owners", "users"]
+    assert first["stack"]["create_time"] == first["stack"]["update_time"]
     assert first["resources"][0] == {
-        "kind": "Bucket",
-        "id": first["resources"][0]["id"],
-        "pkgName": "pristine_noir",
+        "key": {"kind": "Bucket", "name": "pristine_noir"},
+        "resource_id": first["resources"][0]["resource_id"],
         "origin": "ORIGIN_CREATED",
-        "associations": [{"kind": "Label", "pkgName": "lucid_einstein"}],
+        "associations": [{"kind": "Label", "name": "lucid_einstein"}],
+        "is_pending_delete": False,
+        "lacks_baseline": False,
+        "policy_json": "",
     }
     assert records[2] == records[1]
     assert json.loads(records[3])["resources"] == first["resources"]
-    assert json.loads(records[3])["updatedAt"] > first["updatedAt"]
-    assert [each["pkgName"] for each in json.loads(records[4])["resources"]] == [
+    assert json.loads(records[3])["stack"]["update_time"] > first["stack"]["update_time"]
+    assert [each["key"]["name"] for each in json.loads(records[4])["resources"]] == [
         "pristine_noir",
         "charmed_saratoba",
         "lucid_einstein",
         "alcord_mumphries",
     ]
     assert json.loads(records[5])["resources"] == first["resources"]
-    assert [(each["pkgName"], each["associations"]) for each in last["resources"]] == [
+    assert [(each["key"]["name"], each["associations"]) for each in last["resources"]] == [
         ("pristine_noir", []),
         ("charmed_saratoba", []),
     ]

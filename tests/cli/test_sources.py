@@ -17,7 +17,7 @@ from services.cli.sources import MAX_BYTES, read_sources
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.settings import Bounds
 from tests import needs
-from tests.cli.command import environment, pkger
+from tests.cli.command import environment, parts, pkger
 from tests.cluster import Cluster
 
 LABEL = '{apiVersion: "influxdata.com/v2alpha1", kind: "Label", metadata: {name: "%s"}}'
@@ -239,7 +239,7 @@ async def test_a_program_is_planned_like_any_package(services: Cluster, tmp_path
     program, env = tmp_path / "a.jsonnet", environment(tmp_path, services.addresses)
     program.write_text(f"[{LABEL % 'one'}, {LABEL % 'two'}]")
     planned = await pkger("plan", "-f", str(program), "-o", "json", env=env)
-    assert [step["create"]["key"]["name"] for step in json.loads(planned.out)["steps"]] == ["one", "two"]
+    assert [step["create"]["key"]["name"] for step in parts(planned.out)["steps"]["steps"]] == ["one", "two"]
     program.write_text("[1,")
     refused = await pkger("plan", "-f", str(program), env=env)
     assert (refused.code, refused.err.splitlines()) == (1, [f"Error: {program}:1:4: unexpected end of file"])

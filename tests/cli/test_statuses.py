@@ -17,7 +17,6 @@ import grpc
 import pytest
 import pytest_asyncio
 from google.protobuf import descriptor_pool, message_factory
-from pkger.applier.v1 import applier_pb2
 
 from services.cli import following
 from services.rpc.channel import grpc_channel
@@ -127,7 +126,7 @@ class Commands:
                 self._words["NAME"] = await self._first("plans")
             elif command.startswith("stacks forget"):
                 shown = await pkger("stacks", "show", "s", "-o", "json", env=self._env)
-                ids = {each["pkgName"]: each["id"] for each in json.loads(shown.out)["resources"]}
+                ids = {each["key"]["name"]: each["resource_id"] for each in json.loads(shown.out)["resources"]}
                 self._words["LABEL"] = ids["other"]
             self._handler.calls = []
             if command == "stacks watch s":
@@ -143,7 +142,8 @@ class Commands:
     async def with_fault(self, number: int, fault: Fault) -> Ended:
         """Run a command with its recorded calls, one of which ends early."""
         calls = self.calls[number]
-        self._handler.replay([*calls, *map(_watched_again, calls)], fault)
+        followed = [call for call in calls if call.method.rpartition("/")[2] in FOLLOWED]
+        self._handler.replay([*calls, *map(_watched_again, followed)], fault)
         return await self.run(number)
 
     def faults(self) -> Iterator[tuple[int, Fault]]:
@@ -174,15 +174,11 @@ class Commands:
 
 def _watched_again(call: Recorded) -> Recorded:
     """The events of an operation as WatchOperation returns them."""
+    service, name = call.method.strip("/").split("/")
+    method = descriptor_pool.Default().FindServiceByName(service).methods_by_name[name]
+    kind: Any = message_factory.GetMessageClass(method.output_type)
     watched = Recorded(WATCH)
-    if call.method.rpartition("/")[2] in FOLLOWED:
-        service, name = call.method.strip("/").split("/")
-        method = descriptor_pool.Default().FindServiceByName(service).methods_by_name[name]
-        kind: Any = message_factory.GetMessageClass(method.output_type)
-        watched.messages = [
-            applier_pb2.WatchOperationResponse(event=kind.FromString(each).event).SerializeToString()
-            for each in call.messages
-        ]
+    watched.messages = [each for each in call.messages if kind.FromString(each).seq]
     return watched
 
 

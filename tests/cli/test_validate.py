@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.cli.command import PKGER, environment, pkger
+from tests.cli.command import PKGER, environment, parts, pkger
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 
@@ -92,7 +92,7 @@ async def test_values_of_the_environment_are_checked_too(module_services: Cluste
 async def test_an_address_that_is_refused_is_a_finding(module_services: Cluster, folder: Path) -> None:
     env = environment(folder, module_services.addresses)
     ended = await pkger("validate", "http://127.0.0.1:1/a.yml", "-o", "json", env=env)
-    [violation] = orjson.loads(ended.out)["violations"]
+    [violation] = parts(ended.out)["violations"]["violations"]
     assert (violation["kind"], violation["location"]["source"]) == ("Source", "http://127.0.0.1:1/a.yml")
     assert "PKGER_ALLOW_PRIVATE_ADDRESSES" in violation["reason"]
     assert ended.code == 1
@@ -113,10 +113,10 @@ async def test_equal_warnings_are_one_line_in_all_that_is_printed(module_service
         assert f"{line}{more} (and at 5 other places)" in shown
     assert "6 warnings" in (await pkger("validate", *names, env=env)).out
     assert (await pkger("plan", *names, "--full", env=env)).out.count(line) == 6
-    validated = orjson.loads((await pkger("validate", *names, "-o", "json", env=env)).out)
-    planned = orjson.loads((await pkger("plan", *names, "-o", "json", env=env)).out)
-    assert len(validated["warnings"]) == 6
-    assert planned["package_warnings"] == [{**warning, "fixes": []} for warning in validated["warnings"]]
+    validated = parts((await pkger("validate", *names, "-o", "json", env=env)).out)["warnings"]["violations"]
+    planned = parts((await pkger("plan", *names, "-o", "json", env=env)).out)["remarks"]
+    assert len(validated) == 6
+    assert planned["package_warnings"] == [{**warning, "fixes": []} for warning in validated]
 
 
 async def test_schemas_are_printed(module_services: Cluster, tmp_path: Path) -> None:

@@ -98,7 +98,8 @@ async def assert_client_runs(
     assert lines[0] == "plan: 6 to create, 0 to update, 0 to delete, 5 to attach, 0 to detach"
     ends = [number for number, line in enumerate(lines) if line == "operation: succeeded"]
     assert len(ends) == 3, output
-    applied, watched = lines[1 : ends[0]], lines[ends[0] + 1 : ends[1]]
+    assert lines[1] == "event 0: begun"
+    applied, watched = lines[2 : ends[0]], lines[ends[0] + 1 : ends[1]]
     assert applied[0] == "event 1: accepted"
     assert applied[-1] == f"event {len(applied)}: finished"
     assert watched == applied

@@ -66,10 +66,10 @@ async def test_a_dry_run_answers_with_the_plan_and_writes_nothing(services: Clus
 async def test_an_apply_streams_its_events_and_the_stack_knows_what_it_owns(services: Cluster) -> None:
     apply, show = blocks("An apply")
 
-    events = [answer["event"] for answer in await answers(apply, services)]
+    events = await answers(apply, services)
 
-    assert kinds(events) == ["accepted", "stage_started", "steps_sent", "steps_ended", "finished"]
-    assert [event["seq"] for event in events] == ["1", "2", "3", "4", "5"]
+    assert kinds(events) == ["begun", "accepted", "stage_started", "steps_sent", "steps_ended", "finished"]
+    assert [event["seq"] for event in events[1:]] == ["1", "2", "3", "4", "5"]
     assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
     (label,) = await services.resources()
     (shown,) = await answers(show, services)
@@ -86,9 +86,9 @@ async def test_a_second_apply_has_nothing_to_do(services: Cluster) -> None:
     script, _ = blocks("An apply")
     await answers(script, services)
 
-    events = [answer["event"] for answer in await answers(script, services)]
+    events = await answers(script, services)
 
-    assert kinds(events) == ["accepted", "finished"]
+    assert kinds(events) == ["begun", "accepted", "finished"]
     assert events[-1]["finished"]["no_change"] is True
 
 
@@ -97,14 +97,16 @@ async def test_a_stored_plan_is_applied_once_for_any_number_of_requests(services
 
     first, second = [await answers(script, services) for _ in range(2)]
 
-    assert kinds([answer["event"] for answer in first]) == [
+    assert kinds(first) == [
+        "begun",
         "accepted",
         "stage_started",
         "steps_sent",
         "steps_ended",
         "finished",
     ]
-    assert second == first
+    assert second[1:] == first[1:]
+    assert second[0]["operation"] == first[0]["operation"]
     assert len(await services.resources()) == 1
 
 
@@ -119,7 +121,7 @@ async def test_the_commands_about_a_stack_run_from_its_first_apply_to_its_deleti
     assert head["revision"] == listed["revisions"][1]
     assert [each["key"]["name"] for each in objects["objects"]["objects"]] == ["fleet"]
     assert "#ff8800" in json.dumps(diff)
-    assert events[-1]["event"]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+    assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
 
     summary, _, header, text, platforms, check = await answers(looks, services)
     assert summary["summary"]["counts"] == {"in_sync": 1}

@@ -71,14 +71,13 @@ async def test_a_python_client_with_default_limits_does_everything(objects: int)
 
         options = applier_pb2.RunOptions(expected_plan_digest=header.digest)
         applying = applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan=header.name, run_options=options))
-        operation = str(dict(await applying.initial_metadata())["pkger-operation"])
-        events = [answer.event for answer in await received(applying)]
+        begun, *events = await received(applying)
         assert (events[-1].finished.state, events[-1].finished.counts) == (SUCCEEDED, header.counts)
-        assert {event.operation for event in events} == {operation}
+        assert {event.operation for event in events} == {begun.operation}
         assert max(sizes_without_ids(events)) <= 4096
 
-        watching = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation=operation))
-        assert [answer.event for answer in await received(watching)] == events
+        watching = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation=begun.operation))
+        assert await received(watching) == events
 
         shown = stack_pb2.GetPlanRequest(plan=header.name, view=ALL_VIEWS)
         diffs = [each for answer in await received(stacks.GetPlan(shown)) for each in answer.part.diffs.resources]
@@ -92,7 +91,7 @@ async def test_a_python_client_with_default_limits_does_everything(objects: int)
         assert len(set(owned)) == objects
 
         uninstalling = applier.UninstallStack(applier_pb2.UninstallStackRequest(stack=STACK))
-        assert (await received(uninstalling))[-1].event.finished.state == SUCCEEDED
+        assert (await received(uninstalling))[-1].finished.state == SUCCEEDED
         for channel in channels.values():
             await channel.close()
 

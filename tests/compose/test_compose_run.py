@@ -68,7 +68,7 @@ async def record(folder: Path) -> dict[str, Any]:
 
 def owned(shown: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
     return [
-        (each["kind"], each["pkgName"], [label["pkgName"] for label in each["associations"]])
+        (each["key"]["kind"], each["key"]["name"], [label["name"] for label in each["associations"]])
         for each in shown["resources"]
     ]
 
@@ -87,8 +87,8 @@ async def test_the_six_steps_run_on_the_containers_of_compose(folder: Path) -> N
     assert {number: owned(shown) for number, shown in records.items()} == RECORDS
     assert records[2] == records[1]
     assert records[5]["resources"] == records[3]["resources"] == records[1]["resources"]
-    assert records[3]["updatedAt"] > records[1]["updatedAt"]
-    assert {shown["stack_id"] for shown in records.values()} == {records[1]["stack_id"]}
+    assert records[3]["stack"]["update_time"] > records[1]["stack"]["update_time"]
+    assert {shown["stack"]["id"] for shown in records.values()} == {records[1]["stack"]["id"]}
     assert statuses == dict.fromkeys([*PORTS, "http"], 0)
 
     async with up({"stack": described["stack"]}, folder):

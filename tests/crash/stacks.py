@@ -14,7 +14,7 @@ from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from applier_svc.failpoints import NAMES, VARIABLE
 from services.core.errors import PkgerError, Reason
 from tests.applier.world import BLOCKED, OVER, Case
-from tests.cluster import Cluster, Shown
+from tests.cluster import Cluster, Shown, after_begun
 from tests.crash.processes import Processes
 from tests.crash.pulse import Pulse
 
@@ -178,8 +178,8 @@ class Caller:
 
         async def events(case: Case) -> AsyncIterator[operation_pb2.OperationEvent]:
             peer = case.services.peers["applier"]
-            async for answer in peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request):
-                yield answer.event
+            async for event in after_begun(peer.stream(ApplierServiceStub(peer.channel).UninstallStack, request)):
+                yield event
 
         return await self._ask(events)
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.cli.command import environment, sockets
+from tests.cli.command import environment, parts, sockets
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -146,8 +146,8 @@ def test_the_new_kind_has_all_that_a_kind_has(copy: Copy) -> None:
     assert "the package has no bucket with the metadata.name 'reading'; it has readings [value-not-allowed]" in error
 
     copy.write()
-    plan = json.loads(copy.run("pkger plan -f notebook.yml --stack notes -o json"))
-    [entry] = plan["summary"]["notebooks"]
+    plan = parts(copy.run("pkger plan -f notebook.yml --stack notes -o json"))
+    [entry] = json.loads(plan["summary_json"])["notebooks"]
     assert (entry["kind"], entry["templateMetaName"], entry["text"]) == ("Notebook", "guide", "One point a minute.")
     assert (entry["bucketID"], entry["bucketTemplateMetaName"]) == (0, "readings")
     assert [diff["key"]["kind"] for diff in plan["diffs"]["resources"]] == ["Bucket", "Notebook"]
@@ -169,9 +169,10 @@ def test_a_changed_reference_of_the_new_kind_is_a_difference(copy: Copy) -> None
     )
     assert "Done: 1 created, 1 updated." in copy.run("pkger apply -f notebook.yml --stack notes --yes")
     assert "Done: nothing to do" in copy.run("pkger apply -f notebook.yml --stack notes --yes")
-    plan = json.loads(copy.run("pkger plan -f notebook.yml --stack notes -o json"))
-    buckets = {entry["templateMetaName"]: entry["id"] for entry in plan["summary"]["buckets"]}
-    assert [entry["bucketID"] for entry in plan["summary"]["notebooks"]] == [buckets["alarms"]]
+    plan = parts(copy.run("pkger plan -f notebook.yml --stack notes -o json"))
+    summary = json.loads(plan["summary_json"])
+    buckets = {entry["templateMetaName"]: entry["id"] for entry in summary["buckets"]}
+    assert [entry["bucketID"] for entry in summary["notebooks"]] == [buckets["alarms"]]
     # The reference keeps the order of a removal: the notebook goes before its bucket.
     output = copy.run("pkger stacks uninstall notes --yes")
     assert output.index("- Notebook guide") < output.index("- Bucket alarms")

@@ -17,7 +17,7 @@ from services.kinds.registry import KINDS
 from services.settings import PORTS
 from tests import needs
 from tests.apply.packages import an_endpoint
-from tests.cli.command import environment
+from tests.cli.command import environment, parts
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 from tests.drivers.client import delete, update
@@ -54,7 +54,7 @@ async def test_quickstart_runs_twice(tmp_path: Path) -> None:
     for _ in range(2):
         output = await run(f"examples/quickstart.sh {BIN}", environment(tmp_path))
         assert "Plan: 6 to create, 5 label(s) to attach." in output
-        assert '"createdAt"' in output
+        assert '"create_time"' in output
         assert "Done: nothing to do, nothing written." in output
 
 
@@ -93,7 +93,7 @@ def test_make_has_the_target(target: str) -> None:
 async def test_the_commands_of_the_readme_run_with_nothing_running(tmp_path: Path) -> None:
     output = await run(readme_block("pkger plan"), environment(tmp_path))
     assert output.count("Plan: 6 to create") == 2
-    assert '"pkgName": "fleet"' in output
+    assert '"name": "fleet"' in output
     assert "Done: 6 deleted, 5 label(s) detached." in output
 
 
@@ -142,8 +142,8 @@ async def test_the_example_of_the_package_format_is_a_valid_package(services: Cl
 @pytest.mark.slow
 async def test_the_examples_of_the_page_on_packages_have_every_kind(tmp_path: Path) -> None:
     (tmp_path / "all.yml").write_text("---\n".join(package_examples()))
-    found = json.loads(await run(f"pkger validate -f {tmp_path}/all.yml -o json", environment(tmp_path)))
-    assert (found["violations"], found["warnings"]) == ([], [])
+    found = parts(await run(f"pkger validate -f {tmp_path}/all.yml -o json", environment(tmp_path)))
+    assert (found["header"]["violation_count"], found["header"]["warning_count"]) == (0, 0)
     kinds = {document["kind"] for example in package_examples() for document in yaml.safe_load_all(example)}
     assert kinds == set(KINDS)
 

@@ -58,14 +58,12 @@ class ServedCall:
     One call as its servicer sees it, a ``Call``.
 
     Attributes:
-        initial: The initial metadata that was sent.
         trailing: The trailing metadata that was set.
         code: The status that the call ends with.
         details: The text of the status.
     """
 
     def __init__(self, metadata: Pairs = (), seconds: float | None = None) -> None:
-        self.initial: Pairs = ()
         self.trailing: Pairs = ()
         self.code, self.details = _OK, ""
         self._metadata = metadata
@@ -88,9 +86,6 @@ class ServedCall:
 
     def set_trailing_metadata(self, trailing_metadata: Pairs) -> None:
         self.trailing = trailing_metadata
-
-    async def send_initial_metadata(self, initial_metadata: Pairs) -> None:
-        self.initial = initial_metadata
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Pairs = ()) -> Never:
         raise Aborted(code, details, trailing_metadata)

@@ -158,15 +158,14 @@ class StackClient:
         cancelling: asyncio.Task[None] | None = None
         state: operation_pb2.OperationState.ValueType = operation_pb2.OPERATION_STATE_UNSPECIFIED
         events = 0
-        async for answer in peer.stream(_method(peer, request), request, math.inf):
-            event = answer.event
-            events += bool(event.operation)
+        async for event in peer.stream(_method(peer, request), request, math.inf):
+            events += bool(event.seq)
             if cancelling is None and action.cancel_after >= 0 and events == action.cancel_at:
                 cancelling = asyncio.create_task(self._cancel(event.operation, action.cancel_after))
             if event.WhichOneof("event") == "finished":
                 state = event.finished.state
-            elif not event.operation:
-                self._world.trace.violate("DEFECT", f"a package of the pool breaks rules: {answer}")
+            elif event.HasField("package_invalid"):
+                self._world.trace.violate("DEFECT", f"a package of the pool breaks rules: {event}")
         if action.do == "delete" and not events:
             # Without events, the stack does not exist.
             return operation_pb2.OPERATION_STATE_SUCCEEDED, events
@@ -315,12 +314,12 @@ class Operator:
     def _applier(self) -> Any:
         return self._world.peer(self._world.appliers[0], "operator")
 
-    async def _followed(self, answers: AsyncIterator[Any]) -> str:
+    async def _followed(self, events: AsyncIterator[operation_pb2.OperationEvent]) -> str:
         end = "no end"
         try:
-            async for answer in answers:
-                if answer.event.WhichOneof("event") == "finished":
-                    end = operation_pb2.OperationState.Name(answer.event.finished.state)
+            async for event in events:
+                if event.WhichOneof("event") == "finished":
+                    end = operation_pb2.OperationState.Name(event.finished.state)
         except _ERRORS as error:
             end = _shown(error)
         self._world.trace.say("operator", end)

@@ -132,24 +132,18 @@ func createPlan(ctx context.Context, planner plannerv1.PlannerServiceClient, fil
 	return plan.GetName(), nil
 }
 
-// answer is a message of any stream of events.
-type answer interface {
-	GetEvent() *modelv1.OperationEvent
-}
-
 // follow prints the events of an operation to its end, and returns the operation's name.
-func follow[A answer](stream interface{ Recv() (A, error) }) (string, error) {
+func follow(events grpc.ServerStreamingClient[modelv1.OperationEvent]) (string, error) {
 	var operation string
 	state := modelv1.OperationState_OPERATION_STATE_UNSPECIFIED
 	for {
-		message, err := stream.Recv()
+		event, err := events.Recv()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return operation, err
 		}
-		event := message.GetEvent()
 		operation = event.GetOperation()
 		fmt.Printf("event %d: %s\n", event.GetSeq(), nameOf(event))
 		if finished := event.GetFinished(); finished != nil {

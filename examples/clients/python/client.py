@@ -50,15 +50,14 @@ def create_plan(files: list[str]) -> str:
     return answer.part.header.name
 
 
-def follow(stream: Iterator) -> str:
+def follow(events: Iterator[operation_pb2.OperationEvent]) -> str:
     """Print the events of an operation to its end, also when its applier dies, and return the operation's name."""
     operation, seq, state = "", 0, operation_pb2.OPERATION_STATE_UNSPECIFIED
     broken_since = None
     while True:
         try:
-            for message in stream:
-                event, broken_since = message.event, None
-                operation, seq = event.operation, event.seq
+            for event in events:
+                operation, seq, broken_since = event.operation, event.seq, None
                 print(f"event {event.seq}: {event.WhichOneof('event')}")
                 if event.HasField("finished"):
                     state = event.finished.state
@@ -75,7 +74,7 @@ def follow(stream: Iterator) -> str:
                 raise
             # A disconnect would not stop it.
             applier.CancelOperation(applier_pb2.CancelOperationRequest(operation=operation), timeout=CALL_SECONDS)
-        stream = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation=operation, after_seq=seq))
+        events = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation=operation, after_seq=seq))
     print(f"operation: {operation_pb2.OperationState.Name(state).removeprefix('OPERATION_STATE_').lower()}")
     if state != operation_pb2.OPERATION_STATE_SUCCEEDED:
         raise SystemExit(f"{operation} did not succeed")

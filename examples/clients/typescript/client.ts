@@ -45,11 +45,10 @@ async function createPlan(files: string[]): Promise<string> {
 }
 
 /** Prints the events of an operation to its end, and returns the operation's name. */
-async function follow(stream: AsyncIterable<{ event?: OperationEvent }>): Promise<string> {
+async function follow(events: AsyncIterable<OperationEvent>): Promise<string> {
   let operation = "";
   let state = OperationState.UNSPECIFIED;
-  for await (const { event } of stream) {
-    if (!event) continue;
+  for await (const event of events) {
     operation = event.operation;
     console.log(`event ${event.seq}: ${event.event.case ?? "unknown"}`);
     if (event.event.case === "finished") state = event.event.value.state;

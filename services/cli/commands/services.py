@@ -67,4 +67,4 @@ def mark_restored() -> None:
     from services.cli.admin import restored
     from services.cli.running import run
 
-    run(restored(common().environ()))
+    run(restored(common().environ(), common().format))

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote_to_bytes
@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from pkger.applier.v1 import applier_pb2
 from pkger.model.v1 import object_pb2, operation_pb2
+from pkger.planner.v1 import planner_pb2
 
 from services.core.errors import RequestInvalid
 from services.gateway.answers import Answer, Code
@@ -113,12 +114,18 @@ class Caller:
             is_watch = self._is_safe and bool(form.ping())
             others = {gone, stopping} if self._is_safe else {gone}
             first = await _first(feed, others, self._limits.ping_seconds if is_watch else None, request)
+            taken: list[Message] = []
+            if isinstance(first, operation_pb2.OperationEvent) and first.HasField("begun"):
+                # The request may still be refused, which the status shows: the next message decides it.
+                taken.append(first)
+                first = await _first(feed, others, None, request)
             if isinstance(first, Message):
                 await _refuse_violations(first, feed)
                 if self._binding.rpc.full_name in FIXED_BY_FIRST:
                     tag = tag_of(form.media_type.encode(), content_of(message), content_of(first))
                     if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
                         return Answer(304, headers=headers_of(tag))
+                taken.append(first)
             elif first is None and is_watch:
                 # After a 204, a browser does not reconnect.
                 return Answer(204)
@@ -128,7 +135,7 @@ class Caller:
                 request.count_as_stream()
             await response.prepare(request.http)
             if request.http.method != hdrs.METH_HEAD:
-                writing = asyncio.create_task(self._write(response, form, first, feed, request))
+                writing = asyncio.create_task(self._write(response, form, taken, feed, request))
                 async with running(writing):
                     await self._until_written(writing, filling, {gone, stopping}, feed, request)
                 if not writing.cancelled():
@@ -180,19 +187,18 @@ class Caller:
         self,
         response: web.StreamResponse,
         form: StreamForm,
-        first: "Message | _Pending | None",
+        taken: Iterable[Message],
         feed: Feed,
         request: HttpRequest,
     ) -> None:
-        """Write all messages, and comments while the stream waits for one."""
+        """Write the messages that are *taken* from the feed, and all others; and comments while it waits for one."""
         if start := form.start(self._limits):
             await response.write(start)
         try:
-            message = await self._next(response, form, feed) if isinstance(first, _Pending) else first
-            while message is not None:
-                data = form.message(await _document(message), _position_of(message))
-                await response.write(data)
-                message = await self._next(response, form, feed)
+            for message in taken:
+                await response.write(await _written(message, form))
+            while next_message := await self._next(response, form, feed):
+                await response.write(await _written(next_message, form))
         except ConnectionError:
             raise
         except Exception as error:
@@ -293,13 +299,28 @@ async def _refuse_violations(first: Message, feed: Feed) -> None:
     Raises:
         PackageInvalid: The response consists of violations.
     """
-    found: list[object_pb2.Violation] = []
-    message: Any = first
-    while message is not None and "violations" in message.DESCRIPTOR.fields_by_name and message.HasField("violations"):
-        found += message.violations.violations
+    violations: list[object_pb2.Violation] = []
+    message: Message | None = first
+    while message is not None and (more := _violations_in(message)):
+        violations += more
         message = await feed.take()
-    if found:
-        raise PackageInvalid(found)
+    if violations:
+        raise PackageInvalid(violations)
+
+
+def _violations_in(message: Message) -> Sequence[object_pb2.Violation]:
+    """The violations in a message of CreatePlan or Apply, which then consists of them."""
+    match message:
+        case planner_pb2.CreatePlanResponse():
+            return message.violations.violations
+        case operation_pb2.OperationEvent():
+            return message.package_invalid.violations
+        case _:
+            return ()
+
+
+async def _written(message: Message, form: StreamForm) -> bytes:
+    return form.message(await _document(message), _position_of(message))
 
 
 async def _document(message: Message) -> dict[str, Any]:
@@ -313,9 +334,8 @@ async def _encoded(message: Message) -> bytes:
 
 def _position_of(message: Any) -> str:
     """The position from which another stream resumes: the number of an event, or the position of a change."""
-    event = getattr(message, "event", None)
-    if isinstance(event, operation_pb2.OperationEvent):
-        return str(event.seq) if message.HasField("event") else ""
+    if isinstance(message, operation_pb2.OperationEvent):
+        return str(message.seq or "")
     return str(getattr(message, "position", ""))
 
 

@@ -50,7 +50,9 @@ class _Operations(applier_pb2_grpc.ApplierServiceServicer):
     def __init__(self, script: Script) -> None:
         self._script = script
 
-    async def Apply(self, request: applier_pb2.ApplyRequest, context: Any) -> AsyncIterator[applier_pb2.ApplyResponse]:
+    async def Apply(
+        self, request: applier_pb2.ApplyRequest, context: Any
+    ) -> AsyncIterator[operation_pb2.OperationEvent]:
         async for answer in self._script(request, context):
             yield answer
 
@@ -60,9 +62,9 @@ def a_change(position: str, description: str = "") -> stack_pb2.WatchStackRespon
     return stack_pb2.WatchStackResponse(position=position, stack=stack_pb2.Stack(id="0a", description=description))
 
 
-def an_event(seq: int) -> applier_pb2.ApplyResponse:
+def an_event(seq: int) -> operation_pb2.OperationEvent:
     """A message of Apply."""
-    return applier_pb2.ApplyResponse(event=operation_pb2.OperationEvent(operation="operations/0", seq=seq))
+    return operation_pb2.OperationEvent(operation="operations/0", seq=seq)
 
 
 @asynccontextmanager

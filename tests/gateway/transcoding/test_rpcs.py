@@ -47,7 +47,7 @@ class Covered(Api):
 
     async def finished(self, name: str, *path: str, **more: Any) -> Any:
         """Run an operation; returns its last event."""
-        finished = (await self.done(name, *path, **more)).documents[-1]["event"]["finished"]
+        finished = (await self.done(name, *path, **more)).documents[-1]["finished"]
         assert finished["state"] == "OPERATION_STATE_SUCCEEDED", finished
         return finished
 
@@ -127,7 +127,7 @@ async def read_operations(client: Covered, stack: str) -> None:
     operation = (await client.one("ApplierService_GetOperation", listed["name"]))["operation"]
     assert operation["plan"] == listed["plan"]
     events = (await client.done("ApplierService_WatchOperation", listed["name"])).documents
-    assert [each["event"]["seq"] for each in events] == list(range(1, len(events) + 1))
+    assert [each["seq"] for each in events] == list(range(1, len(events) + 1))
     for name in ("ApplierService_CancelOperation", "ApplierService_RecoverOperation"):
         refused = await client.call(name, listed["name"], body={})
         assert (refused.status, refused.document["reason"]) == (404, "OPERATION_NOT_FOUND")

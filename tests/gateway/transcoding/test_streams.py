@@ -9,8 +9,9 @@ from typing import Any
 import aiohttp
 import grpc
 import pytest
+from pkger.model.v1 import operation_pb2
 
-from services.core.errors import ServiceUnavailable, StackLeased
+from services.core.errors import DeletesExceeded, ServiceUnavailable, StackLeased
 from services.gateway.errors import Problem
 from services.gateway.transcoding.streaming import Feed, NotRead, StreamLimits, form_for
 from tests.cluster import Cluster
@@ -55,8 +56,9 @@ def test_the_form_is_what_the_client_accepts(accept: str, media_type: str | None
 async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, services: Cluster) -> None:
     applied = await api.call("ApplierService_Apply", body={"package": a_source()}, headers=EVENTS)
     assert applied.headers["X-Accel-Buffering"] == "no"
-    events = applied.documents
-    name = events[0]["event"]["operation"]
+    begun, *events = applied.documents
+    assert ("begun" in begun, begun["seq"]) == (True, 0)
+    name = begun["operation"]
     for headers, query in (
         (EVENTS, [("after_seq", "2")]),
         (LINES, [("after_seq", "2")]),
@@ -71,7 +73,7 @@ async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, se
         text = await response.read()
     assert text.startswith(b"retry: 2000\n\nid: 1\ndata: {")
     assert [(number, json.loads(data)) for number, data in events_of(text)] == [
-        (str(each["event"]["seq"]), each) for each in events
+        (str(each["seq"]), each) for each in events
     ]
     refused = await api.call("ApplierService_WatchOperation", name, headers={**EVENTS, "Last-Event-ID": "x"})
     assert (refused.status, refused.document["metadata"]["field"]) == (400, "Last-Event-ID")
@@ -79,7 +81,7 @@ async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, se
 
 async def test_a_browser_that_has_all_events_does_not_reconnect(api: Api) -> None:
     applied = await api.call("ApplierService_Apply", body={"package": a_source()})
-    last = applied.documents[-1]["event"]
+    last = applied.documents[-1]
     headers = {**EVENTS, "Last-Event-ID": str(last["seq"])}
     assert (await api.call("ApplierService_WatchOperation", last["operation"], headers=headers)).status == 204
 
@@ -88,9 +90,9 @@ async def test_an_operation_continues_without_its_client(api: Api) -> None:
     async with api.session.post(f"{BASE}/packages:apply", json={"package": a_source()}, headers=EVENTS) as response:
         [(_, accepted), *_] = await received(response, 1)
         response.close()
-    name = json.loads(accepted)["event"]["operation"]
+    name = json.loads(accepted)["operation"]
     watched = await api.call("ApplierService_WatchOperation", name, headers=EVENTS)
-    assert watched.documents[-1]["event"]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+    assert watched.documents[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
 
 
 async def test_a_watch_of_a_stack_resumes_after_its_last_position(api: Api) -> None:
@@ -125,6 +127,28 @@ async def test_a_failure_before_the_first_message_is_an_ordinary_error() -> None
                 assert (response.status, body["code"], body["reason"]) == (422, "conflict", "STACK_LEASED")
                 assert body["metadata"]["operation"] == "operations/1"
                 assert "Retry-After" in response.headers
+
+
+async def test_a_failure_before_the_plan_is_an_ordinary_error() -> None:
+    async def refused(request: Any, context: Any) -> AsyncIterator[Any]:
+        yield operation_pb2.OperationEvent(operation="operations/0", begun=operation_pb2.Begun())
+        raise DeletesExceeded(2, 0, 1)
+
+    async with scripted(apply=refused) as client, client.post(APPLY, json={}, headers=EVENTS) as response:
+        assert (response.status, (await response.json())["reason"]) == (422, "DELETES_EXCEEDED")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_the_first_event_is_sent_with_the_one_that_follows_it(count: int) -> None:
+    events = [operation_pb2.OperationEvent(operation="operations/0", begun=operation_pb2.Begun()), an_event(1)]
+
+    async def applies(request: Any, context: Any) -> AsyncIterator[Any]:
+        for event in events[:count]:
+            yield event
+
+    async with scripted(apply=applies) as client, client.post(APPLY, json={}, headers=EVENTS) as response:
+        received_events = events_of(await response.read())
+    assert [position for position, _ in received_events] == ["", "1"][:count]
 
 
 @pytest.mark.parametrize("is_known", [True, False])
