@@ -36,7 +36,7 @@ async def opened(
         timeouts: The timeouts of operations; None: the defaults, with leases as *settings* say.
         connect: Makes the channels to the other services.
         clock: Dates events.
-        ids: Draws names of operations, request ids and jitter.
+        ids: Draws ids of operations, request ids and jitter.
     """
 
     def peer(name: str) -> Peer:

@@ -66,9 +66,9 @@ class ApplierServicer(ApplierServiceServicer):
     async def ApplyPlan(
         self, request: applier_pb2.ApplyPlanRequest, context: object
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
-        if not request.plan:
-            raise RequestInvalid("plan", "name a stored plan")
-        asked = _operation(plan_pb2.OPERATION_KIND_UNSPECIFIED, request.plan, request, Secrets(request.secrets))
+        if not request.plan_id:
+            raise RequestInvalid("plan_id", "name a stored plan")
+        asked = _operation(plan_pb2.OPERATION_KIND_UNSPECIFIED, request.plan_id, request, Secrets(request.secrets))
         async for event in self._operations.answers(asked):
             yield event
 
@@ -101,18 +101,18 @@ class ApplierServicer(ApplierServiceServicer):
     async def CancelOperation(
         self, request: applier_pb2.CancelOperationRequest, context: object
     ) -> applier_pb2.CancelOperationResponse:
-        return applier_pb2.CancelOperationResponse(effect=await self._operations.cancel(request.operation))
+        return applier_pb2.CancelOperationResponse(effect=await self._operations.cancel(request.operation_id))
 
     async def WatchOperation(
         self, request: applier_pb2.WatchOperationRequest, context: object
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
-        async for event in self._operations.watch(request.operation, request.after_seq):
+        async for event in self._operations.watch(request.operation_id, request.after_seq):
             yield event
 
     async def GetOperation(
         self, request: applier_pb2.GetOperationRequest, context: object
     ) -> applier_pb2.GetOperationResponse:
-        operation = await self._operations.get(request.operation)
+        operation = await self._operations.get(request.operation_id)
         shown = next(parts(operation.blocked_steps[:SHOWN_BLOCKED], operation_pb2.BlockedStep.ByteSize), [])
         del operation.blocked_steps[len(shown) :]
         return applier_pb2.GetOperationResponse(operation=operation)
@@ -138,7 +138,7 @@ class ApplierServicer(ApplierServiceServicer):
         self, request: applier_pb2.RecoverOperationRequest, context: object
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         decisions = [decision_from_pb(each) for each in request.decisions]
-        feed = await self._operations.resume(request.operation, decisions, by_request=True)
+        feed = await self._operations.resume(request.operation_id, decisions, by_request=True)
         async for event in feed.follow():
             yield event
 

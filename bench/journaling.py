@@ -16,7 +16,7 @@ from services.engine.operation import OperationState
 from services.machine import machine_clock
 from stack_svc import endings, journal, plans
 from stack_svc.endings import Ending, Record
-from stack_svc.journal import Advance, Beginning, Begun, Write
+from stack_svc.journal import Advance, Beginning, Begun, Start, Write, Writes
 from stack_svc.leases import SECOND
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
@@ -32,7 +32,7 @@ BATCH = 500
 SIZES = (1, 64, 1000)
 """Steps in one write, to measure the cost of a write: a platform may take one step at a time."""
 
-_NAME = "operations/bench"
+_NAME = "operation-bench"
 _PLAN_BYTES_PER_STEP = 500
 _TABLES = ("stacks", "leases", "operations", "plans", "plan_headers", "plan_parts", "journal", "inventory")
 
@@ -88,7 +88,8 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
     token, plan = begun.lease.token, _plan(begun.stack.record.id, step_count)
     first = Write(1, b"", _events(_event(1)), [1])
     await store.write(lambda tx: plans.store_for(tx, plan, _NAME))
-    await store.write(lambda tx: journal.start(tx, _NAME, token, plan.name, plan.digest, first))
+    start = Writes(Start(plan.id, plan.digest, first))
+    await store.write(lambda tx: journal.advance(tx, _NAME, token, start))
     done = 0
     for intents, outcomes in writes:
         await _advance(store, token, intents, done)
@@ -102,7 +103,7 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
 
 async def _advance(store: Store, token: int, write: Write, done: int) -> None:
     change = Advance((), (), done, seal=False, rollback=False, cause="")
-    await store.write(lambda tx: journal.advance(tx, _NAME, token, write, change))
+    await store.write(lambda tx: journal.advance(tx, _NAME, token, Writes(advances=[(write, change)])))
 
 
 def _inserted(source: Path, db: sqlite_utils.Database) -> tuple[Seconds, int]:
@@ -138,7 +139,7 @@ def _beginning() -> Beginning:
 
 def _plan(stack: str, step_count: int) -> NewPlan:
     return NewPlan(
-        "plans/bench",
+        "plan-bench",
         stack,
         "bench",
         Target(),
@@ -156,13 +157,13 @@ def _plan(stack: str, step_count: int) -> NewPlan:
 
 
 def _sent(seq: int, steps: range) -> Write:
-    event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
+    event = operation_pb2.OperationEvent(operation_id=_NAME, seq=seq)
     event.steps_sent.steps.extend(steps)
     return Write(seq, b"", _events(event), [seq], steps)
 
 
 def _ended(seq: int, steps: range) -> Write:
-    event = operation_pb2.OperationEvent(operation=_NAME, seq=seq)
+    event = operation_pb2.OperationEvent(operation_id=_NAME, seq=seq)
     event.steps_ended.outcomes.extend(
         operation_pb2.StepOutcome(step=step, done=operation_pb2.StepDone(resource_id=f"{step:016x}")) for step in steps
     )
@@ -170,7 +171,7 @@ def _ended(seq: int, steps: range) -> Write:
 
 
 def _event(seq: int) -> operation_pb2.OperationEvent:
-    return operation_pb2.OperationEvent(operation=_NAME, seq=seq, finished=operation_pb2.Finished())
+    return operation_pb2.OperationEvent(operation_id=_NAME, seq=seq, finished=operation_pb2.Finished())
 
 
 def _events(event: operation_pb2.OperationEvent) -> bytes:

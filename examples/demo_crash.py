@@ -103,7 +103,7 @@ def _wait(environ: dict[str, str], *names: str) -> None:
 
 def _operation(environ: dict[str, str]) -> str:
     [operation] = json.loads(_pkger(environ, "operations", "list", "-o", "json"))
-    return str(operation["name"])
+    return str(operation["id"])
 
 
 def _pkger(environ: dict[str, str], *arguments: str) -> str:

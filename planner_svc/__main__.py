@@ -28,7 +28,7 @@ async def opened(
     Args:
         settings: The settings.
         connect: Makes the channels to the other services.
-        ids: Draws names of plans and request ids.
+        ids: Draws ids of plans and request ids.
         limit: Largest message, in bytes, between the services.
     """
 

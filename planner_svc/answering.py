@@ -60,8 +60,8 @@ class Answer:
             yield planner_pb2.CreatePlanResponse(part=part)
 
 
-_NAME_BYTES = len("\n\x16plans/0123456789abcdef")
-"""Bytes of the name in the header of a plan, which gets it when it is stored."""
+_ID_BYTES = len("\n\x100123456789abcdef")
+"""Bytes of the id in the header of a plan, which gets it when it is stored."""
 
 
 class Use(Enum):
@@ -105,7 +105,7 @@ def _answer(planned: Planned, use: Use, view: Collection[View], limit: int) -> A
     """Make each part of a plan once: the same messages are stored and, as far as the caller asks for them, returned."""
     new_plan = journal_pb2.NewPlan(header=header_to_pb(planned.plan))
     asked, stored = {REMARKS, *view}, _stored_views(planned.plan, use)
-    size, answered = new_plan.header.ByteSize() + _NAME_BYTES, list[plan_pb2.PlanPart]()
+    size, answered = new_plan.header.ByteSize() + _ID_BYTES, list[plan_pb2.PlanPart]()
     has_credentials = planned.may_hold_credentials()
     for name in (REMARKS, *VIEWS):
         for part in _parts(planned, name) if name in asked | stored else ():

@@ -339,7 +339,7 @@ class Reader:
 
 
 def _holder(found: stack_pb2.ResourceHolder) -> Holder:
-    return Holder(found.stack_id, found.stack_name, found.operation, frozenset(found.label_ids))
+    return Holder(found.stack_id, found.stack_name, found.operation_id, frozenset(found.label_ids))
 
 
 def _recorded(stack: StackRecord) -> list[ResourceKey]:

@@ -113,7 +113,7 @@ class PlanningServicer(PlanningServiceServicer):
         with uncollected():
             answer = await make_answer(request.request, Use.OPERATION, (), self._reader, self._limit, request.stack)
         if answer.new_plan:
-            await self._plans.keep_for(answer.new_plan, answer.attachments, request.operation)
+            await self._plans.keep_for(answer.new_plan, answer.attachments, request.operation_id)
         for message in answer.messages():
             yield planning_pb2.PlanOperationResponse(answer=message)
 

@@ -23,7 +23,7 @@ class PlanStore:
     """The plans in the stack service."""
 
     def __init__(self, stack: Peer, ids: Ids) -> None:
-        """*ids* draws the names of new plans."""
+        """*ids* draws the ids of new plans."""
         self._ids = ids
         self._stack = stack
         self._stub = StackServiceStub(stack.channel)
@@ -31,12 +31,12 @@ class PlanStore:
 
     async def of_request(self, request: journal_pb2.RequestKey) -> str:
         """
-        Name of the plan that an earlier call with this request made; empty if there was none.
+        Id of the plan that an earlier call with this request made; empty if there was none.
 
         Raises:
             RequestIdReused: The id was used with other content.
         """
-        return (await self._stack.call(self._journal.FindPlan, journal_pb2.FindPlanRequest(request=request))).plan
+        return (await self._stack.call(self._journal.FindPlan, journal_pb2.FindPlanRequest(request=request))).plan_id
 
     async def keep_for(self, plan: journal_pb2.NewPlan, attachments: Mapping[str, str], operation: str) -> None:
         """
@@ -53,20 +53,20 @@ class PlanStore:
             OperationNotFound: There is no such operation.
             LeaseLost: It has started or ended.
         """
-        plan.header.name = operation.replace("operations/", "plans/", 1)
+        plan.header.id = operation
         small = await self._attached(attachments, SENT_WITH_PLAN if not plan.header.no_change else -1)
         if not plan.header.no_change:
-            request = journal_pb2.StorePlanRequest(plan=plan, attachments=small, operation=operation)
+            request = journal_pb2.StorePlanRequest(plan=plan, attachments=small, operation_id=operation)
             stored = await self._stack.call(self._journal.StorePlan, request)
             plan.header.create_time.CopyFrom(stored.create_time)
         plan.header.state = plan_pb2.PLAN_STATE_APPLYING
-        plan.header.operation = operation
+        plan.header.operation_id = operation
 
     async def keep(
         self, plan: journal_pb2.NewPlan, attachments: Mapping[str, str], request: journal_pb2.RequestKey | None
     ) -> str:
         """
-        Store *plan*, and complete its header with name, state and times.
+        Store *plan*, and complete its header with id, state and times.
 
         Args:
             plan: The plan; its header is changed in place.
@@ -74,22 +74,22 @@ class PlanStore:
             request: The request that the plan is for; None: the request may make any number of plans.
 
         Returns:
-            The name of the plan that an earlier call with the same request stored, and that replaces this one; empty
+            The id of the plan that an earlier call with the same request stored, and that replaces this one; empty
             when *plan* was stored.
 
         Raises:
             RequestIdReused: The id was used with other content.
         """
-        name = f"plans/{self._ids.token(8)}"
-        plan.header.name = name
+        plan_id = self._ids.token(8)
+        plan.header.id = plan_id
         small = await self._attached(attachments, SENT_WITH_PLAN)
         message = journal_pb2.StorePlanRequest(plan=plan, attachments=small, request=request)
         stored = await self._stack.call(self._journal.StorePlan, message)
-        plan.header.name = stored.plan
+        plan.header.id = stored.plan_id
         plan.header.state = plan_pb2.PLAN_STATE_PENDING
         plan.header.create_time.CopyFrom(stored.create_time)
         plan.header.expire_time.CopyFrom(stored.expire_time)
-        return "" if stored.plan == name else stored.plan
+        return "" if stored.plan_id == plan_id else stored.plan_id
 
     async def _attached(self, attachments: Mapping[str, str], most: int) -> list[journal_pb2.Attachment]:
         """Store the attachments of more than *most* characters; returns the others, to be sent with their plan."""
@@ -112,13 +112,13 @@ class PlanStore:
             message = journal_pb2.StoreAttachmentRequest(digest=digest, body=body, number=number, count=len(texts))
             await self._stack.call(self._journal.StoreAttachment, message)
 
-    async def parts(self, name: str, view: Collection[View]) -> AsyncIterator[plan_pb2.PlanPart]:
+    async def parts(self, plan_id: str, view: Collection[View]) -> AsyncIterator[plan_pb2.PlanPart]:
         """
         A stored plan.
 
         Raises:
             PlanNotFound: It is gone.
         """
-        request = stack_pb2.GetPlanRequest(plan=name, view=view)
+        request = stack_pb2.GetPlanRequest(plan_id=plan_id, view=view)
         async for answer in self._stack.stream(self._stub.GetPlan, request):
             yield answer.part

@@ -31,13 +31,15 @@ time.
 """
 
 
-def report_defect(tx: Transaction, name: str, token: int, problem: str, blocks: Blocks, make_event: MakeEvent) -> bytes:
+def report_defect(
+    tx: Transaction, operation_id: str, token: int, problem: str, blocks: Blocks, make_event: MakeEvent
+) -> bytes:
     """
     Count a defect that ended an attempt to resume an operation, and release its lease.
 
     Args:
         tx: The transaction.
-        name: The operation.
+        operation_id: The operation.
         token: Fencing token of its lease.
         problem: The text of the defect.
         blocks: The open and the blocked steps; stored if the operation becomes BLOCKED.
@@ -50,11 +52,11 @@ def report_defect(tx: Transaction, name: str, token: int, problem: str, blocks: 
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
     """
-    stack = tx.lock_stack(tx.operations.stack_of(name) or "")
-    operation, lease, now = journal.fenced(tx, name, token)
+    stack = tx.lock_stack(tx.operations.stack_of(operation_id) or "")
+    operation, lease, now = journal.fenced(tx, operation_id, token)
     if operation.state is OperationState.BLOCKED and not blocks.step_count:
         # The steps that blocked it before still need decisions.
-        blocks = blocks._replace(step_count=operation.blocks.step_count, body=tx.operations.blocked_steps(name))
+        blocks = blocks._replace(step_count=operation.blocks.step_count, body=tx.operations.blocked_steps(operation_id))
     return count_defect(tx, operation, lease, stack, problem, blocks, make_event, now)
 
 
@@ -99,18 +101,18 @@ def _block(
     blocked = journal.appended(tx, operation, write, now, state=OperationState.BLOCKED, cause=cause)
     tx.operations.update(blocked)
     if operation.state is OperationState.BLOCKED:
-        tx.operations.unblock(operation.name)
-    tx.operations.block(operation.name, blocks)
+        tx.operations.unblock(operation.id)
+    tx.operations.block(operation.id, blocks)
     return event
 
 
-def mark_restored(tx: Transaction, name: str, make_event: MakeEvent) -> bool | None:
+def mark_restored(tx: Transaction, operation_id: str, make_event: MakeEvent) -> bool | None:
     """
     Block an operation of a store that was restored from a backup, or end it when it never started.
 
     Args:
         tx: The transaction.
-        name: The operation.
+        operation_id: The operation.
         make_event: Makes its last event.
 
     Returns:
@@ -119,13 +121,13 @@ def mark_restored(tx: Transaction, name: str, make_event: MakeEvent) -> bool | N
     Raises:
         OperationNotFound: There is no such operation.
     """
-    stack = tx.lock_stack(tx.operations.stack_of(name) or "")
+    stack = tx.lock_stack(tx.operations.stack_of(operation_id) or "")
     now = tx.now()
-    operation = journal.existing(tx, name)
+    operation = journal.existing(tx, operation_id)
     if operation.state in FINISHED or operation.blocks.reason == STORE_RESTORED:
         return None
     lease = tx.leases.of(operation.stack) or Lease()
-    blocks = Blocks(STORE_RESTORED, operation.blocks.step_count, tx.operations.blocked_steps(name))
+    blocks = Blocks(STORE_RESTORED, operation.blocks.step_count, tx.operations.blocked_steps(operation_id))
     tx.leases.put(operation.stack, leases.released(lease))
     if operation.state is OperationState.PREPARING:
         ended = replace(operation, state=OperationState.FAILED, cause=RESTORED, update_time=now)

@@ -37,11 +37,11 @@ def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: i
     if refusals:
         others = [each for each in tx.owners.of(operation.target, wanted) if each.stack != operation.stack]
     else:
-        others = tx.owners.take(operation.stack, operation.target, operation.name, wanted, now)
+        others = tx.owners.take(operation.stack, operation.target, operation.id, wanted, now)
     refusals += owners.refused(alone, others)
     if used and not refusals:
         names = {owners.text_of(each.what): each.key.name for each in used}
-        tx.uses.add(operation.stack, operation.target, operation.name, names, now)
+        tx.uses.add(operation.stack, operation.target, operation.id, names, now)
     return refusals
 
 
@@ -53,5 +53,5 @@ def release(tx: Transaction, operation: Operation, claims: Sequence[Claim]) -> N
 
 def drop(tx: Transaction, operation: Operation) -> None:
     """Release all claims of an operation."""
-    tx.owners.drop(operation.stack, operation.name)
-    tx.uses.drop(operation.stack, operation.name)
+    tx.owners.drop(operation.stack, operation.id)
+    tx.uses.drop(operation.stack, operation.id)

@@ -155,7 +155,7 @@ class Ended:
     orphaned_labels: Sequence[Use] = ()
 
 
-def finish(tx: Transaction, name: str, token: int, ending: Ending, writes: Writes = NO_WRITES) -> Ended:
+def finish(tx: Transaction, operation_id: str, token: int, ending: Ending, writes: Writes = NO_WRITES) -> Ended:
     """
     Make *writes* of the operation that has the lease with *token*, and end it.
 
@@ -174,14 +174,14 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending, writes: Write
         ResourceOwned: Another stack has some of the resources.
         ClaimsRefused: As ``journal.advance``; likewise all its other errors.
     """
-    stack_id = tx.operations.stack_of(name) or ""
+    stack_id = tx.operations.stack_of(operation_id) or ""
     found = tx.stacks.find(stack_id)
     others = {*_estate(tx, found, ending.outcome).stacks, *_yielding(tx, found, ending.outcome)} if found else set()
     # All transactions lock stacks in the order of their ids.
     locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *others})}
     stack = locked[stack_id]
     now = tx.now()
-    operation = journal.existing(tx, name)
+    operation = journal.existing(tx, operation_id)
     if _is_repeated(tx, operation, token, ending):
         if ending.finished and operation.last_event:
             return Ended(operation_pb2.OperationEvent.FromString(operation.last_event).finished.generation)
@@ -196,7 +196,8 @@ def finish(tx: Transaction, name: str, token: int, ending: Ending, writes: Write
     _check(operation, ending)
     if ending.position != operation.position + 1:
         raise RequestInvalid(
-            "position", f"the next position of {name} is {operation.position + 1}, and not {ending.position}"
+            "position",
+            f"the next position of operation {operation_id} is {operation.position + 1}, and not {ending.position}",
         )
     existing = {key: each for key, each in locked.items() if each}
     if isinstance(ending.outcome, Record) and (owned := _yielding(tx, stack, ending.outcome)):
@@ -238,7 +239,7 @@ def _is_repeated(reading: Reading, operation: Operation, token: int, ending: End
     """Whether this ending was recorded before, as its response was lost."""
     if (operation.token, operation.position, operation.state) != (token, ending.position, ending.state):
         return False
-    row = reading.journal.row(operation.name, ending.position)
+    row = reading.journal.row(operation.id, ending.position)
     # An operation that did not start has no journal.
     return row is None or row.records == ending.records
 
@@ -246,9 +247,9 @@ def _is_repeated(reading: Reading, operation: Operation, token: int, ending: End
 def _check(operation: Operation, ending: Ending) -> None:
     current, state, outcome = operation.unblocked_state, ending.state, ending.outcome
     if state not in _MAY_BECOME.get(current, ()):
-        raise RequestInvalid("state", f"{operation.name} is {current} and cannot end {state}")
+        raise RequestInvalid("state", f"operation {operation.id} is {current} and cannot end {state}")
     if operation.sealed and state is OperationState.ROLLED_BACK:
-        raise RequestInvalid("state", f"{operation.name} is sealed and cannot end {state}")
+        raise RequestInvalid("state", f"operation {operation.id} is sealed and cannot end {state}")
     if not isinstance(outcome, _MAY_LEAVE[state]):
         raise RequestInvalid(
             "outcome", f"{type(outcome).__name__.lower()} is not an outcome of an operation that ends {state}"
@@ -256,9 +257,9 @@ def _check(operation: Operation, ending: Ending) -> None:
     if operation.stackless and isinstance(outcome, Record):
         raise RequestInvalid("outcome", "an operation without a stack has no record; send abandon")
     if ending.finished is None and current is not OperationState.PREPARING:
-        raise RequestInvalid("finished", f"must be set, as {operation.name} has started")
+        raise RequestInvalid("finished", f"must be set, as operation {operation.id} has started")
     if ending.stale and state is not OperationState.FAILED:
-        raise RequestInvalid("stale_plan", f"{operation.name} has started, so its plan was not stale")
+        raise RequestInvalid("stale_plan", f"operation {operation.id} has started, so its plan was not stale")
 
 
 def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int, now: int) -> None:
@@ -274,9 +275,9 @@ def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int,
         ended = replace(operation, update_time=update_time, position=ending.position, **changes)
     tx.operations.update(ended)
     if operation.state is OperationState.BLOCKED:
-        tx.operations.unblock(operation.name)
+        tx.operations.unblock(operation.id)
     if ending.state is OperationState.BLOCKED:
-        tx.operations.block(operation.name, ending.blocks)
+        tx.operations.block(operation.id, ending.blocks)
     if ending.state in FINISHED:
         claiming.drop(tx, operation)
         plans.mark_applied(tx, operation.plan)

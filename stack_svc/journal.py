@@ -31,7 +31,7 @@ MOST_ABANDONED = 100
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The stack of a stored plan; ``plan`` is the name of the plan."""
+    """The stack of a stored plan; ``plan`` is the id of the plan."""
 
     plan: str
 
@@ -42,7 +42,7 @@ class Beginning:
     A new operation.
 
     Attributes:
-        name: Its name.
+        id: Its id.
         choice: The stack; a target for an operation without a stack.
         create_missing: Whether a stack named by name is created if it does not exist; it is pending until the operation
             succeeds. A pending stack is reused if its operation sent nothing and its lease has expired.
@@ -54,7 +54,7 @@ class Beginning:
         author: Name of its author.
     """
 
-    name: str
+    id: str
     choice: Choice | Target | Planned
     create_missing: bool
     kind: OperationKind | None
@@ -198,34 +198,34 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         PlanUsed: An operation runs or ran the plan.
         PlanStale: The plan is stale.
         PlanExpired: The plan was not applied in time.
-        RequestInvalid: The operation or its holder has no name, the name of the operation is taken, that of the stack
+        RequestInvalid: The operation has no id, or its holder no name; the id is taken, or the name of the stack
             is not valid, or the duration of the lease is out of bounds.
     """
-    for field, value in (("operation", wanted.name), ("holder", wanted.holder)):
+    for field, value in (("operation_id", wanted.id), ("holder", wanted.holder)):
         if not value:
             raise RequestInvalid(field, "must not be empty")
     planned = tx.plans.find(wanted.choice.plan) if isinstance(wanted.choice, Planned) else None
     choice, missing, kind = _as_planned(planned) if planned else _as_asked(wanted)
     found = None if isinstance(choice, Target) else tx.lock_stack(choice)
     earlier_name = requests.answered_name(tx, wanted.request)
-    again, earlier = _lock_of(tx, wanted.name), _lock_of(tx, earlier_name)
+    again, earlier = _lock_of(tx, wanted.id), _lock_of(tx, earlier_name)
     now = tx.now()
     plan = plans.as_of(planned, now) if planned else None
     if again:
-        stack, lease = _begin_again(tx, again, existing(tx, wanted.name), choice, kind, wanted, now)
-        return Begun(stack, lease, existing(tx, wanted.name))
+        stack, lease = _begin_again(tx, again, existing(tx, wanted.id), choice, kind, wanted, now)
+        return Begun(stack, lease, existing(tx, wanted.id))
     if earlier and preparing.has_died(tx, existing(tx, earlier_name), now):
         # The earlier operation of the request died before it sent anything, so the request may begin another.
         preparing.end_dead(tx, earlier, now)
     elif made := requests.earlier_answer(tx, wanted.request, now):
         return existing(tx, made)
-    new_id = stacks.id_for_plan(planned.name) if planned and missing else wanted.new_stack
+    new_id = stacks.id_for_plan(planned.id) if planned and missing else wanted.new_stack
     stack, lease = _stack_to_work_on(tx, found, choice, missing, new_id, now)
     lease = _taken(tx, stack, lease, wanted, now)
     if plan:
         plans.refuse_unusable(plan)
     operation = Operation(
-        name=wanted.name,
+        id=wanted.id,
         stack=stack.record.id,
         stackless=stack.state is State.STACKLESS,
         stack_name=stack.record.name,
@@ -239,12 +239,12 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
         author=texts.checked_author(wanted.author),
     )
     if not tx.operations.insert(operation):
-        raise RequestInvalid("operation", f"{wanted.name} exists already; choose another name")
-    requests.store_answer(tx, wanted.request, wanted.name, now)
+        raise RequestInvalid("operation_id", f"operation {wanted.id} exists already; choose another id")
+    requests.store_answer(tx, wanted.request, wanted.id, now)
     return Begun(stack, lease, operation)
 
 
-def advance(tx: Transaction, name: str, token: int, writes: Writes) -> bool:
+def advance(tx: Transaction, operation_id: str, token: int, writes: Writes) -> bool:
     """
     Make *writes* of an operation.
 
@@ -263,7 +263,7 @@ def advance(tx: Transaction, name: str, token: int, writes: Writes) -> bool:
         PlanStale: It is stale, it was replaced since it was read, or no stack owns a resource any more that it uses.
         PlanExpired: It was not applied in time.
     """
-    operation, _, now = fenced(tx, name, token)
+    operation, _, now = fenced(tx, operation_id, token)
     return written(tx, operation, writes, now).cancel_requested
 
 
@@ -280,10 +280,10 @@ def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> O
     """*operation* with its plan, its first event, and the claims of the plan."""
     if operation.state is not OperationState.PREPARING:
         if operation.plan != start.plan:
-            raise RequestInvalid("plan", f"{operation.name} started with another plan")
-        row = tx.journal.row(operation.name, start.write.position)
+            raise RequestInvalid("plan", f"{operation.id} started with another plan")
+        row = tx.journal.row(operation.id, start.write.position)
         if row and row.events != start.write.events:
-            raise RequestInvalid("accepted", f"{operation.name} started with another event")
+            raise RequestInvalid("accepted", f"{operation.id} started with another event")
         return operation
     if problem := uses.unowned(tx, operation.target, start.claims):
         raise PlanStale(start.plan, problem)
@@ -291,12 +291,12 @@ def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> O
         raise owners.refusal(refused)
     if start.idle_plan:
         plans.insert_for(tx, start.idle_plan, operation)
-    plan = plans.take(tx, start.plan, operation.name)
+    plan = plans.take(tx, start.plan, operation.id)
     if plan.digest != start.digest:
         raise PlanStale(start.plan, f"it was replaced by {plan.digest}")
     started = appended(
         tx,
-        existing(tx, operation.name),
+        existing(tx, operation.id),
         start.write,
         now,
         state=OperationState.APPLYING,
@@ -308,15 +308,15 @@ def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> O
 
 def _advanced(tx: Transaction, operation: Operation, write: Write, change: Advance, now: int) -> Operation:
     """*operation* after one write of its journal."""
-    name, state = operation.name, operation.unblocked_state
+    operation_id, state = operation.id, operation.unblocked_state
     if state is OperationState.PREPARING:
-        raise RequestInvalid("operation", f"{name} did not start")
+        raise RequestInvalid("operation_id", f"operation {operation_id} did not start")
     if is_repeated(tx, operation, write):
         return operation
     sealed, rolling_back = operation.sealed or change.seal, operation.rolling_back or change.rollback
     if sealed and rolling_back:
         field = "rollback" if change.rollback else "seal"
-        raise RequestInvalid(field, f"{name} cannot both be sealed and roll back")
+        raise RequestInvalid(field, f"operation {operation_id} cannot both be sealed and roll back")
     for step in (min(write.steps, default=0), max(write.steps, default=0)):
         if not 0 <= step < max(operation.step_count, 1):
             raise RequestInvalid("steps", f"there is no step {step} in a plan of {operation.step_count} steps")
@@ -326,7 +326,7 @@ def _advanced(tx: Transaction, operation: Operation, write: Write, change: Advan
         raise ClaimsRefused(refused, operation.cancel_requested)
     claiming.release(tx, operation, change.released)
     if operation.state is OperationState.BLOCKED:
-        tx.operations.unblock(name)
+        tx.operations.unblock(operation_id)
     advanced = appended(
         tx,
         operation,
@@ -343,7 +343,7 @@ def _advanced(tx: Transaction, operation: Operation, write: Write, change: Advan
     return advanced
 
 
-def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:
+def renew(tx: Transaction, operation_id: str, token: int, ttl: int, raise_to: int = 0) -> tuple[int, bool]:
     """
     Renew the lease of an operation for *ttl* microseconds from now, with the token *raise_to*; 0: it keeps its token.
 
@@ -357,9 +357,9 @@ def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -
         LeaseLost: It is over.
         RequestInvalid: *ttl* is out of bounds, or *raise_to* is not *token* plus one.
     """
-    tx.lock_stack(tx.operations.stack_of(name) or "")
+    tx.lock_stack(tx.operations.stack_of(operation_id) or "")
     now = tx.now()
-    operation = existing(tx, name)
+    operation = existing(tx, operation_id)
     lease = tx.leases.of(operation.stack)
     if lease and leases.is_raised(lease, token, raise_to):
         token, raise_to = raise_to, 0
@@ -371,7 +371,7 @@ def renew(tx: Transaction, name: str, token: int, ttl: int, raise_to: int = 0) -
     return renewed.expires, operation.cancel_requested
 
 
-def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
+def claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> Claimed:
     """
     Acquire the lease of an unfinished operation. A BLOCKED operation stays so until its new holder writes.
 
@@ -382,22 +382,22 @@ def claim(tx: Transaction, name: str, holder: str, ttl: int) -> Claimed:
     """
     if not holder:
         raise RequestInvalid("holder", "must not be empty")
-    stack_id = tx.operations.stack_of(name) or ""
+    stack_id = tx.operations.stack_of(operation_id) or ""
     stack = tx.lock_stack(stack_id)
     now = tx.now()
-    operation, last = unfinished(tx, name), tx.leases.of(stack_id)
+    operation, last = unfinished(tx, operation_id), tx.leases.of(stack_id)
     if stack is None or last is None:
-        raise OperationNotFound(name)
-    lease = leases.acquired(last, stack, texts.clean(holder), name, ttl, now)
+        raise OperationNotFound(operation_id)
+    lease = leases.acquired(last, stack, texts.clean(holder), operation_id, ttl, now)
     tx.leases.put(stack_id, lease)
     # An operator recovers a BLOCKED operation after fixing the defect that blocks it, so the count restarts.
     defects = 0 if operation.state is OperationState.BLOCKED else operation.defects
     claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token, defects=defects)
     tx.operations.update(claimed)
-    return Claimed(stack, lease, claimed, tx.operations.blocked_steps(name), tx.journal.rows(name))
+    return Claimed(stack, lease, claimed, tx.operations.blocked_steps(operation_id), tx.journal.rows(operation_id))
 
 
-def request_cancel(tx: Transaction, name: str) -> Operation:
+def request_cancel(tx: Transaction, operation_id: str) -> Operation:
     """
     Record that an operation is to be cancelled. This is no write of its applier, so its update time stays.
 
@@ -407,51 +407,51 @@ def request_cancel(tx: Transaction, name: str) -> Operation:
     Raises:
         OperationNotFound: There is no such operation, or it is finished.
     """
-    tx.lock_stack(tx.operations.stack_of(name) or "")
-    cancelled = replace(unfinished(tx, name), cancel_requested=True)
+    tx.lock_stack(tx.operations.stack_of(operation_id) or "")
+    cancelled = replace(unfinished(tx, operation_id), cancel_requested=True)
     tx.operations.update(cancelled)
     return cancelled
 
 
-def event_rows(reading: Reading, name: str, after_seq: int, most_bytes: int) -> EventRows:
+def event_rows(reading: Reading, operation_id: str, after_seq: int, most_bytes: int) -> EventRows:
     """
     The writes of an operation with events after *after_seq*, until the events take *most_bytes* or more.
 
     Raises:
         OperationNotFound: There is no such operation.
     """
-    operation = existing(reading, name)
-    rows, has_more = reading.journal.rows_after(name, after_seq, most_bytes)
+    operation = existing(reading, operation_id)
+    rows, has_more = reading.journal.rows_after(operation_id, after_seq, most_bytes)
     return EventRows(rows, has_more, operation.state)
 
 
-def existing(reading: Reading, name: str) -> Operation:
+def existing(reading: Reading, operation_id: str) -> Operation:
     """
-    The operation of that name.
+    The operation of that id.
 
     Raises:
         OperationNotFound: There is none.
     """
-    operation = reading.operations.find(name)
+    operation = reading.operations.find(operation_id)
     if operation is None:
-        raise OperationNotFound(name)
+        raise OperationNotFound(operation_id)
     return operation
 
 
-def unfinished(reading: Reading, name: str) -> Operation:
+def unfinished(reading: Reading, operation_id: str) -> Operation:
     """
-    The operation of that name.
+    The operation of that id.
 
     Raises:
         OperationNotFound: There is none, or it is finished.
     """
-    operation = existing(reading, name)
+    operation = existing(reading, operation_id)
     if operation.state in FINISHED:
-        raise OperationNotFound(name)
+        raise OperationNotFound(operation_id)
     return operation
 
 
-def fenced(tx: Transaction, name: str, token: int) -> tuple[Operation, Lease, int]:
+def fenced(tx: Transaction, operation_id: str, token: int) -> tuple[Operation, Lease, int]:
     """
     Lock an operation for a write by the holder of its lease.
 
@@ -462,9 +462,9 @@ def fenced(tx: Transaction, name: str, token: int) -> tuple[Operation, Lease, in
         OperationNotFound: There is no such operation.
         LeaseLost: The lease is over.
     """
-    tx.lock_stack(tx.operations.stack_of(name) or "")
+    tx.lock_stack(tx.operations.stack_of(operation_id) or "")
     now = tx.now()
-    operation = existing(tx, name)
+    operation = existing(tx, operation_id)
     return operation, _held(operation, tx.leases.of(operation.stack), token, now), now
 
 
@@ -477,12 +477,13 @@ def is_repeated(reading: Reading, operation: Operation, write: Write) -> bool:
     """
     if write.position == operation.position + 1:
         return False
-    row = reading.journal.row(operation.name, write.position)
+    row = reading.journal.row(operation.id, write.position)
     if row and (row.records, row.events) == (write.records, write.events):
         return True
     raise RequestInvalid(
         "position",
-        f"the next position of {operation.name} is {operation.position + 1}; at {write.position} is no such write",
+        f"the next position of operation {operation.id} is {operation.position + 1};"
+        f" at {write.position} is no such write",
     )
 
 
@@ -501,7 +502,7 @@ def appended(tx: Transaction, operation: Operation, write: Write, now: int, **ch
         if seq != last_seq + 1:
             raise RequestInvalid("events", f"seq {seq} does not follow {last_seq}, that of the last event")
         last_seq = seq
-    tx.journal.append(operation.name, Row(write.position, operation.token, last_seq, write.records, write.events, now))
+    tx.journal.append(operation.id, Row(write.position, operation.token, last_seq, write.records, write.events, now))
     heard = max(operation.update_time, now)
     return replace(operation, update_time=heard, position=write.position, last_seq=last_seq, **changes)
 
@@ -540,7 +541,7 @@ def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, Named | None, Operat
         return plan.stack, None, plan.kind
     if plan.creates_nameless_stack:
         # An earlier operation of the plan may have created it, and died.
-        return stacks.id_for_plan(plan.name), named, plan.kind
+        return stacks.id_for_plan(plan.id), named, plan.kind
     return (named, named, plan.kind) if plan.stack_name else (plan.target, None, plan.kind)
 
 
@@ -565,7 +566,7 @@ def _begin_again(
         renewed = leases.renewed(lease, wanted.ttl, now)
         tx.leases.put(known.stack, renewed)
         return stack, renewed
-    raise RequestInvalid("operation", f"{known.name} exists already ({known.state}); choose another name")
+    raise RequestInvalid("operation_id", f"operation {known.id} exists already ({known.state}); choose another id")
 
 
 def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | None:
@@ -601,7 +602,7 @@ def _stack_to_work_on(
 
 def _taken(tx: Transaction, stack: Stack, last: Lease, wanted: Beginning, now: int) -> Lease:
     """Acquire the lease of *stack* for a new operation, and end the operation on it that died before it started."""
-    lease = leases.acquired(last, stack, texts.clean(wanted.holder), wanted.name, wanted.ttl, now)
+    lease = leases.acquired(last, stack, texts.clean(wanted.holder), wanted.id, wanted.ttl, now)
     preparing.end_dead(tx, stack, now)
     tx.leases.put(stack.record.id, lease)
     return lease

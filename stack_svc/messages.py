@@ -116,12 +116,12 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str
     match request.WhichOneof("subject"):
         case "target":
             asked = target_of(request.target)
-        case "plan":
-            asked = Planned(request.plan)
+        case "plan_id":
+            asked = Planned(request.plan_id)
         case _:
             asked = choice_from_pb(request.stack)
     return Beginning(
-        name=texts.checked_name(request.operation, "operation"),
+        id=texts.checked_name(request.operation_id, "operation_id"),
         choice=asked,
         create_missing=request.create_missing,
         kind=KINDS.member(request.kind) if request.kind else None,
@@ -184,7 +184,7 @@ def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
         package_digest=revision.package_digest,
         sources=revision.sources,
         author=revision.author,
-        operation=revision.operation,
+        operation_id=revision.operation,
         leftover_count=revision.leftover_count,
         rollback_of=revision.rollback_of,
         create_time=timestamp(revision.create_time),
@@ -309,7 +309,7 @@ def holder_to_pb(resource: ResourceKey, owner: Owner, label_ids: Sequence[str]) 
         stack_id=owner.stack,
         stack_name=owner.stack_name,
         key=object_pb2.ObjectKey(kind=kind, name=owner.name),
-        operation=owner.operation,
+        operation_id=owner.operation,
         since=timestamp(owner.since),
         label_ids=label_ids,
     )
@@ -332,7 +332,7 @@ def refused_to_pb(refused: Refusal) -> journal_pb2.RefusedClaim:
         claim=claim_to_pb(refused.claim),
         stack_id=holder.stack,
         stack_name=holder.stack_name,
-        operation=holder.operation,
+        operation_id=holder.operation,
         since=timestamp(holder.since),
         in_use=refused.in_use,
     )
@@ -348,7 +348,7 @@ def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operati
     """Translate an operation, with its blocked steps as in ``operations.Blocks``."""
     blocked_reason: Any = operation.blocks.reason
     message = operation_pb2.Operation(
-        name=operation.name,
+        id=operation.id,
         kind=KINDS.number(operation.kind),
         state=STATES.number(operation.state),
         stack_id="" if operation.stackless else operation.stack,
@@ -362,7 +362,7 @@ def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operati
         done_count=operation.done_count,
         blocked_reason=blocked_reason,
         blocked_step_count=operation.blocks.step_count,
-        plan=operation.plan,
+        plan_id=operation.plan,
         author=operation.author,
     )
     if operation.state in FINISHED:
@@ -418,7 +418,7 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
     """
     header, counts = plan.header, plan.header.counts
     return NewPlan(
-        name=texts.checked_name(header.name, "plan.header.name"),
+        id=texts.checked_name(header.id, "plan.header.id"),
         stack=header.stack_id,
         stack_name=header.stack_name,
         target=target_of(header.target),
@@ -441,9 +441,9 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
 def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:
     """Translate a plan: its *header* as it was stored, with its state, its operation and its times."""
     message = plan_pb2.Plan.FromString(header)
-    message.name = plan.name
+    message.id = plan.id
     message.state = _PLAN_STATE.number(plan.state)
-    message.operation = plan.operation
+    message.operation_id = plan.operation
     message.create_time.CopyFrom(timestamp(plan.create_time))
     if plan.expires is not None:
         message.expire_time.CopyFrom(timestamp(plan.expires))
@@ -464,18 +464,20 @@ def writes_from_pb(
         RequestInvalid: A write is not valid.
         PlanTooLarge: The plan with nothing to do is too large.
     """
-    start = _start_from_pb(request.start, request.operation, limit) if request.HasField("start") else None
-    return Writes(start, [(_write_from_pb(each, request.operation), _advance_from_pb(each)) for each in request.writes])
+    start = _start_from_pb(request.start, request.operation_id, limit) if request.HasField("start") else None
+    return Writes(
+        start, [(_write_from_pb(each, request.operation_id), _advance_from_pb(each)) for each in request.writes]
+    )
 
 
 def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Start:
     idle_plan = plan_from_pb(start.idle_plan) if start.HasField("idle_plan") else None
     if idle_plan and not start.idle_plan.header.no_change:
-        raise RequestInvalid("start.idle_plan", "it has something to do; store it first, and send its name")
+        raise RequestInvalid("start.idle_plan", "it has something to do; store it first, and send its id")
     if idle_plan:
         idle_plan.refuse_too_large(limit)
-    if not (name := idle_plan.name if idle_plan else start.plan):
-        raise RequestInvalid("start.plan", "must not be empty")
+    if not (name := idle_plan.id if idle_plan else start.plan_id):
+        raise RequestInvalid("start.plan_id", "must not be empty")
     if start.accepted.seq != 1:
         raise RequestInvalid("start.accepted", "must have seq 1, as it is the first event")
     _check_event(start.accepted, "start.accepted", operation, is_a="accepted")
@@ -529,8 +531,8 @@ def _check_event(
     event_type = message.WhichOneof("event")
     if event_type is None or (is_a and event_type != is_a) or event_type in is_none_of:
         raise RequestInvalid(field, f"the event must be {is_a or 'an event of a running operation'}")
-    if message.operation != operation:
-        raise RequestInvalid(field, f"the event belongs to {message.operation!r}, and not to {operation}")
+    if message.operation_id != operation:
+        raise RequestInvalid(field, f"the event belongs to operation {message.operation_id!r}, and not to {operation}")
 
 
 def _stored_events(events: Iterable[operation_pb2.OperationEvent]) -> bytes:
@@ -546,7 +548,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     """
     finished = request.finished if request.HasField("finished") else None
     if finished:
-        _check_event(finished, "finished", request.operation, is_a="finished")
+        _check_event(finished, "finished", request.operation_id, is_a="finished")
     return Ending(
         request.position,
         journal_pb2.StoredRecords(digest=sha256(request.SerializeToString()).digest()).SerializeToString(),
@@ -560,7 +562,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
             len(request.blocked_steps),
             _stored_steps(request.blocked_steps),
         ),
-        StalePlan(request.stale_plan.plan, request.stale_plan.problem) if request.HasField("stale_plan") else None,
+        StalePlan(request.stale_plan.plan_id, request.stale_plan.problem) if request.HasField("stale_plan") else None,
         request.seen_token if request.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED else 0,
         request.finished.finished.leftover_count,
     )
@@ -569,7 +571,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
 def blocked_event(operation: Operation, cause: str, stack: Stack | None, now: int) -> bytes:
     """The last event of an operation that the store blocks; see ``blocking.MakeEvent``."""
     event = operation_pb2.OperationEvent(
-        operation=operation.name,
+        operation_id=operation.id,
         seq=operation.last_seq + 1,
         time=timestamp(now),
         finished=operation_pb2.Finished(

@@ -66,24 +66,24 @@ def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
         The plan; if the same request stored one before, that one.
 
     Raises:
-        RequestInvalid: Another plan has the name.
+        RequestInvalid: Another plan has the id.
         RequestIdReused: The request id was used with other content.
         PlanNotFound: The plan of this request is gone.
     """
     now = tx.now()
     if made := requests.earlier_answer(tx, request, now):
         return existing(tx, made)
-    known = tx.plans.find(plan.name)
+    known = tx.plans.find(plan.id)
     if known is None or not is_kept(tx, plan):
         known = _stored(plan, PlanState.PENDING, "", now, now + KEPT)
         _insert(tx, plan, known)
-    requests.store_answer(tx, request, plan.name, now)
+    requests.store_answer(tx, request, plan.id, now)
     return as_of(known, now)
 
 
 def of_request(reading: Reading, request: Request) -> str:
     """
-    Name of the plan that a request stored before; empty for a new request, and for one without an id.
+    Id of the plan that a request stored before; empty for a new request, and for one without an id.
 
     Raises:
         RequestIdReused: The request id was used with other content.
@@ -98,7 +98,7 @@ def store_for(tx: Transaction, plan: NewPlan, operation: str) -> StoredPlan:
     Raises:
         OperationNotFound: There is no such operation.
         LeaseLost: The operation has started or ended.
-        RequestInvalid: Another plan has the name.
+        RequestInvalid: Another plan has the id.
     """
     tx.lock_stack(tx.operations.stack_of(operation) or "")
     begun = tx.operations.find(operation)
@@ -118,22 +118,22 @@ def insert_for(tx: Transaction, plan: NewPlan, operation: Operation) -> StoredPl
     """
     if operation.plan:
         tx.plans.delete(operation.plan)
-    stored = _stored(plan, PlanState.APPLYING, operation.name, tx.now(), None)
+    stored = _stored(plan, PlanState.APPLYING, operation.id, tx.now(), None)
     _insert(tx, plan, stored)
     return stored
 
 
-def take(tx: Transaction, name: str, operation: str) -> StoredPlan:
+def take(tx: Transaction, plan_id: str, operation: str) -> StoredPlan:
     """
     Assign a plan to an operation: the one that was made for it, or one that no operation has run.
 
     Raises:
-        PlanNotFound: There is none of that name.
+        PlanNotFound: There is none of that id.
         PlanUsed: Another operation ran it before.
         PlanStale: It was found to be stale.
         PlanExpired: It was not applied in time.
     """
-    plan = existing(tx, name)
+    plan = existing(tx, plan_id)
     if plan.operation == operation:
         return plan
     refuse_unusable(plan)
@@ -152,56 +152,56 @@ def refuse_unusable(plan: StoredPlan) -> None:
         PlanExpired: It was not applied in time.
     """
     if plan.operation:
-        raise PlanUsed(plan.name, plan.operation)
+        raise PlanUsed(plan.id, plan.operation)
     if plan.state is PlanState.STALE:
-        raise PlanStale(plan.name, plan.problem)
+        raise PlanStale(plan.id, plan.problem)
     if plan.state is PlanState.EXPIRED:
-        raise PlanExpired(plan.name, rfc3339(plan.expires or 0))
+        raise PlanExpired(plan.id, rfc3339(plan.expires or 0))
 
 
-def mark_stale(tx: Transaction, name: str, problem: str) -> None:
+def mark_stale(tx: Transaction, plan_id: str, problem: str) -> None:
     """Mark a pending plan as stale, with the change that made it so; other plans stay as they are."""
-    plan = tx.plans.find(name)
+    plan = tx.plans.find(plan_id)
     if plan and plan.state is PlanState.PENDING:
         tx.plans.update(replace(plan, state=PlanState.STALE, problem=texts.clean(problem)))
 
 
-def delete(tx: Transaction, name: str) -> None:
+def delete(tx: Transaction, plan_id: str) -> None:
     """
     Remove a plan that no operation has run, in any state.
 
     Raises:
-        PlanNotFound: There is none of that name.
+        PlanNotFound: There is none of that id.
         PlanUsed: An operation runs or ran it; the plan is retained as long as the operation.
     """
-    plan = existing(tx, name)
+    plan = existing(tx, plan_id)
     if plan.operation:
-        raise PlanUsed(plan.name, plan.operation)
-    tx.plans.delete(name)
+        raise PlanUsed(plan.id, plan.operation)
+    tx.plans.delete(plan_id)
 
 
 def pending(reading: Reading) -> list[str]:
     """Names of the plans that can be applied, newest first."""
     found = page(reading, None, "", START, EVERYTHING)
-    return [plan.name for plan, _ in found if plan.state is PlanState.PENDING]
+    return [plan.id for plan, _ in found if plan.state is PlanState.PENDING]
 
 
-def mark_applied(tx: Transaction, name: str) -> None:
-    """Mark a plan as applied, as its operation is finished; an empty name is of no plan."""
-    if name and (plan := tx.plans.find(name)):
+def mark_applied(tx: Transaction, plan_id: str) -> None:
+    """Mark a plan as applied, as its operation is finished; an empty id is of no plan."""
+    if plan_id and (plan := tx.plans.find(plan_id)):
         tx.plans.update(replace(plan, state=PlanState.APPLIED))
 
 
-def existing(reading: Reading, name: str) -> StoredPlan:
+def existing(reading: Reading, plan_id: str) -> StoredPlan:
     """
-    The plan of that name, as of now.
+    The plan of that id, as of now.
 
     Raises:
         PlanNotFound: There is none.
     """
-    plan = reading.plans.find(name)
+    plan = reading.plans.find(plan_id)
     if plan is None:
-        raise PlanNotFound(name)
+        raise PlanNotFound(plan_id)
     return as_of(plan, reading.now())
 
 
@@ -212,19 +212,19 @@ def as_of(plan: StoredPlan, now: int) -> StoredPlan:
 
 
 def is_kept(reading: Reading, plan: NewPlan) -> bool:
-    """Whether a plan with this name and header is stored; its digest covers what an apply does."""
-    return reading.plans.header(plan.name) == plan.message
+    """Whether a plan with this id and header is stored; its digest covers what an apply does."""
+    return reading.plans.header(plan.id) == plan.message
 
 
-def parts(reading: Reading, name: str, views: Collection[int]) -> tuple[StoredPlan, bytes, list[Part]]:
+def parts(reading: Reading, plan_id: str, views: Collection[int]) -> tuple[StoredPlan, bytes, list[Part]]:
     """
     A plan with its header in the wire format, and the parts that belong to *views*.
 
     Raises:
-        PlanNotFound: There is none of that name.
+        PlanNotFound: There is none of that id.
     """
-    plan = existing(reading, name)
-    return plan, reading.plans.header(name) or b"", reading.plans.parts(name, views)
+    plan = existing(reading, plan_id)
+    return plan, reading.plans.header(plan_id) or b"", reading.plans.parts(plan_id, views)
 
 
 def page(
@@ -249,7 +249,7 @@ def page(
 
 def _stored(plan: NewPlan, state: PlanState, operation: str, now: int, expires: int | None) -> StoredPlan:
     return StoredPlan(
-        plan.name,
+        plan.id,
         plan.stack,
         plan.stack_name,
         plan.target,
@@ -276,4 +276,4 @@ def _insert(tx: Transaction, plan: NewPlan, stored: StoredPlan) -> None:
         if digest and not tx.attachments.has(digest):
             raise RequestInvalid("plan.header", f"the store has no attachment {digest}; send it first")
     if not tx.plans.insert(stored, plan.message, plan.parts):
-        raise RequestInvalid("plan", f"another plan has the name {plan.name}")
+        raise RequestInvalid("plan.header.id", f"another plan has the id {plan.id}")

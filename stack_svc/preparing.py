@@ -27,7 +27,7 @@ def end_dead(tx: Transaction, stack: Stack, now: int) -> None:
     if operation is None:
         return
     if not has_died(tx, operation, now):
-        raise OperationUnfinished(stack.called, operation.name, operation.state)
+        raise OperationUnfinished(stack.called, operation.id, operation.state)
     ended = replace(operation, state=OperationState.FAILED, cause=GONE, update_time=max(operation.update_time, now))
     tx.operations.update(ended)
     forget(tx, operation)
@@ -35,6 +35,6 @@ def end_dead(tx: Transaction, stack: Stack, now: int) -> None:
 
 def forget(tx: Transaction, operation: Operation) -> None:
     """Remove the id of the request and the plan of *operation*, which ended and never started."""
-    tx.requests.forget(operation.name)
+    tx.requests.forget(operation.id)
     if operation.plan:
         tx.plans.delete(operation.plan)

@@ -38,7 +38,7 @@ def after(
         plan.package_digest,
         record.sources,
         operation.author,
-        operation.name,
+        operation.id,
         leftover_count,
         plan.rollback_of,
         now,

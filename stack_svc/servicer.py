@@ -221,7 +221,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> AsyncIterator[stack_pb2.GetPlanResponse]:
         """Read one plan, in parts."""
         views = {REMARKS, *checked_view(request.view)}
-        plan, header, parts = await self._store.read(lambda tx: plans.parts(tx, request.plan, views))
+        plan, header, parts = await self._store.read(lambda tx: plans.parts(tx, request.plan_id, views))
         yield stack_pb2.GetPlanResponse(part=plan_pb2.PlanPart(header=messages.plan_to_pb(plan, header)))
         for each in parts:
             part = plan_pb2.PlanPart.FromString(inflated(each.masked_part or each.part))
@@ -277,13 +277,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         after, size = pages.place_of(request.page_token, stored_plans.START), pages.size_of(request.page_size, 50, 500)
         found = await self._store.read(lambda tx: plans.page(tx, target, request.stack_name, after, size))
         page, token = pages.page_of(
-            found, size, lambda each: messages.plan_to_pb(*each), lambda each: (each[0].create_time, each[0].name)
+            found, size, lambda each: messages.plan_to_pb(*each), lambda each: (each[0].create_time, each[0].id)
         )
         return stack_pb2.ListPlansResponse(plans=page, next_page_token=token)
 
     async def DeletePlan(self, request: stack_pb2.DeletePlanRequest, context: object) -> stack_pb2.DeletePlanResponse:
         """Remove a plan that no operation has run."""
-        await self._store.write(lambda tx: plans.delete(tx, texts.clean(request.plan)))
+        await self._store.write(lambda tx: plans.delete(tx, texts.clean(request.plan_id)))
         return stack_pb2.DeletePlanResponse()
 
 
@@ -302,11 +302,13 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         content.refuse_too_large(self._limit)
         plan = await self._store.write(
             lambda tx: (
-                plans.store_for(tx, content, request.operation) if request.operation else plans.store(tx, content, key)
+                plans.store_for(tx, content, request.operation_id)
+                if request.operation_id
+                else plans.store(tx, content, key)
             )
         )
         return journal_pb2.StorePlanResponse(
-            plan=plan.name,
+            plan_id=plan.id,
             create_time=messages.timestamp(plan.create_time),
             expire_time=None if plan.expires is None else messages.timestamp(plan.expires),
         )
@@ -315,7 +317,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.ReadPlanRequest, context: object
     ) -> AsyncIterator[journal_pb2.ReadPlanResponse]:
         """Read header and body of a plan, in parts."""
-        _, header, parts = await self._store.read(lambda tx: plans.parts(tx, request.plan, BODY))
+        _, header, parts = await self._store.read(lambda tx: plans.parts(tx, request.plan_id, BODY))
         yield journal_pb2.ReadPlanResponse(plan=plan_pb2.Plan.FromString(header))
         for each in parts:
             yield journal_pb2.ReadPlanResponse(body=inflated(each.part))
@@ -323,8 +325,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     async def FindPlan(self, request: journal_pb2.FindPlanRequest, context: object) -> journal_pb2.FindPlanResponse:
         """Find the plan that a request stored."""
         key = messages.request_from_pb(request.request)
-        name = await self._store.read(lambda tx: plans.of_request(tx, key))
-        return journal_pb2.FindPlanResponse(plan=name)
+        plan_id = await self._store.read(lambda tx: plans.of_request(tx, key))
+        return journal_pb2.FindPlanResponse(plan_id=plan_id)
 
     async def FindNamelessStacks(
         self, request: journal_pb2.FindNamelessStacksRequest, context: object
@@ -378,7 +380,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         writes = messages.writes_from_pb(request, self._limit)
         try:
             cancel_requested = await self._store.write(
-                lambda tx: journal.advance(tx, request.operation, request.token, writes)
+                lambda tx: journal.advance(tx, request.operation_id, request.token, writes)
             )
         except ClaimsRefused as error:
             refused = map(messages.refused_to_pb, error.refused)
@@ -391,7 +393,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Renew a lease, with a higher token if requested."""
         ttl = messages.microseconds(request.ttl)
         expires, cancel_requested = await self._store.write(
-            lambda tx: journal.renew(tx, request.operation, request.token, ttl, request.raise_to)
+            lambda tx: journal.renew(tx, request.operation_id, request.token, ttl, request.raise_to)
         )
         return journal_pb2.RenewLeaseResponse(
             expire_time=messages.timestamp(expires), cancel_requested=cancel_requested
@@ -404,7 +406,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         ending, writes = messages.ending_from_pb(request), messages.writes_from_pb(request, self._limit)
         try:
             ended = await self._store.write(
-                lambda tx: endings.finish(tx, request.operation, request.token, ending, writes)
+                lambda tx: endings.finish(tx, request.operation_id, request.token, ending, writes)
             )
         except ClaimsRefused as error:
             return journal_pb2.FinishOperationResponse(refused=map(messages.refused_to_pb, error.refused))
@@ -419,14 +421,14 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.ListAbandonedOperationsResponse:
         """List operations that any applier may claim."""
         names = await self._store.read(lambda tx: tx.operations.abandoned(tx.now(), journal.MOST_ABANDONED))
-        return journal_pb2.ListAbandonedOperationsResponse(operations=names)
+        return journal_pb2.ListAbandonedOperationsResponse(operation_ids=names)
 
     async def ClaimOperation(
         self, request: journal_pb2.ClaimOperationRequest, context: object
     ) -> AsyncIterator[journal_pb2.ClaimOperationResponse]:
         """Take over an unfinished operation."""
         ttl = messages.microseconds(request.ttl)
-        claimed, steps = await self._store.write(lambda tx: _claim(tx, request.operation, request.holder, ttl))
+        claimed, steps = await self._store.write(lambda tx: _claim(tx, request.operation_id, request.holder, ttl))
         if isinstance(steps, Exception):
             raise steps
         operation = claimed.operation
@@ -454,7 +456,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         blocks = messages.defect_from_pb(request.blocked_steps)
         stored = await self._store.write(
             lambda tx: blocking.report_defect(
-                tx, request.operation, request.token, request.problem, blocks, messages.blocked_event
+                tx, request.operation_id, request.token, request.problem, blocks, messages.blocked_event
             )
         )
         events = journal_pb2.StoredEvents.FromString(stored).events
@@ -466,13 +468,13 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Block the unfinished operations of a restored store, and mark its pending plans as stale."""
         answer = journal_pb2.MarkRestoredResponse()
         for operation in reversed(await self._store.read(_unfinished)):
-            mark = partial(blocking.mark_restored, name=operation.name, make_event=messages.blocked_event)
+            mark = partial(blocking.mark_restored, operation_id=operation.id, make_event=messages.blocked_event)
             is_blocked = await self._store.write(mark)
             if is_blocked is not None:
-                (answer.blocked if is_blocked else answer.ended).append(operation.name)
-        for name in reversed(await self._store.read(plans.pending)):
-            await self._store.write(partial(plans.mark_stale, name=name, problem=blocking.RESTORED))
-            answer.stale_plans.append(name)
+                (answer.blocked_operation_ids if is_blocked else answer.ended_operation_ids).append(operation.id)
+        for plan_id in reversed(await self._store.read(plans.pending)):
+            await self._store.write(partial(plans.mark_stale, plan_id=plan_id, problem=blocking.RESTORED))
+            answer.stale_plan_ids.append(plan_id)
         return answer
 
     async def ListBaselines(
@@ -514,16 +516,16 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.RequestCancelRequest, context: object
     ) -> journal_pb2.RequestCancelResponse:
         """Record a request to cancel an operation."""
-        cancelled = await self._store.write(lambda tx: journal.request_cancel(tx, request.operation))
+        cancelled = await self._store.write(lambda tx: journal.request_cancel(tx, request.operation_id))
         return journal_pb2.RequestCancelResponse(effect=messages.cancel_effect_to_pb(cancelled))
 
     async def GetOperation(
         self, request: journal_pb2.GetOperationRequest, context: object
     ) -> journal_pb2.GetOperationResponse:
         """Read one operation."""
-        name = request.operation
+        operation_id = request.operation_id
         operation, blocked_steps = await self._store.read(
-            lambda tx: (journal.existing(tx, name), tx.operations.blocked_steps(name))
+            lambda tx: (journal.existing(tx, operation_id), tx.operations.blocked_steps(operation_id))
         )
         return journal_pb2.GetOperationResponse(operation=messages.operation_to_pb(operation, blocked_steps))
 
@@ -538,7 +540,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         wanted = messages.filter_from_pb(request)
         found = await self._store.read(lambda tx: tx.operations.page(wanted, after, size + 1))
         page, token = pages.page_of(
-            found, size, messages.operation_to_pb, lambda operation: (operation.create_time, operation.name)
+            found, size, messages.operation_to_pb, lambda operation: (operation.create_time, operation.id)
         )
         return journal_pb2.ListOperationsResponse(operations=page, next_page_token=token)
 
@@ -547,7 +549,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.ListEventsResponse:
         """Read events of an operation."""
         found = await self._store.read(
-            lambda tx: journal.event_rows(tx, request.operation, request.after_seq, pages.MOST_BYTES)
+            lambda tx: journal.event_rows(tx, request.operation_id, request.after_seq, pages.MOST_BYTES)
         )
         events, has_more = reading_journals.events_after(
             found.rows, found.has_more, request.after_seq, pages.MOST_BYTES
@@ -593,9 +595,9 @@ def _begin(tx: Transaction, wanted: Beginning) -> tuple[Begun | Operation, bytes
     return begun, header, parts
 
 
-def _claim(tx: Transaction, name: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord] | Exception]:
+def _claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord] | Exception]:
     """Claim an operation. If its journal cannot be read, release the lease and count a defect."""
-    claimed = journal.claim(tx, name, holder, ttl)
+    claimed = journal.claim(tx, operation_id, holder, ttl)
     try:
         return claimed, reading_journals.steps_of(claimed.rows, claimed.operation.step_count)
     except Exception as error:

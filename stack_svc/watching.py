@@ -111,7 +111,7 @@ def changes(position: Position, seen: Snapshot, record: str) -> Iterator[tuple[P
             position = _after(position, operation, phase)
             yield PhaseChange(operation, phase), position
         # An operation in the same phase may have another lease.
-        if position.operation == operation.name:
+        if position.operation == operation.id:
             position = position._replace(token=operation.token)
     if stack is None:
         yield None, position
@@ -123,7 +123,7 @@ def changes(position: Position, seen: Snapshot, record: str) -> Iterator[tuple[P
 def _new_phases(position: Position, operation: Operation) -> list[Phase]:
     """The phases that *operation* has reached since *position*, in order."""
     phase = _phase(operation)
-    if position.operation != operation.name:
+    if position.operation != operation.id:
         return [Phase.BEGUN] if phase is Phase.BEGUN else [Phase.BEGUN, phase]
     if phase is Phase.BLOCKED:
         # A recovered operation that is BLOCKED again has another lease.
@@ -138,4 +138,4 @@ def _phase(operation: Operation) -> Phase:
 
 
 def _after(position: Position, operation: Operation, phase: Phase) -> Position:
-    return position._replace(operation=operation.name, token=operation.token, phase=str(phase))
+    return position._replace(operation=operation.id, token=operation.token, phase=str(phase))

@@ -81,7 +81,7 @@ class Shown:
     def __init__(self, parts: JoinedPlan) -> None:
         self.parts = parts
         self.header = parts.header
-        self.name, self.digest, self.no_change = parts.header.name, parts.header.digest, parts.header.no_change
+        self.name, self.digest, self.no_change = parts.header.id, parts.header.digest, parts.header.no_change
         self.stages, self.state = list(parts.header.stages), parts.header.state
         self.steps = [step_from_pb(step) for step in parts.steps]
         self.resource_diffs = list(parts.diffs.resources)
@@ -225,7 +225,7 @@ class Cluster:
     async def stored_plan(self, name: str, view: Sequence[View] = ALL_VIEWS) -> Shown:
         """A stored plan."""
         stub = StackServiceStub(self.peers["stack"].channel)
-        answers = self.peers["stack"].stream(stub.GetPlan, stack_pb2.GetPlanRequest(plan=name, view=view))
+        answers = self.peers["stack"].stream(stub.GetPlan, stack_pb2.GetPlanRequest(plan_id=name, view=view))
         plan = await joined(answers)
         assert isinstance(plan, JoinedPlan)
         return Shown(plan)
@@ -233,7 +233,7 @@ class Cluster:
     async def apply_plan(self, plan: str, digest: str = "", **more: Any) -> AsyncIterator[operation_pb2.OperationEvent]:
         """The events of an apply of a stored plan; with *more* fields or options; values may be missing."""
         fields = {"allow_missing": True, "expected_plan_digest": digest, **more}
-        request = applier_pb2.ApplyPlanRequest(plan=plan, **with_options(fields))
+        request = applier_pb2.ApplyPlanRequest(plan_id=plan, **with_options(fields))
         stub = ApplierServiceStub(self.peers["applier"].channel)
         async for event in after_begun(self.peers["applier"].stream(stub.ApplyPlan, request)):
             yield event
@@ -272,7 +272,7 @@ class Cluster:
         """The stored plan of an apply that succeeded, with the ids of the resources that it created."""
         events = [event async for event in self.events(*texts, stack=stack, org=org, **more)]
         assert events[-1].finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED, events[-1].finished.cause
-        parts = (await self.stored_plan(events[0].accepted.plan)).parts
+        parts = (await self.stored_plan(events[0].accepted.plan_id)).parts
         fill_in(parts, events)
         return Shown(parts)
 
@@ -298,7 +298,9 @@ class Cluster:
     async def cancel(self, operation: str) -> None:
         """Cancel an operation."""
         stub = ApplierServiceStub(self.peers["applier"].channel)
-        await self.peers["applier"].call(stub.CancelOperation, applier_pb2.CancelOperationRequest(operation=operation))
+        await self.peers["applier"].call(
+            stub.CancelOperation, applier_pb2.CancelOperationRequest(operation_id=operation)
+        )
 
     async def record(self, name: str = "", org: str = "", platform: str = "", stack_id: str = "") -> Record:
         """The record of a stack, by name or by id."""

@@ -213,7 +213,7 @@ class Batch:
             raise
         except Exception as error:
             trace = exchange.secrets.masked(traceback.format_exc())
-            log.error("batch interrupted by a defect", extra={"operation": exchange.operation, "trace": trace})  # noqa: TRY400
+            log.error("batch interrupted by a defect", extra={"operation_id": exchange.operation, "trace": trace})  # noqa: TRY400
             exchange.sender.mark_unanswered()
             problem = exchange.secrets.masked(repr(error))
             return {effect.number: Unknown(f"a defect of the applier: {problem}") for effect in effects}

@@ -18,7 +18,7 @@ class Exchange:
     The connection of one operation to its platform and its journal.
 
     Attributes:
-        operation: Name of the operation.
+        operation: Id of the operation.
         traits: The traits of the platform.
         sender: Sends batches.
         lookup: Looks up unknown outcomes.

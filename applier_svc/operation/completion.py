@@ -148,7 +148,7 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
             newest = error.metadata.get("newest", "")
             seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
         if seen.token > (lease.token if work.has_consent else lease.last_token):
-            cause = _RESTORED.format(seen.token, seen.operation or "an operation")
+            cause = _RESTORED.format(seen.token, seen.operation_id or "an operation")
             before = f"; before: {progress.rollback_cause}" if progress.rollback_cause else ""
             return Block(cause + before, seen_token=seen.token)
     if work.has_consent and not progress.was_sent:

@@ -29,7 +29,7 @@ _FIELDS = {
 
 def dated(operation: str, event: Event, clock: Clock, seq: int = 0) -> operation_pb2.OperationEvent:
     """*event* of an operation, which occurs now; *seq* is 0 if it is not stored."""
-    message = operation_pb2.OperationEvent(operation=operation, seq=seq, time=_timestamp(clock()))
+    message = operation_pb2.OperationEvent(operation_id=operation, seq=seq, time=_timestamp(clock()))
     getattr(message, _FIELDS[event.DESCRIPTOR]).CopyFrom(event)
     return message
 
@@ -39,7 +39,7 @@ class Feed:
     An append-only list of events that any number of callers follow, each at its own pace.
 
     Attributes:
-        operation: Name of the operation.
+        operation: Id of the operation.
     """
 
     def __init__(self, operation: str, clock: Clock, last_seq: int = 0) -> None:

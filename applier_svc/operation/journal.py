@@ -406,14 +406,14 @@ def _with_unknown(outcomes: Mapping[int, Outcome], refusals: Sequence[Refusal]) 
 def _start(plan: OperationPlan, claims: Sequence[Claim]) -> journal_pb2.Start:
     """The write that starts an operation with *plan* and its *claims*."""
     header = plan.header
-    accepted = operation_pb2.Accepted(plan=header.name, digest=header.digest, counts=header.counts)
+    accepted = operation_pb2.Accepted(plan_id=header.id, digest=header.digest, counts=header.counts)
     start = journal_pb2.Start(accepted=operation_pb2.OperationEvent(accepted=accepted), claims=map(claim_to_pb, claims))
     if not plan.is_stored:
         parts = (plan_pb2.PlanPart(remarks=part) for part in cut(plan.body.remarks))
         stored = [stored_part(REMARKS, part, part) for part in parts]
         start.idle_plan.CopyFrom(journal_pb2.NewPlan(header=header, parts=stored))
     else:
-        start.plan = header.name
+        start.plan_id = header.id
     return start
 
 

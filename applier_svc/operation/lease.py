@@ -63,7 +63,7 @@ class Lease:
 
     Attributes:
         stack: The header of the stack as it was when the lease was taken.
-        operation: Name of the operation.
+        operation: Id of the operation.
         is_transient: Whether the stack is removed with the operation, which runs on behalf of no stack.
         is_pending: Whether the stack is removed unless the operation succeeds.
         cancel_requested: Whether a client asked to cancel the operation.
@@ -120,7 +120,7 @@ class Lease:
         if self._lost:
             raise self._lost
         return driver_pb2.Fence(
-            scope=self.stack.id, token=self.token, operation=self.operation, transient=self.is_transient
+            scope=self.stack.id, token=self.token, operation_id=self.operation, transient=self.is_transient
         )
 
     async def confirm(self) -> None:
@@ -131,7 +131,7 @@ class Lease:
             LeaseLost: It has expired.
             ServiceUnavailable: The store did not answer while the lease lasted.
         """
-        request = journal_pb2.RenewLeaseRequest(operation=self.operation, ttl=_ttl(self._timeouts))
+        request = journal_pb2.RenewLeaseRequest(operation_id=self.operation, ttl=_ttl(self._timeouts))
         await self._store(self._stub.RenewLease, request)
 
     async def raise_token(self) -> None:
@@ -179,7 +179,7 @@ class Lease:
             ServiceUnavailable: It is unknown whether they were stored.
         """
         position = self._numbered(writes, start)
-        request = journal_pb2.AdvanceOperationRequest(operation=self.operation, start=start, writes=writes)
+        request = journal_pb2.AdvanceOperationRequest(operation_id=self.operation, start=start, writes=writes)
         answer = await self._store(self._stub.AdvanceOperation, request)
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
         refusals = list(map(refusal_from_pb, answer.refused))
@@ -230,7 +230,7 @@ class Lease:
             PkgerError: Nothing was recorded.
         """
         request = journal_pb2.FinishOperationRequest(
-            operation=self.operation,
+            operation_id=self.operation,
             position=self._numbered(writes, start) + 1,
             base_generation=self.stack.generation,
             state=state,
@@ -279,7 +279,7 @@ class Lease:
     async def expire_soon(self) -> None:
         """Shorten the lease of an interrupted operation, so that an applier can resume it soon."""
         ttl = Duration(seconds=SHORTEST_LEASE)
-        request = journal_pb2.RenewLeaseRequest(operation=self.operation, token=self.token, ttl=ttl)
+        request = journal_pb2.RenewLeaseRequest(operation_id=self.operation, token=self.token, ttl=ttl)
         with contextlib.suppress(PkgerError):
             await self._call(self._stub.RenewLease, request, SHORTEST_CALL)
 
@@ -296,7 +296,7 @@ class Lease:
         """
         await self.drop()
         request = journal_pb2.ReportDefectRequest(
-            operation=self.operation,
+            operation_id=self.operation,
             problem=problem,
             blocked_steps=map(blocked_step_to_pb, steps),
         )
@@ -355,7 +355,7 @@ class Lease:
     async def _renew_once(self, token: int, raise_to: int = 0) -> None:
         asked = loop_time()
         request = journal_pb2.RenewLeaseRequest(
-            operation=self.operation, token=token, ttl=_ttl(self._timeouts), raise_to=raise_to
+            operation_id=self.operation, token=token, ttl=_ttl(self._timeouts), raise_to=raise_to
         )
         answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
         self._expires = asked + self._timeouts.lease
@@ -368,7 +368,7 @@ class Lease:
                 await self._renew()
             except Exception:
                 # The next attempt may succeed; otherwise the lease expires.
-                log.exception("lease not renewed", extra={"operation": self.operation})
+                log.exception("lease not renewed", extra={"operation_id": self.operation})
 
     async def _call(
         self, method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response]", request: Any, seconds: float
@@ -415,14 +415,14 @@ async def take(peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts:
         pieces.append(part.plan_body)
         answer.MergeFrom(part)
     operation = answer.operation
-    if operation.name != request.operation:
-        raise AlreadyBegunError(operation.name)
+    if operation.id != request.operation_id:
+        raise AlreadyBegunError(operation.id)
     plan = joined_plan(answer.plan, pieces) if answer.HasField("plan") else None
     is_transient = not operation.stack_id
     lease = Lease(
         peer,
         stack_from_pb(answer.stack),
-        operation.name,
+        operation.id,
         answer.token,
         asked,
         timeouts,
@@ -446,7 +446,7 @@ async def claim(
         StackLeased: Another applier runs it.
     """
     asked = loop_time()
-    request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=_ttl(timeouts))
+    request = journal_pb2.ClaimOperationRequest(operation_id=operation, holder=holder, ttl=_ttl(timeouts))
     answer = await joined_claim(peer.stream(JournalServiceStub(peer.channel).ClaimOperation, request))
     is_transient = not answer.operation.stack_id
     lease = Lease(

@@ -93,12 +93,12 @@ class Operation:
     One run of one plan.
 
     Attributes:
-        name: Its name, the same in all its events.
+        id: Its id, the same in all its events.
     """
 
-    def __init__(self, name: str, holder: str, peers: Peers, feed: Feed, plan_until: float = math.inf) -> None:
+    def __init__(self, operation_id: str, holder: str, peers: Peers, feed: Feed, plan_until: float = math.inf) -> None:
         """*plan_until*: The deadline of the caller, by ``loop_time``, which counts until there is a plan."""
-        self.name = name
+        self.id = operation_id
         self._plan_until = plan_until
         self._holder = holder
         self._peers = peers
@@ -118,7 +118,7 @@ class Operation:
             PkgerError: Before the accepted event, nothing was written: there is no plan, it is not the approved one, or
                 the stack is leased. After it, the operation was interrupted; the next holder of its lease resumes it.
         """
-        request = asked.beginning(self.name, self._holder)
+        request = asked.beginning(self.id, self._holder)
         taken = await take(self._peers.stack, request, self._peers.timeouts)
         lease = taken.lease
         try:
@@ -159,7 +159,7 @@ class Operation:
             if claimed.operation.state == operation_pb2.OPERATION_STATE_PREPARING:
                 await _end_unstarted(lease, "its applier was gone before it sent anything")
                 return
-            stored = await read_plan(self._peers.stack, claimed.operation.plan)
+            stored = await read_plan(self._peers.stack, claimed.operation.plan_id)
             plan = work_from_pb(stored.header, stored.body)
             rollback_cause = (claimed.operation.cause or "it was rolling back") if claimed.rollback else ""
             progress = recovered(plan, list(map(step_record_from_pb, claimed.steps)), claimed.sealed, rollback_cause)
@@ -173,7 +173,7 @@ class Operation:
             if isinstance(error, PkgerError):
                 await _release(lease)
                 raise
-            log.exception("operation not resumed", extra={"operation": self.name})
+            log.exception("operation not resumed", extra={"operation_id": self.id})
             steps = steps_of_defect(progress) if progress else ()
             problem = f"{type(error).__name__}: {secrets.masked(str(error))}"
             if finished := await lease.report_defect(problem, steps):
@@ -218,11 +218,11 @@ class Operation:
         expected = asked.options.expected_plan_digest
         if expected and expected != header.digest:
             if taken.plan:
-                raise DigestMismatch(header.name, expected, header.digest)
+                raise DigestMismatch(header.id, expected, header.digest)
             problem = f"the package, the stack or the platform; the plan made now is {header.digest}"
             raise PlanStale(expected, problem)
         if stored.is_stored and not taken.plan:
-            stored = await read_plan(self._peers.stack, header.name)
+            stored = await read_plan(self._peers.stack, header.id)
         plan = work_from_pb(header, stored.body)
         place = await self._place(plan)
         # A plan that was made under the lease is not stale.
@@ -235,7 +235,7 @@ class Operation:
 
     async def _planned(self, desired: planner_pb2.CreatePlanRequest, taken: Taken) -> OperationPlan | None:
         """Have the plan made: header and remarks; None if the package breaks rules."""
-        request = planning_pb2.PlanOperationRequest(operation=self.name, request=desired)
+        request = planning_pb2.PlanOperationRequest(operation_id=self.id, request=desired)
         if taken.lease.is_transient:
             request.stack.target.CopyFrom(taken.stack.target)
         else:
@@ -263,7 +263,7 @@ class Operation:
         if not taken.lease.is_transient:
             stack = await read_record(place.store, object_pb2.StackRef(id=stack.id))
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
-            raise PlanStale(header.name, problem_of(parts))
+            raise PlanStale(header.id, problem_of(parts))
 
     async def _place(self, plan: Plan) -> Place:
         """
@@ -282,7 +282,7 @@ class Operation:
         try:
             return await self._place(plan)
         except PkgerError as error:
-            log.warning("operation not resumed", extra={"operation": self.name, "problem": str(error)})
+            log.warning("operation not resumed", extra={"operation_id": self.id, "problem": str(error)})
             raise
 
     def _is_cancelled(self) -> bool:
@@ -302,11 +302,11 @@ async def _end_unstarted(lease: Lease, why: BaseException | str, plan: str = "")
     Args:
         lease: Its lease.
         why: Why it did not start.
-        plan: Name of the stored plan that it was to run; empty: none. Some errors mark the plan as stale.
+        plan: Id of the stored plan that it was to run; empty: none. Some errors mark the plan as stale.
     """
     stale = None
     if plan and isinstance(why, _STALE):
-        stale = journal_pb2.StalePlan(plan=plan, problem=why.metadata.get("problem", str(why)))
+        stale = journal_pb2.StalePlan(plan_id=plan, problem=why.metadata.get("problem", str(why)))
     match why:
         case error if isinstance(error, _OF_SOURCES):
             cause = "the package cannot be read"
@@ -318,4 +318,4 @@ async def _end_unstarted(lease: Lease, why: BaseException | str, plan: str = "")
     try:
         await lease.finish(None, operation_pb2.OPERATION_STATE_FAILED, None, stale, cause=cause)
     except PkgerError:
-        log.warning("lease not released", extra={"operation": lease.operation})
+        log.warning("lease not released", extra={"operation_id": lease.operation})

@@ -30,7 +30,7 @@ def joined_plan(header: plan_pb2.Plan, pieces: Iterable[bytes]) -> OperationPlan
     return OperationPlan(header, journal_pb2.PlanBody.FromString(b"".join(pieces)))
 
 
-async def read_plan(stack: Peer, name: str) -> OperationPlan:
+async def read_plan(stack: Peer, plan_id: str) -> OperationPlan:
     """
     Read a plan from the stack service.
 
@@ -38,7 +38,7 @@ async def read_plan(stack: Peer, name: str) -> OperationPlan:
         PlanNotFound: There is no such plan.
     """
     header, pieces = plan_pb2.Plan(), list[bytes]()
-    request = journal_pb2.ReadPlanRequest(plan=name)
+    request = journal_pb2.ReadPlanRequest(plan_id=plan_id)
     async for part in stack.stream(JournalServiceStub(stack.channel).ReadPlan, request):
         header.MergeFrom(part.plan)
         pieces.append(part.body)

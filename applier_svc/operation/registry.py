@@ -50,7 +50,7 @@ class Registry:
             peers: The services that operations call.
             holder: Name of this applier in the leases of its operations.
             clock: Dates events.
-            ids: Draws names of operations.
+            ids: Draws ids of operations.
         """
         self._peers = peers
         self._holder = holder
@@ -94,18 +94,18 @@ class Registry:
             ServiceUnavailable: The service is about to end.
         """
         self._refuse_when_draining()
-        name = f"operations/{self._ids.token(8)}"
-        feed = Feed(name, self._clock)
-        operation = Operation(name, self._holder, self._peers, feed, deadline.get())
+        operation_id = self._ids.token(8)
+        feed = Feed(operation_id, self._clock)
+        operation = Operation(operation_id, self._holder, self._peers, feed, deadline.get())
         self._run(operation, feed, self._begin(operation, asked))
         return feed
 
-    async def resume(self, name: str, decisions: Sequence[StepDecision] = (), by_request: bool = False) -> Feed:
+    async def resume(self, operation_id: str, decisions: Sequence[StepDecision] = (), by_request: bool = False) -> Feed:
         """
         Claim an unfinished operation, resume it, and return the feed of its further events.
 
         Args:
-            name: Its name.
+            operation_id: Its id.
             decisions: The decisions for its blocked steps; undecided steps are retried.
             by_request: Whether a client requested it, which is also the consent to continue on a restored store.
 
@@ -118,11 +118,11 @@ class Registry:
         """
         self._refuse_when_draining()
         if decisions:
-            operation = await self.get(name)
+            operation = await self.get(operation_id)
             if operation.state in _FINISHED:
-                raise OperationNotFound(name)
+                raise OperationNotFound(operation_id)
             await refuse_unfit(decisions, operation, self._peers.platforms, self._store)
-        lease, claimed = await claim(self._store, name, self._holder, self._peers.timeouts)
+        lease, claimed = await claim(self._store, operation_id, self._holder, self._peers.timeouts)
         try:
             if not by_request:
                 _refuse_without_consent(claimed.operation)
@@ -132,9 +132,9 @@ class Registry:
             await lease.drop()
             await lease.expire_soon()
             raise
-        log.info("operation resumed", extra={"operation": name})
-        feed = Feed(name, self._clock, claimed.last_seq)
-        resumed = Operation(name, self._holder, self._peers, feed)
+        log.info("operation resumed", extra={"operation_id": operation_id})
+        feed = Feed(operation_id, self._clock, claimed.last_seq)
+        resumed = Operation(operation_id, self._holder, self._peers, feed)
         self._run(resumed, feed, resumed.resume(lease, claimed, decisions))
         return feed
 
@@ -150,20 +150,20 @@ class Registry:
         """
         stub = JournalServiceStub(store.channel)
         answer = await store.call(stub.ListAbandonedOperations, journal_pb2.ListAbandonedOperationsRequest())
-        for name in answer.operations:
-            if name in self._running or self._draining:
+        for operation_id in answer.operation_ids:
+            if operation_id in self._running or self._draining:
                 continue
             try:
-                await self.resume(name)
+                await self.resume(operation_id)
             except PkgerError as error:
                 if isinstance(error, ServiceUnavailable) and not error.status:
                     raise
-                log.warning("operation not resumed", extra={"operation": name, "problem": str(error)})
+                log.warning("operation not resumed", extra={"operation_id": operation_id, "problem": str(error)})
             except Exception:
                 # A defect with one operation must not keep the next ones from being resumed.
-                log.exception("operation not resumed", extra={"operation": name})
+                log.exception("operation not resumed", extra={"operation_id": operation_id})
 
-    async def cancel(self, name: str) -> operation_pb2.CancelEffect.ValueType:
+    async def cancel(self, operation_id: str) -> operation_pb2.CancelEffect.ValueType:
         """
         Ask an operation to stop and roll back.
 
@@ -173,41 +173,41 @@ class Registry:
         Raises:
             OperationNotFound: It does not exist, or it is finished.
         """
-        runs_here = name in self._running
+        runs_here = operation_id in self._running
         if runs_here:
-            self._running[name][0].cancel()
+            self._running[operation_id][0].cancel()
         try:
             # Stored even if it runs here: after a crash of this applier, the next one has to know.
-            request = journal_pb2.RequestCancelRequest(operation=name)
+            request = journal_pb2.RequestCancelRequest(operation_id=operation_id)
             return (await self._store.call(self._stub.RequestCancel, request)).effect
         except OperationNotFound:
             # The operation may not be stored yet, or may just have ended.
-            if not runs_here or await self._is_finished(name):
+            if not runs_here or await self._is_finished(operation_id):
                 raise
             return operation_pb2.CANCEL_EFFECT_ROLLS_BACK
 
-    async def _is_finished(self, name: str) -> bool:
+    async def _is_finished(self, operation_id: str) -> bool:
         """Whether an operation is finished; False if the store does not have it."""
         try:
-            return (await self.get(name)).state in _FINISHED
+            return (await self.get(operation_id)).state in _FINISHED
         except OperationNotFound:
             return False
 
-    async def get(self, name: str) -> operation_pb2.Operation:
+    async def get(self, operation_id: str) -> operation_pb2.Operation:
         """
         Read one operation.
 
         Raises:
             OperationNotFound: It does not exist.
         """
-        request = journal_pb2.GetOperationRequest(operation=name)
+        request = journal_pb2.GetOperationRequest(operation_id=operation_id)
         return (await self._store.call(self._stub.GetOperation, request)).operation
 
     async def page(self, request: journal_pb2.ListOperationsRequest) -> journal_pb2.ListOperationsResponse:
         """Read a page of operations."""
         return await self._store.call(self._stub.ListOperations, request)
 
-    async def watch(self, name: str, after_seq: int) -> AsyncIterator[operation_pb2.OperationEvent]:
+    async def watch(self, operation_id: str, after_seq: int) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
         The events of an operation after *after_seq*, to its end, read from the store, which has those of any applier.
 
@@ -216,7 +216,7 @@ class Registry:
             ServiceUnavailable: The store does not answer.
         """
         while True:
-            request = journal_pb2.ListEventsRequest(operation=name, after_seq=after_seq)
+            request = journal_pb2.ListEventsRequest(operation_id=operation_id, after_seq=after_seq)
             answer = await self._store.call(self._stub.ListEvents, request)
             for event in answer.events:
                 after_seq = event.seq
@@ -225,7 +225,7 @@ class Registry:
                 continue
             if answer.state in _OVER:
                 return
-            await self._await_event(name)
+            await self._await_event(operation_id)
 
     async def drain(self, seconds: float) -> None:
         """Start no more operations and wait for the running ones; cancel those that take longer than *seconds*."""
@@ -246,16 +246,16 @@ class Registry:
         try:
             await operation.begin(asked)
         except OperationUnfinished as error:
-            name = error.metadata["operation"]
-            _refuse_without_consent(await self.get(name))
-            left_behind = await self.resume(name)
+            unfinished = error.metadata["operation"]
+            _refuse_without_consent(await self.get(unfinished))
+            left_behind = await self.resume(unfinished)
             await left_behind.ends()
             await operation.begin(asked)
 
-    async def _await_event(self, name: str) -> None:
+    async def _await_event(self, operation_id: str) -> None:
         """Wait for the next event of an operation that runs here; else, for the interval between reads."""
-        if name in self._running:
-            await self._running[name][1].grows()
+        if operation_id in self._running:
+            await self._running[operation_id][1].grows()
         else:
             await asyncio.sleep(self._peers.timeouts.watch)
 
@@ -264,16 +264,16 @@ class Registry:
         context = contextvars.copy_context()
         context.run(deadline.set, math.inf)
         task = asyncio.get_running_loop().create_task(self._run_to_end(operation, feed, work), context=context)
-        self._running[operation.name] = (operation, feed, task)
+        self._running[operation.id] = (operation, feed, task)
 
     async def _run_to_end(self, operation: Operation, feed: Feed, work: Coroutine[None, None, None]) -> None:
         try:
-            await _end(operation.name, feed, work)
+            await _end(operation.id, feed, work)
         finally:
             # After a pause longer than its lease, this applier may have claimed the operation again.
-            run = self._running.get(operation.name)
+            run = self._running.get(operation.id)
             if run and run[0] is operation:
-                del self._running[operation.name]
+                del self._running[operation.id]
 
     def _refuse_when_draining(self) -> None:
         if self._draining:
@@ -289,7 +289,7 @@ def _refuse_without_consent(operation: operation_pb2.Operation) -> None:
     """
     if operation.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
         stack = operation.stack_name or operation.stack_id
-        raise OperationUnfinished(stack, operation.name, OperationState.BLOCKED)
+        raise OperationUnfinished(stack, operation.id, OperationState.BLOCKED)
 
 
 async def _end(operation: str, feed: Feed, work: Coroutine[None, None, None]) -> None:
@@ -300,10 +300,10 @@ async def _end(operation: str, feed: Feed, work: Coroutine[None, None, None]) ->
     except (PkgerError, AlreadyBegunError) as error:
         await feed.close(error)
     except Exception:
-        log.exception("operation failed", extra={"operation": operation})
+        log.exception("operation failed", extra={"operation_id": operation})
         await feed.close(Internal(request_id.get()))
     else:
         await feed.close()
     finally:
         duration = round((loop_time() - started) * 1000, 3)
-        log.info("operation ended", extra={"operation": operation, "duration_ms": duration})
+        log.info("operation ended", extra={"operation_id": operation, "duration_ms": duration})

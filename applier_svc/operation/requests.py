@@ -25,7 +25,7 @@ class OperationRequest:
 
     Attributes:
         kind: Apply, uninstall or rollback; UNSPECIFIED for a stored plan, which determines it.
-        plan: The request for the plan, with the stack, if there is one; or the name of a stored plan.
+        plan: The request for the plan, with the stack, if there is one; or the id of a stored plan.
         options: The conditions under which the plan may run, and the author.
         request: Id and digest of the request.
         secrets: Values of secrets to write; of a stored plan, exactly those that it writes.
@@ -39,18 +39,18 @@ class OperationRequest:
 
     @property
     def stored_plan(self) -> str:
-        """Name of the stored plan; empty if a plan is to be made."""
+        """Id of the stored plan; empty if a plan is to be made."""
         return self.plan if isinstance(self.plan, str) else ""
 
     def beginning(self, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
         """The request for the lease of the stack, for *operation*, which *holder* runs."""
         request = journal_pb2.BeginOperationRequest(
-            operation=operation, holder=holder, author=self.options.author, kind=self.kind
+            operation_id=operation, holder=holder, author=self.options.author, kind=self.kind
         )
         if self.request.id:
             request.request.CopyFrom(journal_pb2.RequestKey(id=self.request.id, digest=self.request.digest))
         if isinstance(self.plan, str):
-            request.plan = self.plan
+            request.plan_id = self.plan
             return request
         if not self.plan.HasField("stack"):
             request.target.CopyFrom(self.plan.target)

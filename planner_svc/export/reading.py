@@ -72,7 +72,7 @@ class ExportReader:
 
 def _recorded(holder: stack_pb2.ResourceHolder, is_user: bool) -> list[Recorded]:
     """The name that a stack has for a resource; none while an operation only claims it."""
-    if holder.operation or not holder.key.name:
+    if holder.operation_id or not holder.key.name:
         return []
     return [Recorded(is_user, holder.since.ToNanoseconds(), holder.stack_id, holder.key.name)]
 

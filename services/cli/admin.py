@@ -26,10 +26,10 @@ async def restored(environ: Mapping[str, str], output: str) -> None:
         print_document(document_of(marked), output)
         return
     lines = [
-        *(Text(f"blocked: {name}") for name in marked.blocked),
-        *(Text(f"ended, as it had not started: {name}") for name in marked.ended),
-        *(Text(f"stale: {name}") for name in marked.stale_plans),
+        *(Text(f"blocked: operation {each}") for each in marked.blocked_operation_ids),
+        *(Text(f"ended, as it had not started: operation {each}") for each in marked.ended_operation_ids),
+        *(Text(f"stale: plan {each}") for each in marked.stale_plan_ids),
     ]
     print_lines(console(), lines or [Text("nothing to mark: there is no unfinished operation and no pending plan")])
-    if marked.blocked:
-        console().print(Text("`pkger operations show NAME` shows how to recover an operation"))
+    if marked.blocked_operation_ids:
+        console().print(Text("`pkger operations show ID` shows how to recover an operation"))

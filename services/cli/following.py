@@ -114,7 +114,7 @@ class Following:
 
         Args:
             begin: Starts it.
-            read_plan: Reads a plan by its name.
+            read_plan: Reads a plan by its id.
             wait: Seconds to wait for another operation of the stack to end.
             shown: Its plan, if that is already shown; None: the plan is read and shown.
 
@@ -133,7 +133,7 @@ class Following:
                 if event.HasField("accepted"):
                     cancelling = asyncio.create_task(self._cancel_on_interrupt())
                     if not shown:
-                        made = await self._read(event.accepted.plan, read_plan)
+                        made = await self._read(event.accepted.plan_id, read_plan)
                         self._report.plan(made)
                     self._begin_steps(made)
                 self._report.event(event)
@@ -179,7 +179,7 @@ class Following:
         finished: operation_pb2.Finished | None = None
         async for event in self._resumed(begin()):
             if event.HasField("accepted"):
-                self._begin_steps(await read_plan(event.accepted.plan))
+                self._begin_steps(await read_plan(event.accepted.plan_id))
             self._report.event(event)
             finished = event.finished if event.HasField("finished") else finished
         if finished:
@@ -218,7 +218,7 @@ class Following:
                 async for event in events:
                     if 0 < event.seq <= self._seq:
                         continue
-                    self._operation, self._seq = event.operation, event.seq or self._seq
+                    self._operation, self._seq = event.operation_id, event.seq or self._seq
                     if until:
                         until = 0.0
                         self._status.wait_for(self._platform)
@@ -247,7 +247,7 @@ class Following:
                 self._status.wait_for("an applier")
                 self._report.note("the stream of the applier broke; waiting for an applier that resumes the operation")
             await asyncio.sleep(SECOND)
-            request = applier_pb2.WatchOperationRequest(operation=self._operation, after_seq=self._seq)
+            request = applier_pb2.WatchOperationRequest(operation_id=self._operation, after_seq=self._seq)
             events = self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf)
         rest = f"the operation has not ended: an applier will finish it or roll it back; {self._hint}"
         raise Failed(f"{problem}; {rest}")
@@ -255,7 +255,7 @@ class Following:
     async def _cancel_on_interrupt(self) -> None:
         await self._interrupts.event.wait()
         self._report.note("interrupted")
-        request = applier_pb2.CancelOperationRequest(operation=self._operation)
+        request = applier_pb2.CancelOperationRequest(operation_id=self._operation)
         try:
             answer = await self._services.applier.call(self._stub.CancelOperation, request)
         except OperationNotFound:
@@ -263,8 +263,7 @@ class Following:
         except PkgerError as error:
             self._report.note(f"the operation was not cancelled: {text_of(error)}")
             return
-        short = self._operation.rpartition("/")[2]
-        self._report.note(f"the operation {cancel_effect(answer.effect, short)}")
+        self._report.note(f"the operation {cancel_effect(answer.effect, self._operation)}")
 
 
 def _is_of_applier(error: PkgerError) -> bool:

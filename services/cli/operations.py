@@ -14,7 +14,7 @@ from services.cli.documents import print_document
 from services.cli.errors import Failed, plain_errors
 from services.cli.following import DataReport, Following, Report, TextReport, outcome_code
 from services.cli.interrupts import Interrupts
-from services.cli.names import full_name, short_name, word
+from services.cli.names import word
 from services.cli.packages import Manner
 from services.cli.plans import stored
 from services.cli.progress import Progress, cancel_effect, left_over
@@ -72,11 +72,11 @@ async def list_all(
     print_more(has_more)
 
 
-async def show(name: str, environ: Mapping[str, str], output: str) -> None:
+async def show(operation_id: str, environ: Mapping[str, str], output: str) -> None:
     """Print one operation."""
     with plain_errors():
         async with session(APPLYING, environ) as services:
-            request = applier_pb2.GetOperationRequest(operation=_full(name))
+            request = applier_pb2.GetOperationRequest(operation_id=operation_id)
             operation = (await services.applier.call(_stub(services).GetOperation, request)).operation
     if output != "text":
         print_document(document_of(operation), output)
@@ -90,7 +90,7 @@ async def show(name: str, environ: Mapping[str, str], output: str) -> None:
         print_blocked(console(), operation)
 
 
-async def watch(name: str, environ: Mapping[str, str], manner: Manner) -> None:
+async def watch(operation_id: str, environ: Mapping[str, str], manner: Manner) -> None:
     """
     Print the events of an operation, from the first to the last.
 
@@ -100,24 +100,24 @@ async def watch(name: str, environ: Mapping[str, str], manner: Manner) -> None:
     async with StatusLine(quiet=manner.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
             async with session(APPLYING, environ) as services:
-                request = applier_pb2.WatchOperationRequest(operation=_full(name))
+                request = applier_pb2.WatchOperationRequest(operation_id=operation_id)
                 progress = Progress()
                 following = _following(services, interrupts, status, progress, manner)
                 work = following.watch(
                     lambda: services.applier.stream(_stub(services).WatchOperation, request, seconds=math.inf),
                     lambda plan: _steps(services, plan),
                 )
-                _print_end(progress, await interrupts.or_stop(work, _interrupted(name)), manner)
+                _print_end(progress, await interrupts.or_stop(work, _interrupted(operation_id)), manner)
 
 
 async def recover(
-    name: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], manner: Manner
+    operation_id: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], manner: Manner
 ) -> None:
     """
     Recover a blocked operation, and print its events.
 
     Args:
-        name: Its name.
+        operation_id: Its id.
         decisions: A key of ``DECISIONS``, and the id of the resource for "adopt", by step number; other steps are
             retried.
         environ: The environment.
@@ -129,11 +129,11 @@ async def recover(
     async with StatusLine(quiet=manner.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
             async with session(APPLYING, environ) as services:
-                blocked = applier_pb2.GetOperationRequest(operation=_full(name))
+                blocked = applier_pb2.GetOperationRequest(operation_id=operation_id)
                 answer = await interrupts.or_stop(services.applier.call(_stub(services).GetOperation, blocked))
-                made = await interrupts.or_stop(_steps(services, answer.operation.plan))
+                made = await interrupts.or_stop(_steps(services, answer.operation.plan_id))
                 request = applier_pb2.RecoverOperationRequest(
-                    operation=_full(name),
+                    operation_id=operation_id,
                     decisions=[
                         applier_pb2.StepDecision(step=step, decision=DECISIONS[decision], resource_id=resource_id)
                         for step, (decision, resource_id) in sorted(decisions.items())
@@ -141,18 +141,18 @@ async def recover(
                 )
                 progress = Progress(made.steps)
                 if answer.operation.state == operation_pb2.OPERATION_STATE_BLOCKED:
-                    await interrupts.or_stop(_recall(services, progress, _full(name)))
+                    await interrupts.or_stop(_recall(services, progress, operation_id))
                 following = _following(services, interrupts, status, progress, manner)
                 work = following.watch(
                     lambda: services.applier.stream(_stub(services).RecoverOperation, request, seconds=math.inf),
                     lambda plan: _steps(services, plan),
                 )
-                _print_end(progress, await interrupts.or_stop(work, _interrupted(name)), manner)
+                _print_end(progress, await interrupts.or_stop(work, _interrupted(operation_id)), manner)
 
 
-async def _recall(services: Session, progress: Progress, name: str) -> None:
+async def _recall(services: Session, progress: Progress, operation_id: str) -> None:
     """Let *progress* know the events of a blocked operation so far: an earlier decision may have given up an undo."""
-    request = applier_pb2.WatchOperationRequest(operation=name)
+    request = applier_pb2.WatchOperationRequest(operation_id=operation_id)
     async for event in services.applier.stream(_stub(services).WatchOperation, request):
         progress.recall(event)
 
@@ -176,7 +176,7 @@ def _print_end(progress: Progress, finished: operation_pb2.Finished, manner: Man
         progress_console().print(Text(state, "bold"))
 
 
-async def cancel(name: str, environ: Mapping[str, str], output: str) -> None:
+async def cancel(operation_id: str, environ: Mapping[str, str], output: str) -> None:
     """
     Cancel an operation, and print the effect.
 
@@ -185,40 +185,36 @@ async def cancel(name: str, environ: Mapping[str, str], output: str) -> None:
     """
     with plain_errors():
         async with session(APPLYING, environ) as services:
-            request = applier_pb2.CancelOperationRequest(operation=_full(name))
+            request = applier_pb2.CancelOperationRequest(operation_id=operation_id)
             try:
                 answer = await services.applier.call(_stub(services).CancelOperation, request)
             except OperationNotFound:
-                wanted = applier_pb2.GetOperationRequest(operation=_full(name))
+                wanted = applier_pb2.GetOperationRequest(operation_id=operation_id)
                 finished = (await services.applier.call(_stub(services).GetOperation, wanted)).operation
-                raise Failed(f"{_full(name)} has already ended: {_word(finished.state)}") from None
-    effect = f"{_full(name)} {cancel_effect(answer.effect, name)}"
+                raise Failed(f"operation {operation_id} has already ended: {_word(finished.state)}") from None
+    effect = f"operation {operation_id} {cancel_effect(answer.effect, operation_id)}"
     if answer.effect == operation_pb2.CANCEL_EFFECT_SEALED:
         raise Failed(effect)
     if output != "text":
         print_document(document_of(answer), output)
     else:
-        console().print(Text(f"{effect}; `pkger operations watch {name}` shows it"))
+        console().print(Text(f"{effect}; `pkger operations watch {operation_id}` shows it"))
 
 
-def _interrupted(name: str) -> str:
+def _interrupted(operation_id: str) -> str:
     return (
-        f"interrupted; the operation continues: `pkger operations watch {name}` shows it,"
-        f" `pkger operations cancel {name}` rolls it back"
+        f"interrupted; the operation continues: `pkger operations watch {operation_id}` shows it,"
+        f" `pkger operations cancel {operation_id}` rolls it back"
     )
 
 
 async def _steps(services: Session, plan: str) -> JoinedPlan:
-    """The plan of that name with its steps; an empty one for an operation without a plan."""
+    """The plan of that id with its steps; an empty one for an operation without a plan."""
     return await stored(services, plan, [plan_pb2.PLAN_VIEW_STEPS]) if plan else JoinedPlan()
 
 
 def _stub(services: Session) -> ApplierServiceStub:
     return ApplierServiceStub(services.applier.channel)
-
-
-def _full(name: str) -> str:
-    return full_name("operations", name)
 
 
 def _word(state: operation_pb2.OperationState.ValueType) -> str:
@@ -228,7 +224,7 @@ def _word(state: operation_pb2.OperationState.ValueType) -> str:
 def _print_table(out: Console, operations: Sequence[operation_pb2.Operation]) -> None:
     rows = [
         (
-            short_name(operation.name),
+            operation.id,
             word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind),
             _word(operation.state),
             operation.stack_name or operation.stack_id or "(none)",
@@ -237,13 +233,13 @@ def _print_table(out: Console, operations: Sequence[operation_pb2.Operation]) ->
         )
         for operation in operations
     ]
-    print_table(out, ("NAME", "KIND", "STATE", "STACK", "STEPS", "BEGAN"), rows)
+    print_table(out, ("ID", "KIND", "STATE", "STACK", "STEPS", "BEGAN"), rows)
 
 
 def _print_facts(out: Console, operation: operation_pb2.Operation) -> None:
     print_facts(
         out,
-        f"operation {short_name(operation.name)}",
+        f"operation {operation.id}",
         {
             "kind": word(plan_pb2.OperationKind, "OPERATION_KIND", operation.kind),
             "state": _word(operation.state),
@@ -252,6 +248,6 @@ def _print_facts(out: Console, operation: operation_pb2.Operation) -> None:
             "steps": f"{operation.done_count} of {operation.step_count}",
             "began": moment(operation.create_time),
             "ended": moment(operation.end_time) if operation.HasField("end_time") else "",
-            "plan": operation.plan,
+            "plan": operation.plan_id,
         },
     )

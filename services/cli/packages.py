@@ -21,7 +21,6 @@ from services.cli.errors import Failed, plain_errors
 from services.cli.exit_codes import Exit
 from services.cli.following import Begin, DataReport, Events, Following, Report, TextReport, outcome_code
 from services.cli.interrupts import Interrupts
-from services.cli.names import full_name
 from services.cli.plan_text import done_sum, print_plan
 from services.cli.plans import SHOWN, WHOLE, stored
 from services.cli.progress import Progress
@@ -128,34 +127,34 @@ async def plan(wanted: Wanted, environ: Mapping[str, str], manner: Manner, savin
         print_plan(progress_console(), made, manner.full)
         if is_kept:
             secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
-            name = shlex.quote(str(saving.file)) if saving.file else header.name
+            name = shlex.quote(str(saving.file)) if saving.file else header.id
             hint = f"`pkger apply --plan {name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
             progress_console().print(Text(f"Saved: {hint}."))
     return Exit.CHANGES if saving.detailed and not header.no_change else Exit.DONE
 
 
 def _write(file: Path, header: plan_pb2.Plan) -> None:
-    """Write name and digest of the plan, by which an apply finds it; none of its content."""
-    document = {"plan": header.name, "digest": header.digest}
+    """Write id and digest of the plan, by which an apply finds it; none of its content."""
+    document = {"id": header.id, "digest": header.digest}
     try:
         file.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except OSError as error:
-        raise Failed(f"cannot write {file}: {error.strerror or error}; the plan is saved as {header.name}") from error
+        raise Failed(f"cannot write {file}: {error.strerror or error}; it is saved as plan {header.id}") from error
 
 
 def named_plan(text: str) -> tuple[str, str]:
     """
-    Name and digest of a plan by its name, or by the file that ``plan --out`` wrote; no digest without a file.
+    Id and digest of a plan by its id, or by the file that ``plan --out`` wrote; no digest without a file.
 
     Raises:
         Failed: The file was not written by ``plan --out``.
     """
     path = Path(text)
     if not path.is_file():
-        return full_name("plans", text), ""
+        return text, ""
     try:
         found = orjson.loads(path.read_bytes())
-        return str(found["plan"]), str(found["digest"])
+        return str(found["id"]), str(found["digest"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Failed(f"{text}: is not a file that `pkger plan --out` wrote") from error
 
@@ -205,7 +204,7 @@ async def apply_stored(
     Apply a stored plan: show it, ask for approval, run it.
 
     Args:
-        name: Its name, or the file that ``plan --out`` wrote.
+        name: Its id, or the file that ``plan --out`` wrote.
         environ: The environment.
         manner: How it is shown and approved.
         options: The conditions under which the plan may run, without the digest.
@@ -216,10 +215,10 @@ async def apply_stored(
     """
     async with StatusLine(quiet=manner.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
-            plan_name, digest = named_plan(name)
+            plan_id, digest = named_plan(name)
             # The plan names the platform, and with it the driver that local services need.
             async with session(READING, environ) as services:
-                made = await interrupts.or_stop(stored(services, plan_name, SHOWN))
+                made = await interrupts.or_stop(stored(services, plan_id, SHOWN))
             header = made.header
             async with session(APPLYING, environ, header.target.platform) as services:
                 if manner.yes and manner.output == "text":
@@ -229,7 +228,7 @@ async def apply_stored(
                 run = _Run(services, interrupts, status, manner)
                 # The digest makes sure that it is exactly that plan.
                 request = applier_pb2.ApplyPlanRequest(
-                    plan=header.name, run_options=_approved(options, digest or header.digest), secrets=secrets
+                    plan_id=header.id, run_options=_approved(options, digest or header.digest), secrets=secrets
                 )
                 stub = ApplierServiceStub(services.applier.channel)
                 stream = partial(services.applier.stream, stub.ApplyPlan, request, seconds=math.inf)

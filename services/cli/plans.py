@@ -12,7 +12,7 @@ from rich.console import Console
 from services.cli.consoles import console
 from services.cli.documents import print_document, print_records
 from services.cli.errors import plain_errors
-from services.cli.names import full_name, short_name, word
+from services.cli.names import word
 from services.cli.plan_text import print_plan
 from services.cli.session import APPLYING, Session, session
 from services.cli.show import LARGEST_PAGE, LISTED, moment, plan_documents, print_facts, print_more
@@ -62,19 +62,19 @@ async def list_all(
     print_more(has_more)
 
 
-async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -> None:
+async def show(plan_id: str, environ: Mapping[str, str], output: str, full: bool) -> None:
     """
     Print one plan, *full* or folded; as data, with the ids of the resources that its operation created.
 
     Raises:
-        Failed: There is no plan of that name.
+        Failed: There is no plan of that id.
     """
     with plain_errors():
         async with session(NEEDS, environ) as services:
-            plan = await stored(services, name, SHOWN if output == "text" else WHOLE)
+            plan = await stored(services, plan_id, SHOWN if output == "text" else WHOLE)
         if output != "text" and plan.header.state == plan_pb2.PLAN_STATE_APPLIED:
             async with session(APPLYING, environ) as services:
-                fill_in(plan, await _events(services, plan.header.operation))
+                fill_in(plan, await _events(services, plan.header.operation_id))
     if output != "text":
         print_records(plan_documents(plan), output)
         return
@@ -86,42 +86,42 @@ async def show(name: str, environ: Mapping[str, str], output: str, full: bool) -
         "target": f"{header.target.platform}/{header.target.org}",
         "made": moment(header.create_time),
         "expires": moment(header.expire_time) if header.state == plan_pb2.PLAN_STATE_PENDING else "",
-        "operation": header.operation,
+        "operation": header.operation_id,
     }
-    print_facts(console(), f"plan {short_name(header.name)}", facts)
+    print_facts(console(), f"plan {header.id}", facts)
 
 
-async def delete(name: str, environ: Mapping[str, str]) -> None:
+async def delete(plan_id: str, environ: Mapping[str, str]) -> None:
     """
     Delete a plan that no operation has run.
 
     Raises:
-        Failed: There is no plan of that name, or an operation has run it.
+        Failed: There is no plan of that id, or an operation has run it.
     """
     with plain_errors():
         async with session(NEEDS, environ) as services:
-            request = stack_pb2.DeletePlanRequest(plan=full_name("plans", name))
+            request = stack_pb2.DeletePlanRequest(plan_id=plan_id)
             await services.stack.call(StackServiceStub(services.stack.channel).DeletePlan, request)
 
 
-async def stored(services: Session, name: str, view: Sequence[View]) -> JoinedPlan:
+async def stored(services: Session, plan_id: str, view: Sequence[View]) -> JoinedPlan:
     """
-    The parts in *view* of the stored plan of that name, with or without its prefix.
+    The parts in *view* of a stored plan.
 
     Raises:
         PlanNotFound: There is no such plan.
     """
     stub = StackServiceStub(services.stack.channel)
-    request = stack_pb2.GetPlanRequest(plan=full_name("plans", name), view=view)
+    request = stack_pb2.GetPlanRequest(plan_id=plan_id, view=view)
     plan = JoinedPlan()
     async for answer in services.stack.stream(stub.GetPlan, request):
         plan.add(answer.part)
     return plan
 
 
-async def _events(services: Session, operation: str) -> list[operation_pb2.OperationEvent]:
+async def _events(services: Session, operation_id: str) -> list[operation_pb2.OperationEvent]:
     """All events of an operation that has ended."""
-    request = applier_pb2.WatchOperationRequest(operation=operation)
+    request = applier_pb2.WatchOperationRequest(operation_id=operation_id)
     stub = ApplierServiceStub(services.applier.channel)
     return [answer async for answer in services.applier.stream(stub.WatchOperation, request)]
 
@@ -133,7 +133,7 @@ def _state(plan: plan_pb2.Plan) -> str:
 def _print_table(out: Console, plans: Sequence[plan_pb2.Plan]) -> None:
     rows = [
         (
-            short_name(plan.name),
+            plan.id,
             _state(plan),
             plan.stack_name or plan.stack_id or "(none)",
             f"{plan.target.platform}/{plan.target.org}",
@@ -141,4 +141,4 @@ def _print_table(out: Console, plans: Sequence[plan_pb2.Plan]) -> None:
         )
         for plan in plans
     ]
-    print_table(out, ("NAME", "STATE", "STACK", "TARGET", "MADE"), rows)
+    print_table(out, ("ID", "STATE", "STACK", "TARGET", "MADE"), rows)

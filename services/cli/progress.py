@@ -59,7 +59,7 @@ class Progress:
 
     def show(self, event: operation_pb2.OperationEvent) -> None:
         """Show one event; those before the first stage, and the last one, show nothing."""
-        self._operation = event.operation
+        self._operation = event.operation_id
         match event.WhichOneof("event"):
             case "stage_started":
                 self._end_stage()
@@ -108,8 +108,8 @@ class Progress:
                 return "all changes are undone"
             case operation_pb2.OPERATION_STATE_BLOCKED:
                 problem = "it waits for a decision" if self._undo_count is None else "not all changes could be undone"
-                name = self._operation.rpartition("/")[2]
-                return f"{problem}: `pkger operations show {name}` lists the causes and the possible decisions"
+                command = f"pkger operations show {self._operation}"
+                return f"{problem}: `{command}` lists the causes and the possible decisions"
             case _:
                 return "nothing was written"
 
@@ -181,16 +181,17 @@ def left_over(count: int) -> str:
 
 def _show_waiting(out: Console, waiting: operation_pb2.StepsWaiting) -> None:
     stack = waiting.stack_name or waiting.stack_id
-    out.print(Text(f"  {_steps(len(waiting.steps))} waiting for {waiting.operation} of stack {stack}", "yellow"))
+    awaited = f"operation {waiting.operation_id} of stack {stack}"
+    out.print(Text(f"  {_steps(len(waiting.steps))} waiting for {awaited}", "yellow"))
 
 
-def cancel_effect(effect: operation_pb2.CancelEffect.ValueType, name: str) -> str:
-    """The effect of a cancellation of the operation *name*, as text after its name."""
+def cancel_effect(effect: operation_pb2.CancelEffect.ValueType, operation_id: str) -> str:
+    """The effect of a cancellation of the operation *operation_id*, as text after its id."""
     match effect:
         case operation_pb2.CANCEL_EFFECT_SEALED:
             return "cannot roll back: it is past the point after which steps cannot be undone, and runs to its end"
         case operation_pb2.CANCEL_EFFECT_BLOCKED:
-            return f"is blocked: it rolls back when `pkger operations recover {name}` resumes it"
+            return f"is blocked: it rolls back when `pkger operations recover {operation_id}` resumes it"
         case _:
             return "was asked to roll back"
 

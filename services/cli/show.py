@@ -49,9 +49,8 @@ def print_blocked(out: Console, operation: operation_pb2.Operation) -> None:
         lines.append(Text(f"    decisions: {', '.join(map(_decision_text, blocked.decisions))}"))
     if more := and_more(operation.blocked_step_count - SHOWN_BLOCKED, "  "):
         lines.append(Text(more))
-    short = operation.name.rpartition("/")[2]
     remedy = _REMEDIES.get(operation.blocked_reason, "decide with `{} --step NUMBER=DECISION`; other steps are retried")
-    lines.append(Text(remedy.format(f"pkger operations recover {short}")))
+    lines.append(Text(remedy.format(f"pkger operations recover {operation.id}")))
     print_lines(out, lines)
 
 

@@ -51,12 +51,12 @@ def line_of(change: stack_pb2.WatchStackResponse) -> str:
             stack = change.stack
             return f"stack {stack.name or stack.id}: generation {stack.generation}, {stack.resource_count} resources"
         case "operation_begun":
-            return f"{change.operation_begun.name} began: {_kind(change.operation_begun)}"
+            return f"operation {change.operation_begun.id} began: {_kind(change.operation_begun)}"
         case "operation_blocked":
-            return f"{change.operation_blocked.name} is blocked; `pkger operations show` lists the causes"
+            return f"operation {change.operation_blocked.id} is blocked; `pkger operations show` lists the causes"
         case "operation_ended":
             ended = change.operation_ended
-            return f"{ended.name} ended: {word(operation_pb2.OperationState, 'OPERATION_STATE', ended.state)}"
+            return f"operation {ended.id} ended: {word(operation_pb2.OperationState, 'OPERATION_STATE', ended.state)}"
         case _:
             return "the stack is gone"
 

@@ -305,7 +305,9 @@ class PlanStale(PkgerError):
 
     def __init__(self, plan: str, problem: str) -> None:
         super().__init__(
-            f"{plan} is stale; nothing was written, plan again. What changed: {problem}", plan=plan, problem=problem
+            f"plan {plan} is stale; nothing was written, plan again. What changed: {problem}",
+            plan=plan,
+            problem=problem,
         )
 
 
@@ -332,7 +334,7 @@ class PlanUsed(PkgerError):
 
     def __init__(self, plan: str, operation: str) -> None:
         super().__init__(
-            f"{operation} has already applied {plan}; a plan is applied once, so plan again",
+            f"operation {operation} has already applied plan {plan}; a plan is applied once, so plan again",
             plan=plan,
             operation=operation,
         )
@@ -346,7 +348,7 @@ class PlanExpired(PkgerError):
     exit_status = "STALE"
 
     def __init__(self, plan: str, expired: str) -> None:
-        super().__init__(f"{plan} expired at {expired}; plan again", plan=plan, expired=expired)
+        super().__init__(f"plan {plan} expired at {expired}; plan again", plan=plan, expired=expired)
 
 
 class DigestMismatch(PkgerError):
@@ -358,7 +360,7 @@ class DigestMismatch(PkgerError):
 
     def __init__(self, plan: str, expected: str, actual: str) -> None:
         super().__init__(
-            f"{plan} has digest {actual}, not {expected}: it is not the plan that was approved",
+            f"plan {plan} has digest {actual}, not {expected}: it is not the plan that was approved",
             plan=plan,
             expected=expected,
             actual=actual,
@@ -430,7 +432,7 @@ class Owned(NamedTuple):
 
     def __str__(self) -> str:
         stack = f"stack {self.owner_name!r} ({self.owner})" if self.owner_name else f"stack {self.owner}"
-        has = f"{self.operation} of {stack} claims until its end" if self.operation else f"{stack} owns"
+        has = f"operation {self.operation} of {stack} claims until its end" if self.operation else f"{stack} owns"
         return f"{self.kind} {self.name!r} needs {self.what}, which {has}"
 
 
@@ -545,7 +547,7 @@ class OperationUnfinished(PkgerError):
 
     def __init__(self, stack: str, operation: str, state: str) -> None:
         next_act = "RecoverOperation resumes it" if state == "BLOCKED" else "an applier will resume it"
-        text = f"{operation} on stack {stack!r} is unfinished ({state}); {next_act}"
+        text = f"operation {operation} on stack {stack!r} is unfinished ({state}); {next_act}"
         super().__init__(text, stack=stack, operation=operation, state=state)
 
     def _distinguish(self) -> None:

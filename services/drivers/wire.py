@@ -59,7 +59,7 @@ def ids_from_pb(messages: Collection[object_pb2.ResourceId], traits: PlatformTra
 def fence_from_pb(request: driver_pb2.MutateRequest) -> Fence | None:
     """The fence of a batch; None for writes on behalf of no stack."""
     fence = request.fence
-    return Fence(fence.scope, fence.token, fence.operation, fence.transient) if request.HasField("fence") else None
+    return Fence(fence.scope, fence.token, fence.operation_id, fence.transient) if request.HasField("fence") else None
 
 
 def seen_to_pb(seen: Fence | None) -> driver_pb2.MutateResponse:
@@ -67,7 +67,7 @@ def seen_to_pb(seen: Fence | None) -> driver_pb2.MutateResponse:
     if seen is None:
         return driver_pb2.MutateResponse()
     return driver_pb2.MutateResponse(
-        seen=driver_pb2.Fence(scope=seen.scope, token=seen.token, operation=seen.operation)
+        seen=driver_pb2.Fence(scope=seen.scope, token=seen.token, operation_id=seen.operation)
     )
 
 

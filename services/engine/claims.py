@@ -111,7 +111,7 @@ class Holder(NamedTuple):
 
     def __str__(self) -> str:
         stack = f"stack {self.stack_name!r} ({self.stack})" if self.stack_name else f"stack {self.stack}"
-        return f"{self.operation} of {stack}, which has not ended" if self.operation else stack
+        return f"operation {self.operation} of {stack}, which has not ended" if self.operation else stack
 
 
 class Refusal(NamedTuple):

@@ -127,7 +127,7 @@ class ApplyRoutes:
                 continue
             except PkgerError:
                 if not key:
-                    await self._drop(made.header.name)
+                    await self._drop(made.header.id)
                 raise
             if run.is_contended and not wanted.stack_id and attempt < ATTEMPTS:
                 # Two applies without a stack ran at once. When the other one has ended, a new plan finds its stack.
@@ -215,7 +215,7 @@ class ApplyRoutes:
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
         request = applier_pb2.ApplyPlanRequest(
-            plan=header.name,
+            plan_id=header.id,
             run_options=applier_pb2.RunOptions(
                 expected_plan_digest=wanted.plan_digest or header.digest, allow_missing=True, author=author
             ),
@@ -229,7 +229,7 @@ class ApplyRoutes:
         """Delete a plan that will not run; if the deletion fails, the plan expires."""
         stub = StackServiceStub(self._services.stack.channel)
         try:
-            await self._services.stack.call(stub.DeletePlan, stack_pb2.DeletePlanRequest(plan=plan))
+            await self._services.stack.call(stub.DeletePlan, stack_pb2.DeletePlanRequest(plan_id=plan))
         except PkgerError:
             return
 

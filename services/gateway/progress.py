@@ -28,8 +28,8 @@ class Run:
     The events of an operation, folded.
 
     Attributes:
-        operation: Its name; empty: there was nothing to do, and no operation.
-        plan: Name of its plan.
+        operation: Its id; empty: there was nothing to do, and no operation.
+        plan: Id of its plan.
         finished: Its last event.
         outcomes: The outcomes of its steps, and of their undos.
         ids: Ids of the resources of the steps that are in effect, by number of the step.
@@ -58,11 +58,11 @@ class Run:
 
     def add(self, event: operation_pb2.OperationEvent) -> None:
         """Add an event."""
-        self.operation = event.operation
+        self.operation = event.operation_id
         add_ids(self.ids, event)
         match event.WhichOneof("event"):
             case "accepted":
-                self.plan = event.accepted.plan
+                self.plan = event.accepted.plan_id
             case "steps_ended":
                 self.outcomes += event.steps_ended.outcomes
             case "steps_undone":
@@ -106,7 +106,7 @@ async def run_to_end(applier: Peer, begin: Begin) -> Run:
 
 
 def _watched(applier: Peer, operation: str, seq: int) -> Events:
-    request = applier_pb2.WatchOperationRequest(operation=operation, after_seq=seq)
+    request = applier_pb2.WatchOperationRequest(operation_id=operation, after_seq=seq)
     return applier.stream(ApplierServiceStub(applier.channel).WatchOperation, request, seconds=math.inf)
 
 
@@ -119,7 +119,7 @@ def _unfinished(run: Run, problem: str) -> Problem:
     if not run.operation:
         return Problem(Code.UNAVAILABLE, problem, headers=retry_after(1))
     message = (
-        f"{problem}; {run.operation} is unfinished: an applier will complete it or roll it back; "
+        f"{problem}; operation {run.operation} is unfinished: an applier will complete it or roll it back; "
         f"see `pkger operations show {run.operation}`"
     )
     return Problem(Code.UNAVAILABLE, message, headers=retry_after(5), metadata={"operation": run.operation})

@@ -24,7 +24,7 @@ class Runner:
         """A new request id, under which a request without a response can be sent again without a second effect."""
         return self._ids.token(16)
 
-    async def plan(self, name: str, *view: View) -> JoinedPlan:
+    async def plan(self, plan_id: str, *view: View) -> JoinedPlan:
         """
         Read a stored plan.
 
@@ -32,7 +32,7 @@ class Runner:
             PkgerError: The plan cannot be read.
         """
         stub = StackServiceStub(self._stacks.channel)
-        request = stack_pb2.GetPlanRequest(plan=name, view=view)
+        request = stack_pb2.GetPlanRequest(plan_id=plan_id, view=view)
         answers = self._stacks.stream(stub.GetPlan, request)
         made = await joined(answers)
         if not isinstance(made, JoinedPlan):

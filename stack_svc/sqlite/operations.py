@@ -21,14 +21,14 @@ class SqliteOperations:
     def __init__(self, db: sqlite_utils.Database) -> None:
         self._db = db
 
-    def stack_of(self, name: str) -> str | None:
+    def stack_of(self, operation_id: str) -> str | None:
         """Return the id of the stack of an operation."""
-        row = self._db.execute("SELECT stack FROM operations WHERE name = ?", [name]).fetchone()
+        row = self._db.execute("SELECT stack FROM operations WHERE id = ?", [operation_id]).fetchone()
         return str(row[0]) if row else None
 
-    def find(self, name: str) -> Operation | None:
+    def find(self, operation_id: str) -> Operation | None:
         """Read one operation."""
-        return self._first("operations.name = ?", name)
+        return self._first("operations.id = ?", operation_id)
 
     def unfinished_on(self, stack: str) -> Operation | None:
         """Read the unfinished operation on a stack."""
@@ -45,7 +45,7 @@ class SqliteOperations:
 
     def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
         """Read a page of operations."""
-        where = "(operations.create_time, operations.name) < (?, ?) AND operations.create_time >= ?"
+        where = "(operations.create_time, operations.id) < (?, ?) AND operations.create_time >= ?"
         values: list[Any] = [*min(after, (wanted.until, "")), wanted.since]
         if wanted.stack:
             where, values = f"{where} AND operations.stack = ?", [*values, wanted.stack]
@@ -57,26 +57,26 @@ class SqliteOperations:
                 where = f"{where} AND operations.{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
                 values = [*values, orjson.dumps([str(member) for member in members]).decode()]
         rows = self._db.query(
-            f"{_SELECT} WHERE {where} ORDER BY operations.create_time DESC, operations.name DESC LIMIT ?",
+            f"{_SELECT} WHERE {where} ORDER BY operations.create_time DESC, operations.id DESC LIMIT ?",
             [*values, most],
         )
         return list(map(_operation, rows))
 
     def abandoned(self, now: int, most: int) -> list[str]:
-        """Return the names of operations that any applier may claim."""
+        """Return the ids of operations that any applier may claim."""
         rows = self._db.execute(
             f"""
-            SELECT operations.name FROM operations JOIN leases ON leases.stack = operations.stack
+            SELECT operations.id FROM operations JOIN leases ON leases.stack = operations.stack
             WHERE operations.{IS_UNFINISHED} AND operations.state <> 'BLOCKED' AND {IS_FREE}
-            ORDER BY operations.create_time, operations.name LIMIT :most
+            ORDER BY operations.create_time, operations.id LIMIT :most
             """,  # noqa: S608
             {"now": now, "most": most},
         )
-        return [name for (name,) in rows]
+        return [operation_id for (operation_id,) in rows]
 
-    def blocked_steps(self, name: str) -> bytes:
+    def blocked_steps(self, operation_id: str) -> bytes:
         """Read the blocked steps of an operation."""
-        row = self._db.execute("SELECT body FROM blocks WHERE operation = ?", [name]).fetchone()
+        row = self._db.execute("SELECT body FROM blocks WHERE operation = ?", [operation_id]).fetchone()
         return bytes(row[0]) if row else b""
 
     def insert(self, operation: Operation) -> bool:
@@ -93,36 +93,36 @@ class SqliteOperations:
         """Write the fields of an operation that change."""
         values = _changing(operation)
         self._db.execute(
-            f"UPDATE operations SET {', '.join(f'{name} = :{name}' for name in values)} WHERE name = :key",  # noqa: S608
-            {**values, "key": operation.name},
+            f"UPDATE operations SET {', '.join(f'{name} = :{name}' for name in values)} WHERE id = :key",  # noqa: S608
+            {**values, "key": operation.id},
         )
 
-    def block(self, name: str, blocks: Blocks) -> None:
+    def block(self, operation_id: str, blocks: Blocks) -> None:
         """Store the blocks of an operation."""
         self._db.execute(
-            "INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [name, *blocks]
+            "INSERT INTO blocks (operation, reason, step_count, body) VALUES (?, ?, ?, ?)", [operation_id, *blocks]
         )
 
-    def unblock(self, name: str) -> None:
+    def unblock(self, operation_id: str) -> None:
         """Remove the blocks of an operation."""
-        self._db.execute("DELETE FROM blocks WHERE operation = ?", [name])
+        self._db.execute("DELETE FROM blocks WHERE operation = ?", [operation_id])
 
     def _first(self, where: str, *values: str) -> Operation | None:
         return next(map(_operation, self._db.query(f"{_SELECT} WHERE {where}", values)), None)
 
 
 _SELECT = """
-    SELECT operations.*, plans.name AS plan, blocks.reason, blocks.step_count AS blocked
+    SELECT operations.*, plans.id AS plan, blocks.reason, blocks.step_count AS blocked
     FROM operations
-    LEFT JOIN plans ON plans.operation = operations.name
-    LEFT JOIN blocks ON blocks.operation = operations.name
+    LEFT JOIN plans ON plans.operation = operations.id
+    LEFT JOIN blocks ON blocks.operation = operations.id
 """
-"""An operation with the name of its plan and its blocks, without the blocked steps: they may be many."""
+"""An operation with the id of its plan and its blocks, without the blocked steps: they may be many."""
 
 
 def _fixed(operation: Operation) -> dict[str, Any]:
     return {
-        "name": operation.name,
+        "id": operation.id,
         "stack": operation.stack,
         "stackless": operation.stackless,
         "stack_name": operation.stack_name,
@@ -156,7 +156,7 @@ def _changing(operation: Operation) -> dict[str, Any]:
 
 def _operation(row: dict[str, Any]) -> Operation:
     return Operation(
-        name=row["name"],
+        id=row["id"],
         stack=row["stack"],
         stackless=bool(row["stackless"]),
         stack_name=row["stack_name"],

@@ -15,13 +15,13 @@ class SqlitePlans:
     def __init__(self, db: sqlite_utils.Database) -> None:
         self._db = db
 
-    def find(self, name: str) -> StoredPlan | None:
+    def find(self, plan_id: str) -> StoredPlan | None:
         """Read one plan."""
-        return next(map(_plan, self._db.query("SELECT * FROM plans WHERE name = ?", [name])), None)
+        return next(map(_plan, self._db.query("SELECT * FROM plans WHERE id = ?", [plan_id])), None)
 
-    def header(self, name: str) -> bytes | None:
+    def header(self, plan_id: str) -> bytes | None:
         """Read the header of a plan."""
-        row = self._db.execute("SELECT header FROM plan_headers WHERE plan = ?", [name]).fetchone()
+        row = self._db.execute("SELECT header FROM plan_headers WHERE plan = ?", [plan_id]).fetchone()
         return row[0] if row else None
 
     def parts(self, name: str, views: Collection[int]) -> list[Part]:
@@ -35,15 +35,15 @@ class SqlitePlans:
 
     def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
         """Read a page of plans."""
-        where, values = ["(create_time, name) < (?, ?)"], [*after]
+        where, values = ["(create_time, id) < (?, ?)"], [*after]
         if target:
             where, values = [*where, "platform = ? AND org = ?"], [*values, target.platform, target.org]
         if stack_name:
             where, values = [*where, "stack_name = ?"], [*values, stack_name]
         rows = self._db.query(
             f"""
-            SELECT plans.*, header FROM plans JOIN plan_headers ON plan = name
-            WHERE {" AND ".join(where)} ORDER BY create_time DESC, name DESC LIMIT ?
+            SELECT plans.*, header FROM plans JOIN plan_headers ON plan = id
+            WHERE {" AND ".join(where)} ORDER BY create_time DESC, id DESC LIMIT ?
             """,  # noqa: S608
             [*values, most],
         )
@@ -53,13 +53,13 @@ class SqlitePlans:
         """Add a plan."""
         added = self._db.execute(
             """
-            INSERT INTO plans (name, stack, stack_name, platform, org, digest, base_generation, kind, step_count,
+            INSERT INTO plans (id, stack, stack_name, platform, org, digest, base_generation, kind, step_count,
                 package_digest, baselines_digest, rollback_of, creates_nameless_stack, state, problem, operation,
                 create_time, expires)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             [
-                plan.name,
+                plan.id,
                 plan.stack,
                 plan.stack_name,
                 plan.target.platform,
@@ -81,28 +81,28 @@ class SqlitePlans:
         )
         if not added.rowcount:
             return False
-        self._db.execute("INSERT INTO plan_headers (plan, header) VALUES (?, ?)", [plan.name, header])
+        self._db.execute("INSERT INTO plan_headers (plan, header) VALUES (?, ?)", [plan.id, header])
         self._db.conn.executemany(
             "INSERT INTO plan_parts (plan, number, view, part, masked_part) VALUES (?, ?, ?, ?, ?)",
-            ((plan.name, number, *part) for number, part in enumerate(parts)),
+            ((plan.id, number, *part) for number, part in enumerate(parts)),
         )
         return True
 
     def update(self, plan: StoredPlan) -> None:
         """Write the fields of a plan that change."""
         self._db.execute(
-            "UPDATE plans SET state = ?, problem = ?, operation = ? WHERE name = ?",
-            [plan.state, plan.problem, plan.operation or None, plan.name],
+            "UPDATE plans SET state = ?, problem = ?, operation = ? WHERE id = ?",
+            [plan.state, plan.problem, plan.operation or None, plan.id],
         )
 
-    def delete(self, name: str) -> None:
+    def delete(self, plan_id: str) -> None:
         """Remove a plan."""
-        self._db.execute("DELETE FROM plans WHERE name = ?", [name])
+        self._db.execute("DELETE FROM plans WHERE id = ?", [plan_id])
 
 
 def _plan(row: dict[str, Any]) -> StoredPlan:
     return StoredPlan(
-        name=row["name"],
+        id=row["id"],
         stack=row["stack"],
         stack_name=row["stack_name"],
         target=Target(row["platform"], row["org"]),

@@ -124,7 +124,7 @@ CREATE TABLE attachment_parts (
 );
 
 CREATE TABLE operations (
-    name TEXT PRIMARY KEY,
+    id TEXT PRIMARY KEY,
     stack TEXT NOT NULL,
     stackless INTEGER NOT NULL CHECK (stackless IN (0, 1)),
     stack_name TEXT NOT NULL,
@@ -150,23 +150,23 @@ CREATE TABLE operations (
     create_time BIGINT NOT NULL,
     update_time BIGINT NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX operations_by_time ON operations (create_time, name);
-CREATE INDEX operations_by_stack ON operations (stack, create_time, name);
+CREATE INDEX operations_by_time ON operations (create_time, id);
+CREATE INDEX operations_by_stack ON operations (stack, create_time, id);
 CREATE UNIQUE INDEX unfinished_operations ON operations (stack)
     WHERE state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED');
-CREATE INDEX finished_operations ON operations (update_time, name)
+CREATE INDEX finished_operations ON operations (update_time, id)
     WHERE state IN ('SUCCEEDED', 'ROLLED_BACK', 'FAILED');
 CREATE INDEX operations_by_lease ON operations (stack, token);
 
 CREATE TABLE blocks (
-    operation TEXT PRIMARY KEY REFERENCES operations (name) ON DELETE CASCADE,
+    operation TEXT PRIMARY KEY REFERENCES operations (id) ON DELETE CASCADE,
     reason BIGINT NOT NULL,
     step_count BIGINT NOT NULL,
     body BLOB NOT NULL
 );
 
 CREATE TABLE journal (
-    operation TEXT NOT NULL REFERENCES operations (name) ON DELETE CASCADE,
+    operation TEXT NOT NULL REFERENCES operations (id) ON DELETE CASCADE,
     position BIGINT NOT NULL,
     token BIGINT NOT NULL,
     last_seq BIGINT NOT NULL,
@@ -177,7 +177,7 @@ CREATE TABLE journal (
 );
 
 CREATE TABLE plans (
-    name TEXT PRIMARY KEY,
+    id TEXT PRIMARY KEY,
     stack TEXT NOT NULL,
     stack_name TEXT NOT NULL,
     platform TEXT NOT NULL,
@@ -192,17 +192,17 @@ CREATE TABLE plans (
     creates_nameless_stack INTEGER NOT NULL,
     state TEXT NOT NULL,
     problem TEXT NOT NULL,
-    operation TEXT UNIQUE REFERENCES operations (name) ON DELETE CASCADE,
+    operation TEXT UNIQUE REFERENCES operations (id) ON DELETE CASCADE,
     create_time BIGINT NOT NULL,
     expires BIGINT
 );
-CREATE INDEX plans_by_time ON plans (create_time, name);
+CREATE INDEX plans_by_time ON plans (create_time, id);
 CREATE INDEX unused_plans ON plans (expires) WHERE operation IS NULL;
 CREATE INDEX plans_by_package ON plans (package_digest) WHERE package_digest <> '';
 CREATE INDEX plans_by_baselines ON plans (baselines_digest) WHERE baselines_digest <> '';
 
 CREATE TABLE plan_headers (
-    plan TEXT PRIMARY KEY REFERENCES plans (name) ON DELETE CASCADE,
+    plan TEXT PRIMARY KEY REFERENCES plans (id) ON DELETE CASCADE,
     header BLOB NOT NULL
 );
 

@@ -26,24 +26,23 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
         "DELETE FROM requests WHERE request_id IN (SELECT request_id FROM requests WHERE expires < :now LIMIT :most)"
     )
     plans = rows(
-        "DELETE FROM plans WHERE name IN ("
-        "SELECT name FROM plans WHERE operation IS NULL AND expires < :now LIMIT :most)"
+        "DELETE FROM plans WHERE id IN (SELECT id FROM plans WHERE operation IS NULL AND expires < :now LIMIT :most)"
     )
     operations, has_more = _sweep_operations(db, limits, now)
     ended = db.execute(
         f"""
         UPDATE operations SET state = 'FAILED', update_time = MAX(update_time, :now), cause = :cause
-        WHERE name IN (
-            SELECT name FROM operations JOIN leases ON leases.stack = operations.stack
+        WHERE id IN (
+            SELECT operations.id FROM operations JOIN leases ON leases.stack = operations.stack
             WHERE operations.{IS_UNFINISHED} AND operations.state = 'PREPARING' AND {IS_FREE} LIMIT :most
         )
-        RETURNING name, stack
+        RETURNING id, stack
         """,  # noqa: S608
         known,
     ).fetchall()
-    names = [(name,) for name, _ in ended]
-    db.conn.executemany("DELETE FROM requests WHERE result = ?", names)
-    db.conn.executemany("DELETE FROM plans WHERE operation = ?", names)
+    ids = [(id_,) for id_, _ in ended]
+    db.conn.executemany("DELETE FROM requests WHERE result = ?", ids)
+    db.conn.executemany("DELETE FROM plans WHERE operation = ?", ids)
     # A lease may be free because a clock was set back; its holder is then alive, and must not renew it.
     db.conn.executemany("UPDATE leases SET expires = ? WHERE stack = ?", [(RELEASED, stack) for _, stack in ended])
     attachments = _sweep_attachments(db, limits, now)
@@ -100,26 +99,26 @@ def _sweep_operations(db: sqlite_utils.Database, limits: Limits, now: int) -> tu
     }
     measured = db.execute(_MEASURE, known).rowcount
     beyond = db.execute(_BEYOND, known).fetchall()
-    removed = [(name,) for name, before in beyond[: limits.batch] if before < limits.batch_bytes]
+    removed = [(id_,) for id_, before in beyond[: limits.batch] if before < limits.batch_bytes]
     # Foreign keys remove their plans and journals with them.
-    db.conn.executemany("DELETE FROM operations WHERE name = ?", removed)
+    db.conn.executemany("DELETE FROM operations WHERE id = ?", removed)
     return len(removed), len(beyond) > len(removed) or measured == limits.batch
 
 
 _MEASURE = f"""
     UPDATE operations SET size = 500 + length(last_event)
         + COALESCE((
-            SELECT SUM(100 + length(records) + length(events)) FROM journal WHERE operation = operations.name
+            SELECT SUM(100 + length(records) + length(events)) FROM journal WHERE operation = operations.id
         ), 0)
         + COALESCE((
-            SELECT SUM(length(header)) FROM plans JOIN plan_headers ON plan = plans.name
-            WHERE plans.operation = operations.name
+            SELECT SUM(length(header)) FROM plans JOIN plan_headers ON plan = plans.id
+            WHERE plans.operation = operations.id
         ), 0)
         + COALESCE((
-            SELECT SUM(100 + length(part) + length(masked_part)) FROM plans JOIN plan_parts ON plan = plans.name
-            WHERE plans.operation = operations.name
+            SELECT SUM(100 + length(part) + length(masked_part)) FROM plans JOIN plan_parts ON plan = plans.id
+            WHERE plans.operation = operations.id
         ), 0)
-    WHERE name IN (SELECT name FROM operations WHERE size IS NULL AND {IS_FINISHED} LIMIT :most)
+    WHERE id IN (SELECT id FROM operations WHERE size IS NULL AND {IS_FINISHED} LIMIT :most)
 """  # noqa: S608
 """
 Measures finished operations, which no longer change. SQLite knows the length of a blob without reading it.
@@ -129,19 +128,19 @@ The constants are estimates of the other columns and of the indexes.
 
 _BEYOND = f"""
     WITH finished AS (
-        SELECT name, update_time, COALESCE(size, 0) AS size,
+        SELECT id, update_time, COALESCE(size, 0) AS size,
             ROW_NUMBER() OVER newest AS place,
             SUM(size) OVER newest AS bytes,
-            ROW_NUMBER() OVER (PARTITION BY stack ORDER BY update_time DESC, name DESC) = 1
+            ROW_NUMBER() OVER (PARTITION BY stack ORDER BY update_time DESC, id DESC) = 1
                 AND EXISTS (SELECT 1 FROM stacks WHERE id = stack) AS is_last
         FROM operations WHERE {IS_FINISHED}
-        WINDOW newest AS (ORDER BY update_time DESC, name DESC)
+        WINDOW newest AS (ORDER BY update_time DESC, id DESC)
     ),
     beyond AS (
-        SELECT name, update_time, SUM(size) OVER (ORDER BY update_time, name) - size AS before
+        SELECT id, update_time, SUM(size) OVER (ORDER BY update_time, id) - size AS before
         FROM finished
         WHERE NOT is_last AND (place > :kept OR bytes > :bytes OR update_time < :oldest)
     )
-    SELECT name, before FROM beyond ORDER BY update_time, name LIMIT :most + 1
+    SELECT id, before FROM beyond ORDER BY update_time, id LIMIT :most + 1
 """  # noqa: S608
 """Operations beyond the limits, oldest first, each with the total size of those before it; one more than a batch."""

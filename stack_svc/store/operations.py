@@ -8,7 +8,7 @@ from services.core.model import OperationKind, Target
 from services.engine.operation import OperationState
 
 Place = tuple[int, str]
-"""Create time and name of an operation; the next page starts after it."""
+"""Create time and id of an operation; the next page starts after it."""
 
 START: Place = (2**63 - 1, "")
 """The place before the newest operation, where the first page starts."""
@@ -63,7 +63,7 @@ class Operation:
     A stored operation.
 
     Attributes:
-        name: Its name, chosen by its applier.
+        id: Its id, chosen by its applier.
         stack: Id of its stack, which may have been deleted.
         stackless: Whether it has no stack; ``stack`` is then the id of a row that only carries its lease.
         stack_name: Name of the stack when it began.
@@ -84,7 +84,7 @@ class Operation:
         position: Position of the last write in its journal; 0 while there is none.
         last_seq: Sequence number of its last event; 0 while it has none.
         last_event: Its last event in the wire format; empty unless the operation is finished.
-        plan: Name of its plan; empty while it has none.
+        plan: Id of its plan; empty while it has none.
         blocks: The reason that blocks it and the number of blocked steps; ``body`` is empty.
         defects: Number of attempts to resume it that ended with a defect since the last recovery.
         author: Name of its author, as the client gave it.
@@ -92,7 +92,7 @@ class Operation:
             increases the generation of its stack by one.
     """
 
-    name: str
+    id: str
     stack: str
     stackless: bool
     stack_name: str
@@ -129,10 +129,10 @@ class Operation:
 class OperationsReading(Protocol):
     """Read access to operations."""
 
-    def stack_of(self, name: str) -> str | None:
+    def stack_of(self, operation_id: str) -> str | None:
         """Return the id of the stack of an operation, which never changes; None when there is no such operation."""
 
-    def find(self, name: str) -> Operation | None:
+    def find(self, operation_id: str) -> Operation | None:
         """Read one operation."""
 
     def unfinished_on(self, stack: str) -> Operation | None:
@@ -150,7 +150,7 @@ class OperationsReading(Protocol):
     def abandoned(self, now: int, most: int) -> list[str]:
         """Return the names of at most *most* unfinished, not BLOCKED operations whose lease is free, oldest first."""
 
-    def blocked_steps(self, name: str) -> bytes:
+    def blocked_steps(self, operation_id: str) -> bytes:
         """Read the blocked steps of an operation, as in ``Blocks.body``; empty when there are none."""
 
 
@@ -163,8 +163,8 @@ class Operations(OperationsReading, Protocol):
     def update(self, operation: Operation) -> None:
         """Write the changing fields of an existing operation, except its plan and its blocks."""
 
-    def block(self, name: str, blocks: Blocks) -> None:
+    def block(self, operation_id: str, blocks: Blocks) -> None:
         """Store the blocks of an operation that has none."""
 
-    def unblock(self, name: str) -> None:
+    def unblock(self, operation_id: str) -> None:
         """Remove the blocks of an operation."""

@@ -23,7 +23,7 @@ class Owner:
         name: Name of the object that the item is for; empty when it is for none.
         stack: Id of the stack.
         stack_name: Its name; may be empty.
-        operation: Name of the operation that claims the item until its end; ``RECORDED`` for an item of the record.
+        operation: Id of the operation that claims the item until its end; ``RECORDED`` for an item of the record.
         since: Time at which the stack took it, in microseconds since 1970.
     """
 

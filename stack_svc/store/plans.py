@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from services.core.model import OperationKind, Target
 
 Place = tuple[int, str]
-"""Create time and name of the last plan of a page."""
+"""Create time and id of the last plan of a page."""
 
 START: Place = (2**63 - 1, "")
 """Before every plan, as the newest come first."""
@@ -30,7 +30,7 @@ class Header:
     The fields of a plan that never change.
 
     Attributes:
-        name: Its name, chosen by its planner.
+        id: Its id, chosen by its planner.
         stack: Id of its stack; empty when the stack does not exist yet, and for a plan without a stack.
         stack_name: Name of that stack; may be empty.
         target: The target of its operation.
@@ -44,7 +44,7 @@ class Header:
         creates_nameless_stack: Whether it creates a stack without a name.
     """
 
-    name: str
+    id: str
     stack: str
     stack_name: str
     target: Target
@@ -66,7 +66,7 @@ class StoredPlan(Header):
     Attributes:
         state: Its state; PENDING also for an expired plan.
         problem: The change that made it stale; empty unless it is STALE.
-        operation: Name of the operation that it was made for, or that runs or ran it; empty: there is none.
+        operation: Id of the operation that it was made for, or that runs or ran it; empty: there is none.
         create_time: In microseconds since 1970.
         expires: Time until which it can be applied, likewise; None for a plan that was made for an operation.
     """
@@ -96,13 +96,13 @@ class Part(NamedTuple):
 class PlansReading(Protocol):
     """Read access to plans."""
 
-    def find(self, name: str) -> StoredPlan | None:
+    def find(self, plan_id: str) -> StoredPlan | None:
         """Read one plan."""
 
-    def header(self, name: str) -> bytes | None:
+    def header(self, plan_id: str) -> bytes | None:
         """Read the header of a plan, in its wire format."""
 
-    def parts(self, name: str, views: Collection[int]) -> list[Part]:
+    def parts(self, plan_id: str, views: Collection[int]) -> list[Part]:
         """Read the parts of a plan that belong to *views*, in the order of their insertion."""
 
     def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
@@ -125,11 +125,11 @@ class Plans(PlansReading, Protocol):
         Add a plan, with its *header* in the wire format.
 
         Returns:
-            False: the name is taken, or the operation has another plan.
+            False: the id is taken, or the operation has another plan.
         """
 
     def update(self, plan: StoredPlan) -> None:
         """Write state, problem and operation of a plan that exists."""
 
-    def delete(self, name: str) -> None:
+    def delete(self, plan_id: str) -> None:
         """Remove a plan with its parts, if it exists."""

@@ -24,7 +24,7 @@ class Revision:
         package_digest: Digest of its package; empty for an uninstall, which has none.
         sources: Names of the sources of the package.
         author: Name of the author of the operation, unverified.
-        operation: Name of the operation, which may have been removed.
+        operation: Id of the operation, which may have been removed.
         leftover_count: Number of leftovers of the operation.
         rollback_of: The revision whose package it rolled back to; 0 when it was no rollback.
         create_time: When the operation ended, in microseconds since 1970.

@@ -52,7 +52,7 @@ async def in_conflict(faulty: World) -> tuple[Case, str]:
     events = await apply
     assert end(events).state == BLOCKED
     case.driver.heal()
-    return case, events[0].operation
+    return case, events[0].operation_id
 
 
 def ended(events: Events) -> operation_pb2.Finished:
@@ -100,7 +100,7 @@ async def test_a_forced_step_of_a_cancelled_operation_is_not_sent_before_the_rol
     await gate.reached.wait()
     await change_task(case)
     gate.opened.set()
-    name = (await apply)[0].operation
+    name = (await apply)[0].operation_id
     case.driver.heal()
     assert (await case.operation(name)).blocked_reason == CONFLICT
     await faulty.services.cancel(name)
@@ -134,9 +134,9 @@ async def unfindable(faulty: World) -> tuple[Case, str]:
     events = await apply
     assert end(events).state == BLOCKED
     case.driver.heal()
-    operation = await case.operation(events[0].operation)
+    operation = await case.operation(events[0].operation_id)
     assert [step.reason for step in operation.blocked_steps] == [UNKNOWN_OUTCOME]
-    return case, events[0].operation
+    return case, events[0].operation_id
 
 
 async def test_a_resource_of_another_stack_is_not_offered_for_a_creation_whose_name_it_has(faulty: World) -> None:
@@ -153,7 +153,7 @@ async def test_a_resource_of_another_stack_is_not_offered_for_a_creation_whose_n
     gate.opened.set()
     events = await apply
     assert end(events).state == BLOCKED
-    [step] = (await case.operation(events[0].operation)).blocked_steps
+    [step] = (await case.operation(events[0].operation_id)).blocked_steps
     assert (step.reason, step.found_resource_id) == (CONFLICT, "")
     assert "has the name" in step.message
 
@@ -204,10 +204,10 @@ async def stuck(faulty: World) -> tuple[Case, str]:
     case.driver.fail({2: ItemFault.REJECT}, lasting=True)
     events = await case.apply(TWO)
     assert end(events).state == BLOCKED
-    operation = await case.operation(events[0].operation)
+    operation = await case.operation(events[0].operation_id)
     assert [(step.step.create.key.name, step.reason) for step in operation.blocked_steps] == [("red", ROLLBACK)]
     assert [step.direction for step in operation.blocked_steps] == [operation_pb2.DIRECTION_UNDO]
-    return case, events[0].operation
+    return case, events[0].operation_id
 
 
 async def test_an_undo_that_is_given_up_is_recorded(faulty: World) -> None:

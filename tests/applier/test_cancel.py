@@ -44,10 +44,10 @@ async def in_the_middle_of(case: Case, call: int, package: str) -> tuple[Events,
 
 async def test_there_is_nothing_to_cancel_before_and_after_an_operation(faulty: World) -> None:
     with pytest.raises(OperationNotFound):
-        await faulty.services.cancel("operations/unknown")
+        await faulty.services.cancel("operation-unknown")
     events = await faulty.case().apply(SMALL)
     with pytest.raises(OperationNotFound):
-        await faulty.services.cancel(events[0].operation)
+        await faulty.services.cancel(events[0].operation_id)
 
 
 @pytest.mark.parametrize(("call", "undone"), [(0, 1), (1, 3), (2, 4)])
@@ -56,8 +56,8 @@ async def test_cancelling_ends_the_batches_in_flight_and_undoes_everything(
 ) -> None:
     case = faulty.case()
     events, operation, opened = await in_the_middle_of(case, call, SMALL)
-    await faulty.services.cancel(events[0].operation)
-    await faulty.services.cancel(events[0].operation)
+    await faulty.services.cancel(events[0].operation_id)
+    await faulty.services.cancel(events[0].operation_id)
     opened.set()
     words = lines(await operation)
     assert f"undo of {undone}: {CANCELLED}" in words
@@ -82,7 +82,7 @@ async def test_cancelling_reports_the_steps_that_were_not_sent(faulty: World) ->
         if event.HasField("stage_started"):
             for gate in gates:
                 await gate.reached.wait()
-            await faulty.services.cancel(event.operation)
+            await faulty.services.cancel(event.operation_id)
             for gate in gates:
                 gate.opened.set()
     ended = [outcome.WhichOneof("outcome") for event in events for outcome in event.steps_ended.outcomes]
@@ -94,7 +94,7 @@ async def test_cancelling_reports_the_steps_that_were_not_sent(faulty: World) ->
 async def test_past_the_seal_an_operation_continues_to_its_end(faulty: World) -> None:
     case = await faulty.case_with(IMPLICIT)
     events, operation, opened = await in_the_middle_of(case, 1, EXPLICIT)
-    await faulty.services.cancel(events[0].operation)
+    await faulty.services.cancel(events[0].operation_id)
     opened.set()
     assert lines(await operation) == [
         "accepted 4 steps",
@@ -243,14 +243,14 @@ async def test_a_cancellation_outlasts_the_applier_that_received_it(faulty: Worl
     case.driver.fail(calls={0: CallFault.CUT_OFF})
     gate = case.driver.gate(0)
     stream = case.events(UPDATED)
-    operation = (await anext(stream)).operation
+    operation = (await anext(stream)).operation_id
     await gate.reached.wait()
     await faulty.services.cancel(operation)
     gate.opened.set()
     with pytest.raises(TokenStale):
         [event async for event in stream]
     ended = await case.settled()
-    assert (ended.name, ended.state) == (operation, ROLLED_BACK)
+    assert (ended.id, ended.state) == (operation, ROLLED_BACK)
     assert (await case.look()).content == before.content
 
 

@@ -46,11 +46,11 @@ async def test_no_other_operation_gets_what_an_unfinished_one_made(faulty: World
         case.driver.fail({1: ItemFault.REJECT})
     events, mine, opened = await in_the_middle_of(case, 1, SHARED)
 
-    with pytest.raises(ResourceOwned, match=f"{events[0].operation} of stack 's'"):
+    with pytest.raises(ResourceOwned, match=f"{events[0].operation_id} of stack 's'"):
         await theirs.apply(text(an_object("Label", "mine", "sensors")))
 
     if ending == "is cancelled":
-        await faulty.services.cancel(events[0].operation)
+        await faulty.services.cancel(events[0].operation_id)
     opened.set()
     await mine
     assert end(events).state == (SUCCEEDED if ending == "goes on" else ROLLED_BACK)
@@ -67,7 +67,7 @@ async def test_no_other_operation_takes_a_claimed_name(faulty: World) -> None:
     refused = await another(case).apply(text(an_object("Label", "mine", "sensors")))
 
     assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [OWNED])
-    assert f"the name 'sensors' is claimed by {events[0].operation} of stack 's'" in end(refused).cause
+    assert f"the name 'sensors' is claimed by {events[0].operation_id} of stack 's'" in end(refused).cause
     opened.set()
     await mine
     assert end(events).state == SUCCEEDED
@@ -98,10 +98,10 @@ async def test_no_other_operation_gets_what_a_blocked_one_made(faulty: World) ->
     assert end(events).state == BLOCKED
     case.driver.heal()
 
-    with pytest.raises(ResourceOwned, match=events[0].operation):
+    with pytest.raises(ResourceOwned, match=events[0].operation_id):
         await theirs.apply(text(LABEL))
 
-    assert ended(await case.recover(events[0].operation)).state == ROLLED_BACK
+    assert ended(await case.recover(events[0].operation_id)).state == ROLLED_BACK
     assert end(await theirs.apply(text(LABEL))).state == SUCCEEDED
 
 
@@ -184,12 +184,12 @@ async def test_a_creation_that_is_answered_with_a_resource_of_another_stack_is_u
         assert (await theirs.look()).record is None
         return
     assert end(events).state == BLOCKED
-    [step] = (await theirs.operation(events[0].operation)).blocked_steps
+    [step] = (await theirs.operation(events[0].operation_id)).blocked_steps
     assert (step.reason, step.found_resource_id) == (operation_pb2.BLOCKED_REASON_CONFLICT, "")
     with pytest.raises(RequestInvalid, match="belongs to stack s"):
-        await theirs.recover(events[0].operation, _0=f"adopt:{board}")
+        await theirs.recover(events[0].operation_id, _0=f"adopt:{board}")
     case.driver.heal()
-    assert ended(await theirs.recover(events[0].operation)).state == SUCCEEDED
+    assert ended(await theirs.recover(events[0].operation_id)).state == SUCCEEDED
     now, mine = await case.look(), (await theirs.look()).recorded
     assert now.recorded == before.recorded
     assert now.ids == before.ids | set(mine.values())
@@ -216,7 +216,7 @@ async def test_a_step_that_waits_longer_than_a_lease_fails(impatient: World) -> 
 
     assert end(waited).state == ROLLED_BACK
     assert reasons(waited) == [OWNED]
-    assert f"the secret 'key' is claimed by {blocked[0].operation} of stack 's'" in end(waited).cause
+    assert f"the secret 'key' is claimed by {blocked[0].operation_id} of stack 's'" in end(waited).cause
 
 
 async def test_a_cancelled_operation_waits_no_longer(faulty: World) -> None:
@@ -230,7 +230,7 @@ async def test_a_cancelled_operation_waits_no_longer(faulty: World) -> None:
     async for event in another(case).events(text(an_object("Label", "o", "other")), secrets={"key": "2"}):
         events.append(event)
         if event.HasField("steps_waiting"):
-            await faulty.services.cancel(event.operation)
+            await faulty.services.cancel(event.operation_id)
     assert end(events).cause == "the operation was cancelled"
     gate.opened.set()
     assert end(await first).state == SUCCEEDED

@@ -49,7 +49,7 @@ async def left_behind(faulty: World, defect: Defect, place: str, **more: Any) ->
     case.driver.fail(calls={1: CallFault.CUT_OFF})
     defect.place = place
     stream = case.events(SMALL, **more)
-    name = (await anext(stream)).operation
+    name = (await anext(stream)).operation_id
     with pytest.raises(TokenStale):
         [event async for event in stream]
     return case, name
@@ -60,7 +60,7 @@ async def test_three_attempts_to_resume_that_a_defect_ends_block_an_operation(
     faulty: World, defect: Defect, place: str, open_steps: list[int]
 ) -> None:
     case, name = await left_behind(faulty, defect, place)
-    assert (await case.settled()).name == name
+    assert (await case.settled()).id == name
     operation = await case.operation(name)
     assert (operation.state, operation.blocked_reason, defect.attempts) == (BLOCKED, DEFECT, 3)
     assert operation.cause == "a defect keeps it from being resumed, 3 times in a row: RuntimeError: broken"
@@ -110,7 +110,7 @@ async def test_a_plan_that_cannot_be_read_blocks_its_operation(tmp_path: Path) -
         assert (operation.state, operation.blocked_reason, list(operation.blocked_steps)) == (BLOCKED, DEFECT, [])
         assert "DecodeError" in operation.cause
 
-        name, env = operation.name.removeprefix("operations/"), environment(tmp_path, faulty.services.addresses)
+        name, env = operation.id, environment(tmp_path, faulty.services.addresses)
         shown = (await pkger("operations", "show", name, env=env)).out
         assert "DecodeError" in shown
         assert f"`pkger operations recover {name}` retries; run it once the defect is fixed" in shown

@@ -41,9 +41,9 @@ async def test_a_new_operation_is_named_before_it_has_a_plan(faulty: World) -> N
     assert (begun.WhichOneof("event"), begun.seq) == ("begun", 0)
     with pytest.raises(SourceUndecodable):
         await anext(stream)
-    operation = await case.operation(begun.operation)
-    assert (operation.state, operation.plan) == (operation_pb2.OPERATION_STATE_FAILED, "")
-    assert [event async for event in case.watch(begun.operation)] == []
+    operation = await case.operation(begun.operation_id)
+    assert (operation.state, operation.plan_id) == (operation_pb2.OPERATION_STATE_FAILED, "")
+    assert [event async for event in case.watch(begun.operation_id)] == []
 
 
 async def test_a_repeated_request_names_the_first_operation(faulty: World) -> None:
@@ -55,7 +55,7 @@ async def test_a_repeated_request_names_the_first_operation(faulty: World) -> No
         [event async for event in peer.stream(ApplierServiceStub(peer.channel).Apply, request)] for _ in range(2)
     ]
     assert [events[0].WhichOneof("event") for events in (first, second)] == ["begun", "begun"]
-    assert second[0].operation == first[0].operation
+    assert second[0].operation_id == first[0].operation_id
     assert second[1:] == first[1:]
 
 
@@ -65,7 +65,7 @@ async def test_a_package_that_breaks_rules_has_only_such_events_after_the_first(
     request = case.request(text(an_object("Bucket", "raw", "raw", ["nowhere"])))
     begun, invalid = [event async for event in peer.stream(ApplierServiceStub(peer.channel).Apply, request)]
     assert begun.HasField("begun")
-    assert (invalid.operation, invalid.seq) == (begun.operation, 0)
+    assert (invalid.operation_id, invalid.seq) == (begun.operation_id, 0)
     assert len(invalid.package_invalid.violations) == 1
 
 
@@ -73,7 +73,7 @@ async def test_events_are_the_same_from_every_applier(faulty: World) -> None:
     case = faulty.case()
     for package in (SMALL, SMALL):
         events = await case.apply(package)
-        assert [event async for event in case.watch(events[0].operation)] == events
+        assert [event async for event in case.watch(events[0].operation_id)] == events
 
 
 async def test_an_apply_with_nothing_to_do_keeps_the_header_of_its_plan_only(faulty: World) -> None:

@@ -57,7 +57,7 @@ async def test_a_late_creation_of_a_stopped_applier_is_reported(faulty: World, m
         await case.apply(ONE)
     operation = await case.settled()
     assert operation.state == SUCCEEDED
-    events = await case.collected(case.watch(operation.name))
+    events = await case.collected(case.watch(operation.id))
     assert late(events) == ["late: Task roll: it may have been created late: no stack owns it"]
 
 

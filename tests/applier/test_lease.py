@@ -41,7 +41,7 @@ async def test_the_second_of_two_applies_is_refused_with_the_holder_of_the_lease
     gate.opened.set()
     events = await first
     assert end(events).state == SUCCEEDED
-    assert refused.value.metadata["operation"] == events[0].operation
+    assert refused.value.metadata["operation"] == events[0].operation_id
     assert refused.value.metadata["holder"]
     assert end(await case.apply(SMALL)).no_change
 
@@ -57,7 +57,7 @@ async def test_an_applier_that_lost_its_lease_sends_nothing_more(tmp_path: Path,
         case = faulty.case()
         gate = case.driver.gate(call)
         stream = case.events(SMALL)
-        operation = (await anext(stream)).operation
+        operation = (await anext(stream)).operation_id
         await gate.reached.wait()
         clock.forward(31)
         await store.claim(operation)
@@ -168,7 +168,7 @@ async def test_the_token_is_not_raised_during_a_renewal(tmp_path: Path, first: s
         begin = journal_pb2.BeginOperationRequest(
             stack=StackRef(name="prod"),
             create_missing=True,
-            operation="operations/1",
+            operation_id="operation-1",
             kind=OPERATION_KIND_APPLY,
             holder="me",
         )
@@ -277,7 +277,7 @@ async def test_a_token_that_the_store_did_not_issue_blocks_and_the_store_continu
     assert (end(events).state, case.driver.calls) == (BLOCKED, 0)
     assert "the platform has seen token 4611686018427387904" in end(events).cause
     assert await case.look() == before
-    assert (await case.recover(events[0].operation))[-1].finished.state == ROLLED_BACK
+    assert (await case.recover(events[0].operation_id))[-1].finished.state == ROLLED_BACK
     assert end(await case.apply(UPDATED)).state == SUCCEEDED
 
 

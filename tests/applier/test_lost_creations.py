@@ -71,8 +71,8 @@ async def test_a_taken_name_that_is_never_listed_blocks_the_operation(faulty: Wo
     case.driver.lack(*range(1, 20))
     events = await case.apply(BUCKET)
     assert end(events).state == BLOCKED
-    [step] = (await case.operation(events[0].operation)).blocked_steps
+    [step] = (await case.operation(events[0].operation_id)).blocked_steps
     assert "reports its name as taken, but lists no resource of that name" in step.message
     case.driver.heal()
-    assert (await case.recover(events[0].operation))[-1].finished.state == SUCCEEDED
+    assert (await case.recover(events[0].operation_id))[-1].finished.state == SUCCEEDED
     assert await has_one(case)

@@ -85,10 +85,10 @@ async def blocked_by_an_edit(faulty: World) -> tuple[Case, str, object_pb2.Resou
     opened.set()
     await mine
     assert end(events).state == BLOCKED
-    [step] = (await case.operation(events[0].operation)).blocked_steps
+    [step] = (await case.operation(events[0].operation_id)).blocked_steps
     assert (step.reason, step.found_resource_id) == (CONFLICT, theirs.id)
     assert '/description is "theirs", expected ""' in step.message
-    return case, events[0].operation, theirs
+    return case, events[0].operation_id, theirs
 
 
 @pytest.mark.parametrize("way", ["retry", "keep", "skip"])
@@ -110,7 +110,7 @@ async def test_the_undo_of_a_detachment_needs_no_decision_if_label_or_resource_w
     # The label is detached, and then the variable deleted.
     events, mine, opened = await in_the_middle_of(case, 1, text(label, an_object("Bucket", "b", "raw")))
     await edit(case, kind, "deletes")
-    await faulty.services.cancel(events[0].operation)
+    await faulty.services.cancel(events[0].operation_id)
     opened.set()
     await mine
 
@@ -140,7 +140,7 @@ async def test_an_undo_that_lacks_another_resource_needs_a_decision(faulty: Worl
     # The rule is updated, and then the variable deleted.
     events, mine, opened = await in_the_middle_of(case, 1, text(slack, pager, a_rule("alarm", "pager")))
     await edit(case, "NotificationEndpointSlack", "deletes")
-    await faulty.services.cancel(events[0].operation)
+    await faulty.services.cancel(events[0].operation_id)
     opened.set()
     await mine
     assert end(events).state == BLOCKED
@@ -187,9 +187,9 @@ async def test_a_created_resource_that_was_labelled_since_is_not_deleted(faulty:
     faulty.driver.batch_size = None
 
     assert end(events).state == BLOCKED
-    [step] = (await case.operation(events[0].operation)).blocked_steps
+    [step] = (await case.operation(events[0].operation_id)).blocked_steps
     assert f"label {label.id} was attached" in step.message
-    assert ended(await case.recover(events[0].operation, **{f"_{step.step.number}": "keep"})).state == ROLLED_BACK
+    assert ended(await case.recover(events[0].operation_id, **{f"_{step.step.number}": "keep"})).state == ROLLED_BACK
     assert board.id in {each.id for each in (await case.look()).resources}
 
 

@@ -4,6 +4,7 @@ A stored plan runs exactly as it is, once, or writes nothing and says why (docs/
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -36,7 +37,7 @@ OTHER = text(an_object("Label", "red", "red", color="#ff0000"), an_object("Bucke
 
 def named(name: str, digest: str = "") -> Shown:
     """A plan of which only the name is known."""
-    return Shown(JoinedPlan(header=plan_pb2.Plan(name=name, digest=digest)))
+    return Shown(JoinedPlan(header=plan_pb2.Plan(id=name, digest=digest)))
 
 
 async def refused(case: Case, plan: Shown, reason: type[PkgerError]) -> PkgerError:
@@ -66,7 +67,7 @@ async def test_a_plan_is_stored_as_it_is_shown(faulty: World) -> None:
     plan = await case.plan(SMALL)
 
     assert (plan.state, plan.header.stack_name, plan.header.stack_id) == (plan_pb2.PLAN_STATE_PENDING, "s", "")
-    assert plan.name.startswith("plans/")
+    assert re.fullmatch("[0-9a-f]{16}", plan.name)
     assert plan.header.expire_time.seconds - plan.header.create_time.seconds == 24 * 3600
     assert (await case.services.stored_plan(plan.name)).parts == plan.parts
     shown = await case.services.plan(SMALL, stack="s", org=case.org)
@@ -87,16 +88,16 @@ async def test_a_stored_plan_runs_like_an_apply(faulty: World, change: str) -> N
     accepted = events.plan
     assert (accepted.digest, accepted.name, list(accepted.steps)) == (plan.digest, plan.name, list(plan.steps))
     check(before, events, await case.look(), (await clean.look()).content)
-    assert [event async for event in case.watch(events[0].operation)] == events
+    assert [event async for event in case.watch(events[0].operation_id)] == events
     stored = await case.services.stored_plan(plan.name)
-    assert (stored.state, stored.header.operation) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation)
+    assert (stored.state, stored.header.operation_id) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation_id)
 
 
 async def test_the_plan_that_an_apply_makes_for_itself_is_stored_too(faulty: World) -> None:
     case = faulty.case()
     events = await case.apply(SMALL)
     stored = await case.services.stored_plan(events.plan.name)
-    assert (stored.state, stored.header.operation) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation)
+    assert (stored.state, stored.header.operation_id) == (plan_pb2.PLAN_STATE_APPLIED, events[0].operation_id)
     assert stored.steps == events.plan.steps
     assert isinstance(await refused(case, stored, PlanUsed), PlanUsed)
 
@@ -104,7 +105,7 @@ async def test_the_plan_that_an_apply_makes_for_itself_is_stored_too(faulty: Wor
 async def test_a_plan_is_applied_once(faulty: World) -> None:
     case = faulty.case()
     plan = await case.plan(SMALL)
-    operation = (await case.apply_plan(plan))[0].operation
+    operation = (await case.apply_plan(plan))[0].operation_id
 
     error = await refused(case, plan, PlanUsed)
 
@@ -231,7 +232,7 @@ async def test_another_plan_than_the_approved_one_is_refused(faulty: World) -> N
     error = await refused(case, agreed, DigestMismatch)
 
     assert error.metadata == {"plan": plan.name, "expected": "sha256:00", "actual": plan.digest}
-    await refused(case, named("plans/1"), PlanNotFound)
+    await refused(case, named("plan-1"), PlanNotFound)
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
 
@@ -275,7 +276,7 @@ async def test_a_plan_with_missing_values_runs_when_that_is_allowed(faulty: Worl
 async def test_a_plan_has_to_be_named(faulty: World) -> None:
     with pytest.raises(RequestInvalid) as raised:
         await faulty.case().apply_plan(named(""))
-    assert raised.value.metadata["field"] == "plan"
+    assert raised.value.metadata["field"] == "plan_id"
 
 
 async def test_a_stored_end_of_a_stack_ends_it(faulty: World) -> None:
@@ -310,7 +311,7 @@ async def test_an_unfinished_operation_on_the_stack_is_ended_before_a_plan(fault
 
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
 
-    assert [event async for event in case.watch(blocked[0].operation)][-1].finished.state == ROLLED_BACK
+    assert [event async for event in case.watch(blocked[0].operation_id)][-1].finished.state == ROLLED_BACK
 
 
 Call = Callable[[Case, str], Awaitable[list[operation_pb2.OperationEvent]]]

@@ -59,8 +59,8 @@ class Answering(JournalServicer):
     async def ClaimOperation(
         self, request: journal_pb2.ClaimOperationRequest, context: Any
     ) -> AsyncIterator[journal_pb2.ClaimOperationResponse]:
-        if request.operation == self.never:
-            raise KeyError(request.operation)
+        if request.operation_id == self.never:
+            raise KeyError(request.operation_id)
         if self._answers("ClaimOperation", context):
             return
         self.has_claims = True
@@ -145,11 +145,11 @@ async def test_an_operation_that_cannot_be_claimed_keeps_no_other_from_being_res
         for case in (older, newer):
             case.driver.fail(calls={1: CallFault.CUT_OFF})
             stream = case.events(SMALL)
-            names.append((await anext(stream)).operation)
+            names.append((await anext(stream)).operation_id)
             journal.never = names[0]
             with pytest.raises(TokenStale):
                 [event async for event in stream]
-        assert (await newer.settled()).name == names[1]
+        assert (await newer.settled()).id == names[1]
         assert (await older.operation(names[0])).state == APPLYING
         journal.never = ""
         assert [event async for event in older.watch(names[0])][-1].finished.state == SUCCEEDED

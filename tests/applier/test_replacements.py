@@ -111,7 +111,7 @@ async def test_a_refused_creation_past_the_seal_fails_the_command_and_the_next_a
     # There is no bucket to attach the label to.
     assert (finished.state, finished.leftover_count) == (SUCCEEDED, 2)
     assert finished.cause.startswith("create Bucket 'raw'")
-    assert (await case.operation(events[0].operation)).cause == finished.cause
+    assert (await case.operation(events[0].operation_id)).cause == finished.cause
     assert buckets(now) == []
     assert entries(now).keys() == {"red"}
     assert await replaced(case, EXPLICIT) == [("create", "raw")]

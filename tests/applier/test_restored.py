@@ -96,8 +96,8 @@ async def test_an_apply_on_a_store_of_some_applies_ago_sends_nothing(tmp_path: P
         before = await case.look()
         events = await case.apply(package(8))
         assert end(events).state == BLOCKED
-        await check_blocked(case, events[0].operation)
-        ended = (await case.recover(events[0].operation))[-1].finished
+        await check_blocked(case, events[0].operation_id)
+        ended = (await case.recover(events[0].operation_id))[-1].finished
         assert (ended.state, ended.cause) == (
             ROLLED_BACK,
             "the store was restored from a backup, and nothing was sent",
@@ -127,8 +127,8 @@ async def test_a_stored_plan_that_ran_after_the_backup_does_not_run_again(tmp_pa
         before = (await case.look()).ids
         events = await case.apply_plan(plan)
         assert end(events).state == BLOCKED
-        await check_blocked(case, events[0].operation)
-        assert (await case.recover(events[0].operation))[-1].finished.state == ROLLED_BACK
+        await check_blocked(case, events[0].operation_id)
+        assert (await case.recover(events[0].operation_id))[-1].finished.state == ROLLED_BACK
         with pytest.raises(PlanUsed):
             await case.apply_plan(plan)
         assert (await case.look()).ids == before
@@ -147,7 +147,7 @@ async def in_the_middle(faulty: World, folder: Path) -> tuple[Case, str]:
     gate.opened.set()
     events: Events = await apply
     assert end(events).state == SUCCEEDED
-    return case, events[0].operation
+    return case, events[0].operation_id
 
 
 async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_then_looked_up(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_th
     restore(tmp_path)
     async with world(tmp_path, QUICK_LEASE) as faulty:
         case = same(case, faulty)
-        assert (await case.settled()).name == name
+        assert (await case.settled()).id == name
         await check_blocked(case, name)
         # The apply after the backup has changed the resources that it had sent.
         assert (await case.recover(name))[-1].finished.state == BLOCKED
@@ -187,9 +187,9 @@ async def test_a_secret_of_a_later_operation_stays_when_a_rollback_of_the_backup
     restore(tmp_path)
     async with world(tmp_path, QUICK_LEASE) as faulty:
         case = same(case, faulty)
-        assert (await case.settled()).name == events[0].operation
-        await check_blocked(case, events[0].operation)
-        events = await case.recover(events[0].operation)
+        assert (await case.settled()).id == events[0].operation_id
+        await check_blocked(case, events[0].operation_id)
+        events = await case.recover(events[0].operation_id)
         assert events[-1].finished.state == ROLLED_BACK
         assert "before: create Bucket 'reserved'" in events[-1].finished.cause
         assert events[-1].finished.cause.endswith("(secrets that stay: 'k')")
@@ -207,7 +207,7 @@ async def test_an_operation_that_only_ended_after_the_backup_is_resumed_and_does
     async with world(tmp_path, QUICK_LEASE) as faulty:
         case = same(case, faulty)
         operation = await case.settled()
-        assert (operation.name, operation.state) == (name, SUCCEEDED)
+        assert (operation.id, operation.state) == (name, SUCCEEDED)
         now = await case.look()
         assert (now.resources, now.recorded) == (before.resources, before.recorded)
 
@@ -228,8 +228,8 @@ async def test_a_restored_store_whose_clock_was_set_back_continues_from_the_toke
         case = same(case, faulty)
         events = await case.apply(package(8))
         assert end(events).state == BLOCKED
-        await check_blocked(case, events[0].operation)
-        assert (await case.recover(events[0].operation))[-1].finished.state == ROLLED_BACK
+        await check_blocked(case, events[0].operation_id)
+        assert (await case.recover(events[0].operation_id))[-1].finished.state == ROLLED_BACK
         await check_that_all_goes_on(case)
 
 
@@ -256,7 +256,7 @@ async def test_the_next_applier_sends_nothing_before_the_platform_has_seen_the_t
     gate.opened.set()
     with pytest.raises(TokenStale):
         await apply
-    name = (await case.settled()).name
+    name = (await case.settled()).id
     operation = await case.operation(name)
     assert (operation.state, operation.blocked_reason) == (BLOCKED, UNKNOWN_OUTCOME)
     assert [each.reason for each in operation.blocked_steps] == [UNKNOWN_OUTCOME]

@@ -54,10 +54,10 @@ async def test_each_apply_that_changed_anything_makes_a_revision(faulty: World) 
     newest, oldest = await revisions(case)
 
     assert (newest.number, oldest.number) == (2, 1)
-    assert (oldest.author, oldest.operation) == ("ann", first[0].operation)
+    assert (oldest.author, oldest.operation_id) == ("ann", first[0].operation_id)
     assert (oldest.kind, oldest.rollback_of, oldest.leftover_count) == (plan_pb2.OPERATION_KIND_APPLY, 0, 0)
     assert list(oldest.sources) == ["source-0"]
-    assert (await case.operation(first[0].operation)).author == "ann"
+    assert (await case.operation(first[0].operation_id)).author == "ann"
     assert [each.key.name for each in (await package_of(case, 2)).objects] == ["b", "l"]
     await check_history(case)
 

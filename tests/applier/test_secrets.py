@@ -333,7 +333,7 @@ async def test_a_secret_in_messages_of_a_driver_is_masked_everywhere(
     except TokenStale as error:
         said = f"{error} {error.metadata}"
         operation = await case.settled()
-        said += str(operation) + outcome_texts([event async for event in case.watch(operation.name)])
+        said += str(operation) + outcome_texts([event async for event in case.watch(operation.id)])
         assert operation.state in (ROLLED_BACK, SUCCEEDED)
     assert any(CANARY in each.put_secret.value for each in case.driver.sent)
     assert CANARY not in said
@@ -399,10 +399,10 @@ async def test_a_secret_that_cannot_be_removed_again_blocks_until_a_decision(fau
     case.driver.fail({4: ItemFault.REJECT}, lasting=True)
     events = await case.apply(REFUSED, secrets={"k": CANARY})
     assert events[-1].finished.state == BLOCKED
-    [blocked] = (await case.operation(events[0].operation)).blocked_steps
+    [blocked] = (await case.operation(events[0].operation_id)).blocked_steps
     assert blocked.step.put_secret.key == "k"
     assert await held(case) == ["k"]
-    events = await case.recover(events[0].operation, _0="skip")
+    events = await case.recover(events[0].operation_id, _0="skip")
     assert events[-1].finished.state == ROLLED_BACK
     assert await held(case) == ["k"]
     assert (await case.look()).content == before.content
@@ -439,7 +439,7 @@ async def test_secrets_are_undone_when_the_operation_is_cancelled(faulty: World)
     stream = case.events(LABEL, secrets={"k": CANARY})
     events = [await anext(stream)]
     await gate.reached.wait()
-    await case.services.cancel(events[0].operation)
+    await case.services.cancel(events[0].operation_id)
     gate.opened.set()
     events += [event async for event in stream]
     assert end(events).state == ROLLED_BACK

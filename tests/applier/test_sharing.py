@@ -317,7 +317,7 @@ async def test_what_is_being_deleted_cannot_be_used(faulty: World) -> None:
     case = await faulty.case_with(text(SENSORS, an_object("Label", "m", "more")))
     events, mine, opened = await in_the_middle_of(case, 0, text(an_object("Label", "m", "more")))
 
-    with pytest.raises(ResourceOwned, match=f"{events[0].operation} of stack 's' .* claims until its end"):
+    with pytest.raises(ResourceOwned, match=f"{events[0].operation_id} of stack 's' .* claims until its end"):
         await beside(case, "theirs").apply(text(THEIRS, an_object("Label", "new", "new")))
 
     opened.set()
@@ -335,7 +335,7 @@ async def test_what_is_being_used_cannot_be_deleted(faulty: World) -> None:
     refused = await case.apply_plan(plan)
 
     assert end(refused).state == ROLLED_BACK
-    assert f"is used by {events[0].operation} of stack 'theirs'" in end(refused).cause
+    assert f"is used by {events[0].operation_id} of stack 'theirs'" in end(refused).cause
     opened.set()
     await using
     assert end(events).state == SUCCEEDED

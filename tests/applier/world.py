@@ -128,7 +128,7 @@ class Case:
         """*events*, with the plan of their operation; without events there is none."""
         if not events:
             return events
-        plan = (await self.operation(events[0].operation)).plan
+        plan = (await self.operation(events[0].operation_id)).plan_id
         events.plan = await self.services.stored_plan(plan) if plan else Shown(JoinedPlan())
         return events
 
@@ -146,7 +146,7 @@ class Case:
     async def watch(self, operation: str, after_seq: int = 0) -> AsyncIterator[operation_pb2.OperationEvent]:
         """The events of an operation, as a later client receives them."""
         peer = self.services.peers["applier"]
-        request = applier_pb2.WatchOperationRequest(operation=operation, after_seq=after_seq)
+        request = applier_pb2.WatchOperationRequest(operation_id=operation, after_seq=after_seq)
         async for event in peer.stream(ApplierServiceStub(peer.channel).WatchOperation, request):
             yield event
 
@@ -157,7 +157,7 @@ class Case:
         *decisions* are terms by step number behind an underscore, as in ``_3="skip"`` or ``_4="adopt:ID"``.
         """
         peer = self.services.peers["applier"]
-        request = applier_pb2.RecoverOperationRequest(operation=operation)
+        request = applier_pb2.RecoverOperationRequest(operation_id=operation)
         for step, way in decisions.items():
             word, _, resource_id = way.partition(":")
             decision = operation_pb2.Decision.Value(f"DECISION_{word.upper()}")
@@ -167,7 +167,7 @@ class Case:
     async def operation(self, name: str) -> operation_pb2.Operation:
         """One operation."""
         peer = self.services.peers["applier"]
-        request = applier_pb2.GetOperationRequest(operation=name)
+        request = applier_pb2.GetOperationRequest(operation_id=name)
         return (await peer.call(ApplierServiceStub(peer.channel).GetOperation, request)).operation
 
     async def uninstall(
@@ -270,7 +270,7 @@ async def settled(services: Cluster) -> operation_pb2.Operation:
 def end(events: Sequence[operation_pb2.OperationEvent]) -> operation_pb2.Finished:
     """How an operation ended; checks what holds of the events of every operation."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert len({event.operation for event in events}) == 1
+    assert len({event.operation_id for event in events}) == 1
     kinds = [event.WhichOneof("event") for event in events]
     assert kinds[0] == "accepted"
     assert kinds[-1] == "finished"

@@ -27,7 +27,7 @@ async def test_a_plan_whose_stream_is_cancelled_after_the_header_can_be_read_and
     header = (await anext(parts)).part.header
     await parts.aclose()
 
-    stored = await services.stored_plan(header.name)
+    stored = await services.stored_plan(header.id)
     assert stored.header == header
     assert len(stored.steps) == sum([header.counts.creates, header.counts.attaches]) > 0
-    assert [event async for event in services.apply_plan(header.name, header.digest)][-1].HasField("finished")
+    assert [event async for event in services.apply_plan(header.id, header.digest)][-1].HasField("finished")

@@ -201,7 +201,7 @@ async def test_a_replacement_that_fails_is_in_no_summary(older_services: Cluster
     finished = await older_services.apply(reserved, stack="s")
     assert finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
     operation = await older_services.newest_operation()
-    plan = await older_services.stored_plan(operation.plan)
+    plan = await older_services.stored_plan(operation.plan_id)
     assert plan.summary is not None
     [bucket] = plan.summary["buckets"]
     assert "id" not in bucket

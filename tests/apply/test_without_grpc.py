@@ -79,15 +79,15 @@ async def test_a_package_is_applied_twice_and_uninstalled(services: Cluster) -> 
 
 async def test_what_services_draw_and_read_is_what_they_were_given(services: Cluster) -> None:
     plan = await services.plan(PACKAGE, stack="s", store=True)
-    assert plan.name.startswith("plans/a")
+    assert plan.name.startswith("a")
     events = [event async for event in services.apply_plan(plan.name)]
-    assert {event.operation[: len("operations/b")] for event in events} == {"operations/b"}
+    assert {event.operation_id[0] for event in events} == {"b"}
     assert {event.time.ToMicroseconds() for event in events} == {MONDAY}
     assert (await services.newest_operation()).holder == "applier-1"
 
 
 async def test_an_error_comes_from_the_innermost_service(services: Cluster) -> None:
     peer = services.peers["applier"]
-    request = applier_pb2.ApplyPlanRequest(plan="plans/none")
-    with pytest.raises(PlanNotFound, match="plans/none"):
+    request = applier_pb2.ApplyPlanRequest(plan_id="plan-none")
+    with pytest.raises(PlanNotFound, match="plan-none"):
         [answer async for answer in peer.stream(ApplierServiceStub(peer.channel).ApplyPlan, request)]

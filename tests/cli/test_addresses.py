@@ -63,7 +63,7 @@ async def test_no_output_has_a_credential(services: Cluster, env: Mapping[str, s
     await run("apply", "--plan", str(tmp_path / "plan"), "--yes", "-o", "json")
     [plan, *_] = json.loads((await run("plans", "list", "-o", "json")).out)
     for output in outputs:
-        await run("plans", "show", plan["name"], *output)
+        await run("plans", "show", plan["id"], *output)
         await run("stacks", "show", "s", *output)
         await run("stacks", "history", "s", *output)
         difference = await run("stacks", "diff", "s", "1", "2", *output)

@@ -40,7 +40,7 @@ def apply(folder: Path, *objects: dict[str, object]) -> list[str]:
 
 async def newest(env: Mapping[str, str]) -> str:
     """Name of the newest operation, without its prefix."""
-    return (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0].removeprefix("operations/")
+    return (await pkger("operations", "list", env=env)).out.splitlines()[1].split()[0]
 
 
 async def blocked(faulty: World, env: Mapping[str, str], folder: Path) -> str:
@@ -66,7 +66,7 @@ async def test_a_cancellation_past_the_seal_reports_that_there_is_no_rollback(
     await gate.reached.wait()
     name = await newest(env)
     result = await pkger("operations", "cancel", name, env=env)
-    assert (result.code, result.out, result.err) == (1, "", f"Error: operations/{name} {PAST_THE_SEAL}\n")
+    assert (result.code, result.out, result.err) == (1, "", f"Error: operation {name} {PAST_THE_SEAL}\n")
     gate.opened.set()
     end = await applying
     assert (end.code, end.err) == (0, "")
@@ -99,7 +99,7 @@ async def test_a_blocked_operation_rolls_back_when_it_is_resumed(
     name = await blocked(faulty, env, tmp_path)
     result = await pkger("operations", "cancel", name, env=env)
     hints = f"`pkger operations recover {name}` resumes it; `pkger operations watch {name}` shows it"
-    assert (result.code, result.out) == (0, f"operations/{name} is blocked: it rolls back when {hints}\n")
+    assert (result.code, result.out) == (0, f"operation {name} is blocked: it rolls back when {hints}\n")
     assert "blocked" in (await pkger("operations", "show", name, env=env)).out
     faulty.driver.heal()
     recovered = await pkger("operations", "recover", name, env=env)
@@ -126,7 +126,7 @@ async def test_a_finished_operation_cannot_be_cancelled(faulty: World, env: Mapp
     assert (await pkger(*apply(tmp_path, RED), env=env)).code == 0
     name = await newest(env)
     result = await pkger("operations", "cancel", name, env=env)
-    assert (result.code, result.err) == (1, f"Error: operations/{name} has already ended: succeeded\n")
+    assert (result.code, result.err) == (1, f"Error: operation {name} has already ended: succeeded\n")
     assert "there is no operation" in (await pkger("operations", "cancel", "nothing", env=env)).err
 
 
@@ -184,7 +184,7 @@ async def test_a_lease_is_reported_with_its_expiry(faulty: World, env: Mapping[s
     await gate.reached.wait()
     result = await pkger(*apply(tmp_path, RED), env=env)
     assert result.code == 4
-    assert f"operation operations/{await newest(env)} of applier " in result.err
+    assert f"operation {await newest(env)} of applier " in result.err
     assert "and may renew it" in result.err
     assert "if the applier died, another one resumes the operation" in result.err
     gate.opened.set()

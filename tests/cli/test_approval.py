@@ -116,9 +116,9 @@ async def test_without_a_terminal_one_resource_is_doubled_with_a_warning(
 async def test_a_saved_plan_stays_when_it_is_refused(services: Cluster, env: Mapping[str, str], file: Path) -> None:
     """Another user saved it, and others may still apply it."""
     saved = parts((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)["header"]
-    code, _ = await at_terminal("apply", "--plan", saved["name"], answers=[(QUESTION, b"\n")], env=env)
+    code, _ = await at_terminal("apply", "--plan", saved["id"], answers=[(QUESTION, b"\n")], env=env)
     assert (code, await services.resources(), await plans(env)) == (1, [], ["PLAN_STATE_PENDING"])
-    assert (await pkger("plans", "delete", saved["name"], env=env)).code == 0
+    assert (await pkger("plans", "delete", saved["id"], env=env)).code == 0
     assert await plans(env) == []
 
 

@@ -24,8 +24,8 @@ def test_each_reason_has_a_status() -> None:
 
 
 def test_a_blocked_operation_has_another_status_than_a_running_one() -> None:
-    assert failed(OperationUnfinished("prod", "operations/1", "BLOCKED")).code is Exit.BLOCKED
-    assert failed(OperationUnfinished("prod", "operations/1", "APPLYING")).code is Exit.LOCKED
+    assert failed(OperationUnfinished("prod", "operation-1", "BLOCKED")).code is Exit.BLOCKED
+    assert failed(OperationUnfinished("prod", "operation-1", "APPLYING")).code is Exit.LOCKED
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ async def test_a_stale_plan_is_3(env: Mapping[str, str], tmp_path: Path) -> None
     file, saved = tmp_path / "package.json", tmp_path / "saved.plan"
     file.write_text(LABEL)
     assert (await pkger("plan", "-f", str(file), "--stack", "s", "--out", str(saved), env=env)).code == 0
-    assert sorted(json.loads(saved.read_text())) == ["digest", "plan"]
+    assert sorted(json.loads(saved.read_text())) == ["digest", "id"]
     file.write_text(OTHER)
     assert (await pkger("apply", "-f", str(file), "--stack", "s", env=env)).code == 0
     stale = await pkger("apply", "--plan", str(saved), "-o", "json", env=env)

@@ -138,6 +138,6 @@ async def test_a_cancelled_apply_prints_one_end(faulty: World, tmp_path: Path) -
     gate = faulty.driver.gate(1)
     apply = asyncio.create_task(applied(faulty, tmp_path, RED, BUCKET))
     await gate.reached.wait()
-    await faulty.services.cancel((await faulty.services.newest_operation()).name)
+    await faulty.services.cancel((await faulty.services.newest_operation()).id)
     gate.opened.set()
     check(await apply, ["the operation was cancelled"], "the operation was cancelled", UNDONE)

@@ -23,8 +23,8 @@ from services.core.errors import (
     [
         (StackNotFound("prod"), "ListStacks lists the stacks (`pkger stacks list`)"),
         (PackageEmpty("prod", 2), "set allow_empty to apply it anyway (--allow-empty)"),
-        (OperationUnfinished("prod", "operations/1", "BLOCKED"), "resumes it (`pkger operations recover`)"),
-        (OperationUnfinished("prod", "operations/1", "APPLYING"), "will resume it (`pkger operations list`)"),
+        (OperationUnfinished("prod", "operation-1", "BLOCKED"), "resumes it (`pkger operations recover`)"),
+        (OperationUnfinished("prod", "operation-1", "APPLYING"), "will resume it (`pkger operations list`)"),
         (DeletesExceeded(2, 1, 2), "(--max-deletes)"),
         (DeletesExceeded(2, 1, 2, "prod"), "(`pkger stacks policy`)"),
         (Internal("r-1"), "details of request r-1"),
@@ -35,7 +35,7 @@ def test_an_error_ends_with_a_hint(error: PkgerError, end: str) -> None:
 
 
 HINTS = {error.cli_hint for error in ERRORS.values()}
-HINTS |= {DeletesExceeded(2, 1, 2, "prod").cli_hint, OperationUnfinished("prod", "operations/1", "APPLYING").cli_hint}
+HINTS |= {DeletesExceeded(2, 1, 2, "prod").cli_hint, OperationUnfinished("prod", "operation-1", "APPLYING").cli_hint}
 
 
 @pytest.mark.parametrize("hint", sorted(HINTS - {""}))

@@ -84,7 +84,7 @@ def plain(text: str) -> str:
     """*text* without values that differ from run to run."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
     text = re.sub(r"sha256:[0-9a-f]{64}", "DIGEST", text)
-    text = re.sub(r"operations/[0-9a-f]{16}", "operations/NAME", text)
+    text = re.sub(r'"operation_id": "[0-9a-f]{16}"', '"operation_id": "OPERATION"', text)
     text = re.sub(r"\b[0-9a-f]{16}\b", "RESOURCE", text)
     # The last column is as wide as the longest path.
     return re.sub(r" +$", "", text, flags=re.MULTILINE)

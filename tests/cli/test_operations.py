@@ -18,7 +18,7 @@ async def test_a_finished_operation_is_listed_and_cannot_be_changed(services: Cl
     assert (await pkger("apply", "-f", str(file), "--stack", "s", env=env)).code == 0
 
     listed = await pkger("operations", "list", "-o", "json", env=env)
-    name = json.loads(listed.out)[0]["name"].removeprefix("operations/")
+    name = json.loads(listed.out)[0]["id"]
     # Uncut, also in a narrow table: other commands take the name.
     assert name in (await pkger("operations", "list", env=env)).out
     assert name not in (await pkger("operations", "list", "--unfinished", env=env)).out
@@ -46,7 +46,7 @@ async def test_a_blocked_operation_lists_decisions_and_ends_as_decided(tmp_path:
         assert applied.code != 0
 
         [listed] = json.loads((await pkger("operations", "list", "--unfinished", "-o", "json", env=env)).out)
-        name = listed["name"].removeprefix("operations/")
+        name = listed["id"]
         assert (listed["state"], listed["blocked_steps"]) == ("OPERATION_STATE_BLOCKED", [])
         shown = (await pkger("operations", "show", name, env=env)).out
         assert "step 0: undo of create Label red: scripted refusal" in shown
@@ -84,7 +84,7 @@ async def test_an_operation_that_a_defect_blocks_shows_how_to_recover_it(tmp_pat
         async with world(tmp_path) as faulty:
             case, name = await left_behind(faulty, defect, "after_send")
             await case.settled()
-            env, short = environment(tmp_path, faulty.services.addresses), name.removeprefix("operations/")
+            env, short = environment(tmp_path, faulty.services.addresses), name
             shown = (await pkger("operations", "show", short, env=env)).out
             assert defect.text in shown
             assert "decisions: retry\n" in shown

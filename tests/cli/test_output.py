@@ -92,8 +92,8 @@ async def test_the_text_of_commands(
     for name, (package, arguments) in CASES.items():
         file.write_text(package)
         ended = await pkger(*[meant.get(word, word) for word in arguments], env=env)
-        if saved := re.search(r"plans/[0-9a-f]{16}", ended.out):
-            meant["PLAN"] = saved.group()
+        if saved := re.search(r"--plan ([0-9a-f]{16})", ended.out):
+            meant["PLAN"] = saved[1]
         assert CANARY not in ended.out + ended.err
         transcripts[name] = f"$ pkger {' '.join(arguments)}\n{ended.out}{ended.err}exit status {ended.code}\n"
     steady = _steady(transcripts, tmp_path)

@@ -17,7 +17,7 @@ async def test_plans_are_printed_as_data(services: Cluster, tmp_path: Path) -> N
     saved = parts((await pkger("plan", "-f", str(file), "--stack", "s", "--save", "-o", "json", env=env)).out)
 
     (listed,) = json.loads((await pkger("plans", "list", "-o", "json", env=env)).out)
-    shown = parts((await pkger("plans", "show", listed["name"], "-o", "json", env=env)).out)
+    shown = parts((await pkger("plans", "show", listed["id"], "-o", "json", env=env)).out)
 
     assert listed == saved["header"]
     assert (listed["state"], listed["stack_name"]) == ("PLAN_STATE_PENDING", "s")
@@ -39,26 +39,25 @@ async def test_a_plan_that_ran_is_printed_with_the_ids_of_what_it_created(servic
 
 
 async def test_a_stale_plan_reports_the_change(services: Cluster, tmp_path: Path) -> None:
-    """The name may be given without its prefix."""
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(STEPS[1])
     saved = parts((await pkger("plan", "-f", str(file), "--save", "-o", "json", env=env)).out)["header"]
     create = driver_pb2.CreateResource(kind="Label", spec_json='{"name":"label_1"}')
     await services.mutate(driver_pb2.Mutation(create=create))
 
-    refused = await pkger("apply", "--plan", saved["name"].removeprefix("plans/"), env=env)
+    refused = await pkger("apply", "--plan", saved["id"], env=env)
 
     assert refused.code == 3
     assert "Label 'lucid_einstein' is to be named 'label_1'" in refused.err
     assert len(await services.resources()) == 1
-    assert "stale" in (await pkger("plans", "show", saved["name"], env=env)).out
+    assert "stale" in (await pkger("plans", "show", saved["id"], env=env)).out
 
 
 @pytest.mark.parametrize("command", [["plans", "show", "nobody"], ["apply", "--plan", "nobody"]])
 async def test_a_missing_plan_is_named(module_services: Cluster, tmp_path: Path, command: list[str]) -> None:
     refused = await pkger(*command, env=environment(tmp_path, module_services.addresses))
     assert refused.code == 1
-    assert "there is no plan 'plans/nobody'" in refused.err
+    assert "there is no plan 'nobody'" in refused.err
 
 
 async def test_a_cut_list_of_plans_says_so(services: Cluster, tmp_path: Path) -> None:

@@ -230,13 +230,13 @@ async def test_a_stack_is_watched_until_it_is_gone(services: Cluster, web: Web, 
 
     rest = await ended(watching)
 
-    lines = [re.sub("operations/[0-9a-f]{16}", "NAME", line) for line in (first.decode() + rest.out).splitlines()]
+    lines = [re.sub("[0-9a-f]{16}", "ID", line) for line in (first.decode() + rest.out).splitlines()]
     # Records between two reads are merged, so only the lines of operations are compared.
-    assert [line for line in lines if line.startswith("NAME")] == [
-        "NAME began: apply",
-        "NAME ended: succeeded",
-        "NAME began: uninstall",
-        "NAME ended: succeeded",
+    assert [line for line in lines if line.startswith("operation ID")] == [
+        "operation ID began: apply",
+        "operation ID ended: succeeded",
+        "operation ID began: uninstall",
+        "operation ID ended: succeeded",
     ]
     assert (lines[0], lines[-1]) == ("stack prod: generation 0, 0 resources", "the stack is gone")
     assert (rest.code, rest.err) == (0, "")

@@ -159,7 +159,7 @@ class Commands:
 
     async def _first(self, collection: str) -> str:
         listed = await pkger(collection, "list", "-o", "json", env=self._env)
-        return str(json.loads(listed.out)[0]["name"]).rpartition("/")[2]
+        return str(json.loads(listed.out)[0]["id"])
 
     async def _watched(self) -> Ended:
         self._handler.streaming.clear()

@@ -30,7 +30,7 @@ async def test_an_operation_is_one_event_a_line(services: Cluster, tmp_path: Pat
     assert events[0]["begun"] == {}
     assert events[1]["accepted"]["counts"]["creates"] == 3
     assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
-    name = events[0]["operation"].removeprefix("operations/")
+    name = events[0]["operation_id"]
     watched = await pkger("operations", "watch", name, "-o", "json", env=env)
     assert watched.out.splitlines() == applied.out.splitlines()[1:]
     removed = await pkger("stacks", "uninstall", "s", "--yes", "-o", "yaml", env=env)
@@ -44,7 +44,7 @@ async def test_with_data_on_standard_output_the_plan_goes_to_standard_error(serv
     events, answers = tmp_path / "events", [(b"Plan: 3 to create", b""), (b"Apply this plan? [y/N] ", b"y\n")]
     code, _ = await at_terminal("apply", "-f", str(file), "-o", "json", answers=answers, env=env, stdout=events)
     assert code == 0
-    assert all(json.loads(line)["operation"] for line in events.read_text().splitlines())
+    assert all(json.loads(line)["operation_id"] for line in events.read_text().splitlines())
 
 
 async def test_quiet_commands_print_nothing(services: Cluster, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ async def test_an_apply_streams_its_events_and_the_stack_knows_what_it_owns(serv
 
 def kinds(events: Sequence[dict[str, Any]]) -> list[str]:
     """The kind of each event."""
-    return [key for event in events for key in event if key not in {"operation", "seq", "time"}]
+    return [key for event in events for key in event if key not in {"operation_id", "seq", "time"}]
 
 
 async def test_a_second_apply_has_nothing_to_do(services: Cluster) -> None:
@@ -106,7 +106,7 @@ async def test_a_stored_plan_is_applied_once_for_any_number_of_requests(services
         "finished",
     ]
     assert second[1:] == first[1:]
-    assert second[0]["operation"] == first[0]["operation"]
+    assert second[0]["operation_id"] == first[0]["operation_id"]
     assert len(await services.resources()) == 1
 
 

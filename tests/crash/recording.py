@@ -78,7 +78,7 @@ def writes(folder: Path) -> list[Write]:
         asked, answered = map(base64.b64decode, line.split(b" "))
         request = driver_pb2.MutateRequest.FromString(asked)
         answer = driver_pb2.MutateResponse.FromString(answered)
-        operation = request.fence.operation
+        operation = request.fence.operation_id
         if not request.mutations:
             found.append(Write(operation))
         for mutation, result in zip(request.mutations, answer.results, strict=True):

@@ -100,7 +100,7 @@ class Shared:
     async def over(self, operation: str) -> operation_pb2.Operation:
         """Wait until an operation has ended or is blocked, and return it; an applier has to run."""
         stack = self.services.peers["stack"]
-        request = journal_pb2.GetOperationRequest(operation=operation)
+        request = journal_pb2.GetOperationRequest(operation_id=operation)
         while True:
             found = (await stack.call(JournalServiceStub(stack.channel).GetOperation, request)).operation
             if found.state in OVER:
@@ -112,7 +112,7 @@ class Shared:
         """Wait until all operations have ended; BLOCKED ones are retried, then their steps are skipped."""
         for operation in await self.operations():
             if operation.state not in OVER or operation.state == BLOCKED:
-                await self.decide((await self.over(operation.name)).name)
+                await self.decide((await self.over(operation.id)).id)
 
     async def decide(self, name: str) -> None:
         """End an operation that may be BLOCKED: retry it, then skip the steps that block it."""
@@ -135,7 +135,7 @@ class Shared:
                 way = ""
 
     async def _recover(self, operation: operation_pb2.Operation, decision: operation_pb2.Decision.ValueType) -> None:
-        request = applier_pb2.RecoverOperationRequest(operation=operation.name)
+        request = applier_pb2.RecoverOperationRequest(operation_id=operation.id)
         for blocked in operation.blocked_steps:
             assert decision in blocked.decisions, operation
             request.decisions.add(step=blocked.step.number, decision=decision)

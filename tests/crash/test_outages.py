@@ -120,7 +120,7 @@ async def test_of_many_appliers_on_one_stack_one_works_and_the_others_learn_whic
     for error in ended:
         if isinstance(error, BaseException):
             assert isinstance(error, StackLeased)
-            assert error.metadata["operation"].startswith("operations/")
+            assert error.metadata["operation"]
             assert error.metadata["holder"].endswith(tuple(f"/{world.processes.pid(racer)}" for racer in racers))
     assert all(one.state == SUCCEEDED for one in finished)
     now = await case.look()
@@ -131,10 +131,10 @@ async def test_an_operation_can_be_watched_from_its_beginning_when_it_is_over(wo
     case = await world.case_with("")
     await world.applier()
     events = await case.apply(FRESH)
-    watched = [event async for event in case.watch(events[0].operation)]
+    watched = [event async for event in case.watch(events[0].operation_id)]
     assert watched == events
-    assert [event async for event in case.watch(events[0].operation, after_seq=len(events) - 1)] == events[-1:]
+    assert [event async for event in case.watch(events[0].operation_id, after_seq=len(events) - 1)] == events[-1:]
     operation = await world.settled()
-    assert operation.name == events[0].operation
+    assert operation.id == events[0].operation_id
     assert operation.state == operation_pb2.OPERATION_STATE_SUCCEEDED
     assert (operation.done_count, operation.step_count) == (len(events.plan.steps),) * 2

@@ -39,7 +39,7 @@ async def test_an_apply_of_a_stored_plan_is_resumed(world: Crashing, failpoint: 
     assert operation.state == SUCCEEDED
     check(before, operation, await case.look(), wanted)
     stored = await case.services.stored_plan(plan.name)
-    assert (stored.state, stored.header.operation) == (plan_pb2.PLAN_STATE_APPLIED, operation.name)
+    assert (stored.state, stored.header.operation_id) == (plan_pb2.PLAN_STATE_APPLIED, operation.id)
     with pytest.raises(PlanUsed):
         await case.apply_plan(plan)
 
@@ -75,5 +75,5 @@ async def test_a_request_that_is_retried_runs_once(world: Crashing, failpoint: s
     stack = world.services.peers["stack"]
     request = journal_pb2.ListOperationsRequest(stack_id=after.record.id)
     answer = await stack.call(JournalServiceStub(stack.channel).ListOperations, request)
-    names = [operation.name for operation in answer.operations if operation.state != FAILED]
-    assert (names[0], len(names)) == (events[0].operation, 2)
+    names = [operation.id for operation in answer.operations if operation.state != FAILED]
+    assert (names[0], len(names)) == (events[0].operation_id, 2)

@@ -88,7 +88,7 @@ async def _check_owners(shared: Shared, records: Sequence[Record]) -> None:
         resources=[object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in sorted(resources)],
     )
     answer = await peer.call(StackServiceStub(peer.channel).FindOwners, request)
-    assert [each for each in (*answer.owners, *answer.users) if each.operation] == []
+    assert [each for each in (*answer.owners, *answer.users) if each.operation_id] == []
     owned, used = (
         sorted((each.resource.kind, each.resource.id, each.stack_id, each.key.name) for each in found)
         for found in (answer.owners, answer.users)
@@ -125,7 +125,7 @@ async def _check_writes(shared: Shared, records: Sequence[Record], person: Perso
     """No operation overwrote an edit that its plan did not see, and each resource that one created has an owner."""
     account = recording.writes(folder)
     planned = {
-        each.name: shared.planned[each.plan] for each in await shared.operations() if each.plan in shared.planned
+        each.id: shared.planned[each.plan_id] for each in await shared.operations() if each.plan_id in shared.planned
     }
     assert recording.overwritten(account, planned, person.labels) == []
     owned = {entry.resource_id for record in records for entry in record.resources}

@@ -79,8 +79,8 @@ async def test_a_plan_that_ran_since_does_not_run_again(world: Crashing, tmp_pat
     events = await case.apply_plan(plan)
 
     assert end(events).state == BLOCKED
-    await check_blocked(case, events[0].operation, before)
-    assert ended(await case.recover(events[0].operation)).state == ROLLED_BACK
+    await check_blocked(case, events[0].operation_id, before)
+    assert ended(await case.recover(events[0].operation_id)).state == ROLLED_BACK
     with pytest.raises(PlanUsed):
         await case.apply_plan(plan)
     assert (await case.look()).resources == before
@@ -96,10 +96,10 @@ async def test_an_unfinished_operation_waits_for_consent(world: Crashing, tmp_pa
     assert await world.apply_and_die(case, package(1))
     back_up(tmp_path)
     await world.applier()
-    name = (await world.settled()).name
+    name = (await world.settled()).id
     before = await applied_and_restored(world, case, tmp_path, map(package, range(2, since + 2)))
 
-    assert (await world.settled()).name == name
+    assert (await world.settled()).id == name
     await check_blocked(case, name, before)
 
     # Later applies have changed the resources that the operation was about to change.

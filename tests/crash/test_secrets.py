@@ -143,9 +143,9 @@ async def all_answers(case: Case) -> str:
     assert page.operations
     assert plans.plans
     answers = [str(each) for each in (page, plans, stacks, await case.look())]
-    answers += [str(await case.services.stored_plan(plan.name)) for plan in plans.plans]
+    answers += [str(await case.services.stored_plan(plan.id)) for plan in plans.plans]
     for operation in page.operations:
-        answers += [str(event) async for event in case.watch(operation.name)]
+        answers += [str(event) async for event in case.watch(operation.id)]
     return "\n".join(answers)
 
 

@@ -38,7 +38,7 @@ async def newest_operation(case: Case) -> str:
     """The name of the operation that began last."""
     journal, newest = case.services.peers["stack"], journal_pb2.ListOperationsRequest(page_size=1)
     [operation] = (await journal.call(JournalServiceStub(journal.channel).ListOperations, newest)).operations
-    return operation.name
+    return operation.id
 
 
 async def check_refused_or_shared(case: Case, package: str) -> None:
@@ -92,9 +92,9 @@ async def test_an_edit_while_no_applier_runs_is_kept(world: Crashing) -> None:
 
     # The update may have been sent, so a person has to decide.
     assert operation.state == BLOCKED
-    [step] = (await case.operation(operation.name)).blocked_steps
+    [step] = (await case.operation(operation.id)).blocked_steps
     assert '/description is "theirs", expected "old"' in step.message
-    assert ended(await case.recover(operation.name, **{f"_{step.step.number}": "skip"})).state == SUCCEEDED
+    assert ended(await case.recover(operation.id, **{f"_{step.step.number}": "skip"})).state == SUCCEEDED
     specs = {each.kind: json.loads(each.spec_json) for each in (await case.look()).resources}
     assert (specs["Bucket"]["description"], specs["Label"]["color"]) == ("theirs", "#000002")
 

@@ -267,7 +267,7 @@ async def test_the_commands_of_the_page_on_backups_restore_a_store(tmp_path: Pat
     await run(back_up, env)
     await run(put_back, env)
     marked = await run(mark, env)
-    assert (marked.count("blocked: operations/"), marked.count("stale: plans/")) == (1, 1)
+    assert (marked.count("blocked: operation "), marked.count("stale: plan ")) == (1, 1)
     assert "nothing to mark" in await run(mark, env)
     resumed = await run(resume, env)
     assert "the store was restored from a backup" in resumed

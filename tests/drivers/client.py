@@ -128,7 +128,7 @@ class DriverClient:
         if fence:
             scope, token = fence
             request.fence.CopyFrom(
-                driver_pb2.Fence(scope=scope, token=token, operation=f"by {token}", transient=transient)
+                driver_pb2.Fence(scope=scope, token=token, operation_id=f"by {token}", transient=transient)
             )
         response = await self._peer.call(self._stub.Mutate, request)
         assert len(response.results) == len(mutations)
@@ -140,13 +140,13 @@ class DriverClient:
 
     async def show_token(self, scope: str, token: int, operation: str = "") -> tuple[int, str] | None:
         """Show a token; return the one before it in its scope, with its operation."""
-        fence = driver_pb2.Fence(scope=scope, token=token, operation=operation)
+        fence = driver_pb2.Fence(scope=scope, token=token, operation_id=operation)
         response = await self._peer.call(self._stub.Mutate, driver_pb2.MutateRequest(org=ORG, fence=fence))
         assert not response.results
         if not response.HasField("seen"):
             return None
         assert response.seen.scope == scope
-        return response.seen.token, response.seen.operation
+        return response.seen.token, response.seen.operation_id
 
     async def prepared(
         self, *specs: driver_pb2.WantedSpec, org: str = ORG

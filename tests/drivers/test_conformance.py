@@ -463,16 +463,16 @@ async def test_a_shown_token_returns_the_highest_before_it(driver: DriverClient,
     A restored store knows only lower tokens, and its next operation detects that (docs/reference/engine.md, "Restored
     stores").
     """
-    assert await driver.show_token("one", 5, "operations/a") is None
-    assert await driver.show_token("one", 5, "operations/a") is None
-    assert await driver.show_token("one", 9, "operations/b") == (5, "operations/a")
+    assert await driver.show_token("one", 5, "operation-a") is None
+    assert await driver.show_token("one", 5, "operation-a") is None
+    assert await driver.show_token("one", 9, "operation-b") == (5, "operation-a")
     await driver.mutate(create("Label", sample("Label", "a", ""), "1"), fence=("one", 9))
     # The first response may have been lost.
-    assert await driver.show_token("one", 9, "operations/b") == (5, "operations/a")
-    assert await driver.show_token("two", 7, "operations/c") is None
+    assert await driver.show_token("one", 9, "operation-b") == (5, "operation-a")
+    assert await driver.show_token("two", 7, "operation-c") is None
     with pytest.raises(TokenStale) as error:
-        await driver.show_token("one", 8, "operations/a")
+        await driver.show_token("one", 8, "operation-a")
     assert error.value.metadata["newest"] == "9"
     # Tokens are seen with mutations, too.
     await driver.mutate(create("Label", sample("Label", "b", ""), "2"), fence=("one", 12))
-    assert await driver.show_token("one", 13, "operations/d") == (12, "by 12")
+    assert await driver.show_token("one", 13, "operation-d") == (12, "by 12")

@@ -105,7 +105,7 @@ async def test_the_fence_of_a_stack_stays(tmp_path: Path, time: Time) -> None:
         for _ in range(40):
             time.pass_(hours=240)
             await swept(driver)
-        assert await driver.show_token("stack", 8, "operations/b") == (7, "by 7")
+        assert await driver.show_token("stack", 8, "operation-b") == (7, "by 7")
         with pytest.raises(TokenStale):
             await driver.mutate(fence=("stack", 6))
 

@@ -262,7 +262,7 @@ async def test_a_driver_is_closed_at_the_end_of_the_block(tmp_path: Path) -> Non
         await driver.list_resources("o", ["Label"])
 
 
-@pytest.mark.parametrize(("fences", "seen"), [(True, (6, "operations/a")), (False, None)])
+@pytest.mark.parametrize(("fences", "seen"), [(True, (6, "operation-a")), (False, None)])
 async def test_only_a_platform_that_fences_is_shown_a_token(fences: bool, seen: tuple[int, str] | None) -> None:
     async with client_of(Scripted(replace(EMBEDDED, fences=fences))) as client:
-        assert await client.show_token("stack", 7, "operations/a") == seen
+        assert await client.show_token("stack", 7, "operation-a") == seen

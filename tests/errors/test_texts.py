@@ -41,8 +41,8 @@ RAW = an_object("Bucket", "raw", "Readings")
 CONSTRUCTED: dict[Reason, PkgerError] = {
     Reason.KIND_UNSUPPORTED: errors.KindUnsupported("lab", "Dashboard"),
     Reason.INTERNAL: errors.Internal("0c9d1f52"),
-    Reason.OPERATION_UNFINISHED: errors.OperationUnfinished("fleet", "operations/0123456789abcdef", "BLOCKED"),
-    Reason.PLAN_EXPIRED: errors.PlanExpired("plans/0123456789abcdef", "2026-01-02T00:00:00Z"),
+    Reason.OPERATION_UNFINISHED: errors.OperationUnfinished("fleet", "0123456789abcdef", "BLOCKED"),
+    Reason.PLAN_EXPIRED: errors.PlanExpired("0123456789abcdef", "2026-01-02T00:00:00Z"),
     Reason.PLAN_TOO_LARGE: errors.PlanTooLarge(70_000_000, 67_108_864),
     Reason.ORG_UNKNOWN: errors.OrgUnknown("influx", "acme", "organization name 'acme' not found"),
 }
@@ -78,7 +78,7 @@ async def begin(services: Cluster, operation: str, stack: str) -> journal_pb2.Be
     request = journal_pb2.BeginOperationRequest(
         stack=named(stack),
         create_missing=True,
-        operation=f"operations/{operation}",
+        operation_id=operation,
         kind=plan_pb2.OPERATION_KIND_APPLY,
         holder="applier-1",
         ttl=Duration(seconds=600),
@@ -103,7 +103,7 @@ async def imported(services: Cluster, bucket: str) -> None:
 
 async def saved(services: Cluster, stack: str, *objects: dict[str, Any]) -> str:
     plan = await services.plan(text(*objects), stack=stack, store=True)
-    return plan.header.name
+    return plan.header.id
 
 
 async def source_too_large(services: Cluster) -> None:
@@ -155,14 +155,14 @@ async def stack_leased(services: Cluster) -> None:
 async def lease_lost(services: Cluster) -> None:
     begun = await begin(services, "0000000000000003", "losing")
     request = journal_pb2.RenewLeaseRequest(
-        token=begun.token - 1, ttl=Duration(seconds=30), operation="operations/0000000000000003"
+        token=begun.token - 1, ttl=Duration(seconds=30), operation_id="0000000000000003"
     )
     await of_journal(services, "RenewLease", request)
 
 
 async def token_stale(services: Cluster) -> None:
     for token in (8, 7):
-        fence = driver_pb2.Fence(scope="0123456789abcdef", token=token, operation=f"operations/{token}")
+        fence = driver_pb2.Fence(scope="0123456789abcdef", token=token, operation_id=f"operation-{token}")
         request = driver_pb2.MutateRequest(org="default", fence=fence)
         await call(services, "platform", DriverServiceStub, "Mutate", request)
 
@@ -240,9 +240,9 @@ PROVOKED: dict[Reason, Callable[[Cluster], Awaitable[Any]]] = {
     Reason.IN_USE: in_use,
     Reason.LEASE_LOST: lease_lost,
     Reason.NAME_TAKEN: lambda services: services.plan(text(RED, an_object("Label", "crimson", "RED"))),
-    Reason.OPERATION_NOT_FOUND: lambda services: services.cancel("operations/0123456789abcdef"),
+    Reason.OPERATION_NOT_FOUND: lambda services: services.cancel("0123456789abcdef"),
     Reason.PACKAGE_EMPTY: lambda services: services.plan(text(), stack="fleet"),
-    Reason.PLAN_NOT_FOUND: lambda services: services.stored_plan("plans/0123456789abcdef"),
+    Reason.PLAN_NOT_FOUND: lambda services: services.stored_plan("0123456789abcdef"),
     Reason.PLAN_STALE: plan_stale,
     Reason.PLAN_USED: plan_used,
     Reason.PLATFORM_UNKNOWN: lambda services: services.plan(text(RED), platform="moon"),

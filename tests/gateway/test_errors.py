@@ -71,12 +71,12 @@ def test_each_code_has_a_status() -> None:
 def test_an_error_that_a_retry_may_resolve_has_retry_after() -> None:
     waiting: list[PkgerError] = [
         ServiceUnavailable("planner", "somewhere", "no connection"),
-        StackLeased("s", "another-applier", "operations/1", "2026-01-01T00:00:30+00:00"),
-        OperationUnfinished("s", "operations/1", "APPLYING"),
+        StackLeased("s", "another-applier", "operation-1", "2026-01-01T00:00:30+00:00"),
+        OperationUnfinished("s", "operation-1", "APPLYING"),
     ]
     problems = [problem_of(error, "id", clock=lambda: 1767225600_000000) for error in waiting]
     assert [problem.headers["Retry-After"] for problem in problems] == ["1", "30", "5"]
-    blocked = problem_of(OperationUnfinished("s", "operations/1", "BLOCKED"), "id")
+    blocked = problem_of(OperationUnfinished("s", "operation-1", "BLOCKED"), "id")
     assert "Retry-After" not in blocked.headers
 
 

@@ -174,8 +174,8 @@ def known(url: str, session: requests.Session) -> dict[str, list[Any]]:
         "name": ["red", "fleet"],
         "text": PACKAGES,
         "contents": PACKAGES,
-        "plan": [json.loads(plan.splitlines()[0])["part"]["header"]["name"]],
-        "operation": [operation["name"]],
+        "plan_id": [json.loads(plan.splitlines()[0])["part"]["header"]["id"]],
+        "operation_id": [operation["id"]],
     }
 
 
@@ -186,7 +186,7 @@ def adapt(document: dict[str, Any], values: dict[str, list[Any]]) -> None:
             for parameter in operation.get("parameters", []):
                 # A watch of an existing stack never ends.
                 if "schema" in parameter and not path.endswith(":watch"):
-                    in_path = [value.rpartition("/")[2] for value in values.get(parameter["name"], [])]
+                    in_path = values.get(parameter["name"], [])
                     parameter["schema"] = either(parameter["schema"], in_path)
             for answer in operation["responses"].values():
                 stream = answer.get("content", {}).get(LINES)

@@ -108,11 +108,13 @@ def test_a_resource_that_an_operation_of_another_stack_claims_is_a_conflict_that
     bucket = world.add("Bucket", "b")
     desired = Desired(Package((an_object("Bucket", "b"),)))
     matching = match(desired, world.record, world.live.values(), EMBEDDED)
-    claimed = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operations/1"))}
-    with pytest.raises(ResourceOwned, match=f"resource {bucket.id}, which operations/1 of stack 'theirs'") as caught:
+    claimed = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operation-1"))}
+    with pytest.raises(
+        ResourceOwned, match=f"resource {bucket.id}, which operation operation-1 of stack 'theirs'"
+    ) as caught:
         refuse_owned(with_holders(matching, claimed, world.record), claimed, world.record)
     assert caught.value.metadata["owner"] == "2" * 16
-    for holder in (Holder("2" * 16, "theirs"), Holder(world.record.id, "s", "operations/2")):
+    for holder in (Holder("2" * 16, "theirs"), Holder(world.record.id, "s", "operation-2")):
         holders = {("Bucket", bucket.id): Holders(holder)}
         refuse_owned(with_holders(matching, holders, world.record), holders, world.record)
 

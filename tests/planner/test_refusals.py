@@ -171,7 +171,7 @@ async def test_a_kind_that_the_platform_lacks_is_refused_before_anything_is_list
 async def test_a_clash_of_names_decides_before_an_owner() -> None:
     bucket = World().add("Bucket", "data")
     objects = [an_object("Bucket", "a", name="data"), an_object("Bucket", "b", name="data")]
-    holders = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operations/1"))}
+    holders = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operation-1"))}
     for package, error in ((objects, NameTaken), (objects[:1], ResourceOwned)):
         with pytest.raises(error):
             await gather(

@@ -125,7 +125,7 @@ def test_a_step_that_changes_nothing_is_refused() -> None:
 
 @given(strategies.plans)
 def test_the_applier_receives_a_plan_without_its_conflicts(plan: model.Plan) -> None:
-    header, body = plans.header_to_pb(plan, "plans/1"), a_body(plan)
+    header, body = plans.header_to_pb(plan, "plan-1"), a_body(plan)
     without = replace(plan, remarks=replace(plan.remarks, conflicts=()))
     assert plans.work_from_pb(header, body) == without
     assert a_body(plan).SerializeToString() == body.SerializeToString()
@@ -136,9 +136,9 @@ def test_the_applier_receives_a_plan_without_its_conflicts(plan: model.Plan) -> 
 
 @given(strategies.plans)
 def test_a_header_counts_the_steps(plan: model.Plan) -> None:
-    header = plans.header_to_pb(plan, "plans/1")
+    header = plans.header_to_pb(plan, "plan-1")
     counts = header.counts
-    assert header.name == "plans/1"
+    assert header.id == "plan-1"
     sorts = (counts.creates, counts.updates, counts.deletes, counts.attaches, counts.detaches, counts.secrets)
     assert sum(sorts) == len(plan.steps)
     assert counts.secrets == sum(step.key.kind == model.SECRET for step in plan.steps)

@@ -29,7 +29,7 @@ EXAMPLES: list[PkgerError] = [
     errors.LeaseLost("0123456789abcdef", 7),
     errors.StackMoved("prod", 3, 4),
     errors.StackChanged("prod", "abc", "def"),
-    errors.PlanStale("plans/1", "Bucket 'one' is gone"),
+    errors.PlanStale("plan-1", "Bucket 'one' is gone"),
     errors.PlatformUnknown("moon", ["lab", "embedded"]),
     errors.OrgUnknown("lab", "größe", "there is none"),
     errors.KindUnsupported("embedded", "Rocket"),
@@ -41,7 +41,7 @@ EXAMPLES: list[PkgerError] = [
     errors.ServiceUnavailable("stack", "127.0.0.1:1", "the disk is full", answered=True),
     errors.ServiceUnavailable("stack", "127.0.0.1:1", "the call ended", status="CANCELLED"),
     errors.OperationNotFound("op-1"),
-    errors.OperationUnfinished("prod", "operations/1", "APPLYING"),
+    errors.OperationUnfinished("prod", "operation-1", "APPLYING"),
     errors.TokenStale("scope", 1, 2),
     errors.RequestIdReused("r-1"),
     errors.PackageEmpty("prod", 3),
@@ -54,10 +54,10 @@ EXAMPLES: list[PkgerError] = [
     errors.ContentRefused("lab", ["p.yml:1:1: Bucket 'one': no", "Bucket 'two': no"]),
     errors.ValuesMissing("REGION,ZONE", "token"),
     errors.ResourceNotFound("embedded", "default", ["Bucket 'one'", "Task with id '1'"]),
-    errors.PlanNotFound("plans/1"),
-    errors.PlanUsed("plans/1", "operations/1"),
-    errors.PlanExpired("plans/1", "2026-01-01T00:00:00Z"),
-    errors.DigestMismatch("plans/1", "abc", "def"),
+    errors.PlanNotFound("plan-1"),
+    errors.PlanUsed("plan-1", "operation-1"),
+    errors.PlanExpired("plan-1", "2026-01-01T00:00:00Z"),
+    errors.DigestMismatch("plan-1", "abc", "def"),
     errors.Internal("r-1"),
 ]
 each_error = pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: str(error.reason))
@@ -140,8 +140,8 @@ def test_a_wrong_request_names_its_field() -> None:
     [
         (errors.StackNotFound("prod"), "pkger.stack.v1.Stack", "prod"),
         (errors.StackExists("prod", "default"), "pkger.stack.v1.Stack", "prod"),
-        (errors.PlanNotFound("plans/1"), "pkger.model.v1.Plan", "plans/1"),
-        (errors.OperationNotFound("operations/1"), "pkger.model.v1.Operation", "operations/1"),
+        (errors.PlanNotFound("plan-1"), "pkger.model.v1.Plan", "plan-1"),
+        (errors.OperationNotFound("operation-1"), "pkger.model.v1.Operation", "operation-1"),
         (errors.PlatformUnknown("moon", ["lab", "embedded"]), "pkger.model.v1.Platform", "moon"),
     ],
 )
@@ -180,7 +180,7 @@ def _advised(error: PkgerError) -> float:
     [
         (errors.ServiceUnavailable("parser", "127.0.0.1:1", "no connection"), 1, 1),
         (errors.StackLeased("prod", "applier-1", "op-1", ""), 1, 1),
-        (errors.OperationUnfinished("prod", "operations/1", "APPLYING"), 1, 10),
+        (errors.OperationUnfinished("prod", "operation-1", "APPLYING"), 1, 10),
     ],
 )
 def test_a_retry_is_advised_after_the_time_that_it_takes(error: PkgerError, least: float, most: float) -> None:
@@ -194,7 +194,7 @@ def test_a_retry_is_advised_at_the_end_of_a_lease() -> None:
 
 
 def test_no_retry_is_advised_while_an_operation_waits_for_a_decision() -> None:
-    details = to_status(errors.OperationUnfinished("prod", "operations/1", "BLOCKED")).details
+    details = to_status(errors.OperationUnfinished("prod", "operation-1", "BLOCKED")).details
 
     assert [detail.TypeName() for detail in details] == [ErrorInfo.DESCRIPTOR.full_name]
 

@@ -91,7 +91,7 @@ class StackClient:
             applied = f"{request_id}.{number}"
             self.wanted[applied] = action
             secrets = dict.fromkeys(action.secrets, secret_of(self._client.stack))
-            request = applier_pb2.ApplyPlanRequest(plan=plan, request_id=applied, secrets=secrets, run_options=RUN)
+            request = applier_pb2.ApplyPlanRequest(plan_id=plan, request_id=applied, secrets=secrets, run_options=RUN)
             await (self._ask if number else self._ask_with_backup)(action, applied, request)
 
     async def _ask_with_backup(self, action: Action, request_id: str, request: Any) -> None:
@@ -118,7 +118,7 @@ class StackClient:
             peer, name = self._world.peer("planner", self._name), ""
             try:
                 async for answer in peer.stream(PlannerServiceStub(peer.channel).CreatePlan, request):
-                    name = answer.part.header.name or name
+                    name = answer.part.header.id or name
             except _ERRORS as error:
                 self._say(f"{request_id}: no plan: {_shown(error)}")
                 if not _is_worth_asking_again(error):
@@ -161,7 +161,7 @@ class StackClient:
         async for event in peer.stream(_method(peer, request), request, math.inf):
             events += bool(event.seq)
             if cancelling is None and action.cancel_after >= 0 and events == action.cancel_at:
-                cancelling = asyncio.create_task(self._cancel(event.operation, action.cancel_after))
+                cancelling = asyncio.create_task(self._cancel(event.operation_id, action.cancel_after))
             if event.WhichOneof("event") == "finished":
                 state = event.finished.state
             elif event.HasField("package_invalid"):
@@ -176,7 +176,7 @@ class StackClient:
         peer = self._world.peer(
             self._world.draws.choice(f"canceller of {self._name}", self._world.appliers), self._name
         )
-        request = applier_pb2.CancelOperationRequest(operation=operation)
+        request = applier_pb2.CancelOperationRequest(operation_id=operation)
         try:
             await peer.call(ApplierServiceStub(peer.channel).CancelOperation, request)
             self._say(f"cancels {operation}")
@@ -291,14 +291,14 @@ class Operator:
             for each in operation.blocked_steps
             if decision in each.decisions and (each.found_resource_id or decision != operation_pb2.DECISION_ADOPT)
         ]
-        request = applier_pb2.RecoverOperationRequest(operation=operation.name, decisions=decisions)
+        request = applier_pb2.RecoverOperationRequest(operation_id=operation.id, decisions=decisions)
         peer = self._applier()
         await self._followed(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, math.inf))
 
     async def operation(self, name: str) -> operation_pb2.Operation:
         """The current state of an operation."""
         peer = self._applier()
-        request = applier_pb2.GetOperationRequest(operation=name)
+        request = applier_pb2.GetOperationRequest(operation_id=name)
         answer: applier_pb2.GetOperationResponse = await peer.call(
             ApplierServiceStub(peer.channel).GetOperation, request
         )

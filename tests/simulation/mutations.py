@@ -154,7 +154,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "lease_not_checked_before_write",
         _LEASE,
         "        needed = seconds + self._timeouts.margin\n",
-        "        return driver_pb2.Fence(scope=self.stack.id, token=self.token, operation=self.operation)\n",
+        "        return driver_pb2.Fence(scope=self.stack.id, token=self.token, operation_id=self.operation)\n",
         frozenset({"I1"}),
         200,
         frozenset({"stops", "no_fence", "search"}),
@@ -229,7 +229,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "plan_used_twice",
         _PLANS,
-        "    if plan.operation:\n        raise PlanUsed(plan.name, plan.operation)\n"
+        "    if plan.operation:\n        raise PlanUsed(plan.id, plan.operation)\n"
         "    if plan.state is PlanState.STALE:\n",
         "    if plan.state is PlanState.STALE:\n",
         frozenset({"I5"}),

@@ -126,7 +126,7 @@ class Oracle:
         if isinstance(request, applier_pb2.RecoverOperationRequest) and any(
             each.decision != operation_pb2.DECISION_RETRY for each in request.decisions
         ):
-            self._decided.add(request.operation)
+            self._decided.add(request.operation_id)
         if isinstance(request, _FENCED):
             attempt.note = request
         if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
@@ -410,7 +410,7 @@ class Oracle:
         request = attempt.note if attempt else None
         if attempt is None or not isinstance(request, _FENCED):
             return
-        stack = self.store.operations[request.operation].stack
+        stack = self.store.operations[request.operation_id].stack
         lease = before.get(stack)
         has_written = bool(self.store.new_writes) or lease != self.store.leases.get(stack)
         # A retry of a raise has the token from before the raise.
@@ -711,7 +711,7 @@ def _raise(attempt: SimulatedAttempt | None) -> tuple[str, int] | None:
     """The operation that asks for a higher token, and that token; None: *attempt* is another request."""
     request = attempt.note if attempt else None
     if isinstance(request, journal_pb2.RenewLeaseRequest) and request.raise_to:
-        return request.operation, request.raise_to
+        return request.operation_id, request.raise_to
     return None
 
 

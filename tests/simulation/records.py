@@ -177,9 +177,9 @@ class StoreReader:
 
     def _read_operations(self) -> None:
         rows = self._connection.execute(
-            "SELECT operations.name, operations.stack, stackless, operations.kind, operations.state, rolling_back,"
-            " sealed, cancel_requested, token, COALESCE(plans.name, ''), cause"
-            " FROM operations LEFT JOIN plans ON plans.operation = operations.name"
+            "SELECT operations.id, operations.stack, stackless, operations.kind, operations.state, rolling_back,"
+            " sealed, cancel_requested, token, COALESCE(plans.id, ''), cause"
+            " FROM operations LEFT JOIN plans ON plans.operation = operations.id"
         )
         for name, stack, stackless, kind, state, rolling_back, sealed, cancelled, token, plan, cause in rows:
             known = self.operations.get(name)

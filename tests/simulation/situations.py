@@ -100,7 +100,7 @@ class Situations:
         """A node sends *request*."""
         if attempt.fault in CODES and attempt.call.name in _RECOVERY:
             self._count(f"case 10: a foreign code for {attempt.call.name}")
-        operation = self._seen.store.operations.get(getattr(request, "operation", ""))
+        operation = self._seen.store.operations.get(getattr(request, "operation_id", ""))
         if operation is None:
             return
         if isinstance(request, journal_pb2.RequestCancelRequest):

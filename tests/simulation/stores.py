@@ -31,7 +31,7 @@ class RefusingDispatcher(Dispatcher):
 
         async def finish(request: journal_pb2.FinishOperationRequest, call: Any) -> Any:
             is_success = request.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-            if is_success and self._refuses(request.operation):
+            if is_success and self._refuses(request.operation_id):
                 raise ResourceOwned([Owned("Label", "red", "the record", "", "another stack", "")])
             return await behaviour.unary_unary(request, call)
 

@@ -86,7 +86,7 @@ class Begun:
 
     def next_event(self, **content: object) -> OperationEvent:
         """The event after the last one; ``last_seq`` does not change."""
-        return OperationEvent(operation=self.operation, seq=self.last_seq + 1, **content)  # type: ignore[arg-type]
+        return OperationEvent(operation_id=self.operation, seq=self.last_seq + 1, **content)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -207,7 +207,7 @@ class Client:
     ) -> journal_pb2.StorePlanResponse:
         """Store a plan: for clients, or for an operation."""
         key = request_key(request_id, request_digest)
-        request = journal_pb2.StorePlanRequest(plan=plan, request=key, operation=operation)
+        request = journal_pb2.StorePlanRequest(plan=plan, request=key, operation_id=operation)
         return await self.peer.call(self.journal.StorePlan, request)
 
     async def plan_for(self, begun: Begun, steps: int, content: bytes = b"") -> None:
@@ -219,7 +219,7 @@ class Client:
     async def read_plan(self, name: str) -> tuple[Plan, bytes]:
         """Header and body of a plan, as an applier reads them."""
         header, body = Plan(), b""
-        request = journal_pb2.ReadPlanRequest(plan=name)
+        request = journal_pb2.ReadPlanRequest(plan_id=name)
         async for part in self.peer.stream(self.journal.ReadPlan, request):
             header.MergeFrom(part.plan)
             body += part.body
@@ -227,11 +227,11 @@ class Client:
 
     async def find_plan(self, request_id: str, request_digest: str) -> str:
         request = journal_pb2.FindPlanRequest(request=request_key(request_id, request_digest))
-        return (await self.peer.call(self.journal.FindPlan, request)).plan
+        return (await self.peer.call(self.journal.FindPlan, request)).plan_id
 
     async def parts(self, name: str, *views: PlanView.ValueType) -> list[PlanPart]:
         """All parts of a stored plan."""
-        stream = self.peer.stream(self.stacks.GetPlan, stack_pb2.GetPlanRequest(plan=name, view=views))
+        stream = self.peer.stream(self.stacks.GetPlan, stack_pb2.GetPlanRequest(plan_id=name, view=views))
         return [answer.part async for answer in stream]
 
     async def plan(self, name: str) -> Plan:
@@ -240,7 +240,7 @@ class Client:
 
     async def delete_plan(self, name: str) -> None:
         """Delete a stored plan."""
-        await self.peer.call(self.stacks.DeletePlan, stack_pb2.DeletePlanRequest(plan=name))
+        await self.peer.call(self.stacks.DeletePlan, stack_pb2.DeletePlanRequest(plan_id=name))
 
     async def plans(
         self, target: Target | None = None, stack_name: str = "", page_size: int = 0, page_token: str = ""
@@ -265,11 +265,11 @@ class Client:
         request_digest: str = "",
     ) -> Begun:
         """Begin an operation and start it with a plan of *steps* steps; None: do not start it."""
-        operation = operation or f"operations/{secrets.token_hex(8)}"
+        operation = operation or f"operation-{secrets.token_hex(8)}"
         request = journal_pb2.BeginOperationRequest(
             stack=StackRef(id=stack_id) if stack_id else StackRef(target=target_to_pb(target), name=name),
             create_missing=create_missing,
-            operation=operation,
+            operation_id=operation,
             kind=OPERATION_KIND_APPLY,
             holder=holder,
             ttl=duration(seconds),
@@ -288,8 +288,8 @@ class Client:
     ) -> journal_pb2.BeginOperationResponse:
         """Begin an operation that is to run a stored plan."""
         request = journal_pb2.BeginOperationRequest(
-            plan=plan,
-            operation=operation or f"operations/{secrets.token_hex(8)}",
+            plan_id=plan,
+            operation_id=operation or f"operation-{secrets.token_hex(8)}",
             holder="applier-1",
             ttl=duration(seconds),
         )
@@ -305,7 +305,7 @@ class Client:
         """Start an operation: with a plan that is made for it, of *steps* steps and with *content*, or a stored one."""
         request = start_request(begun)
         if plan:
-            request.start.plan = plan
+            request.start.plan_id = plan
             request.start.accepted.accepted.digest = (await self.plan(plan)).digest
         elif not begun.position:
             await self.plan_for(begun, steps, content)
@@ -358,7 +358,7 @@ class Client:
 
     async def renew(self, begun: Begun, seconds: float = 30, raise_to: int = 0) -> journal_pb2.RenewLeaseResponse:
         request = journal_pb2.RenewLeaseRequest(
-            operation=begun.operation, token=begun.token, ttl=duration(seconds), raise_to=raise_to
+            operation_id=begun.operation, token=begun.token, ttl=duration(seconds), raise_to=raise_to
         )
         return await self.peer.call(self.journal.RenewLease, request)
 
@@ -414,7 +414,7 @@ class Client:
         stale_plan: journal_pb2.StalePlan | None = None,
     ) -> journal_pb2.FinishOperationResponse:
         request = journal_pb2.FinishOperationRequest(
-            operation=begun.operation,
+            operation_id=begun.operation,
             position=begun.position + 1,
             token=begun.token,
             base_generation=begun.stack.generation if base_generation is None else base_generation,
@@ -441,12 +441,12 @@ class Client:
 
     async def abandoned(self) -> list[str]:
         request = journal_pb2.ListAbandonedOperationsRequest()
-        return list((await self.peer.call(self.journal.ListAbandonedOperations, request)).operations)
+        return list((await self.peer.call(self.journal.ListAbandonedOperations, request)).operation_ids)
 
     async def claim(
         self, operation: str, holder: str = "applier-2", seconds: float = 30
     ) -> tuple[Begun, journal_pb2.ClaimOperationResponse]:
-        request = journal_pb2.ClaimOperationRequest(operation=operation, holder=holder, ttl=duration(seconds))
+        request = journal_pb2.ClaimOperationRequest(operation_id=operation, holder=holder, ttl=duration(seconds))
         answer = await joined_claim(self.peer.stream(self.journal.ClaimOperation, request))
         heir = Begun(
             operation,
@@ -460,10 +460,10 @@ class Client:
         return heir, answer
 
     async def cancel(self, operation: str) -> None:
-        await self.peer.call(self.journal.RequestCancel, journal_pb2.RequestCancelRequest(operation=operation))
+        await self.peer.call(self.journal.RequestCancel, journal_pb2.RequestCancelRequest(operation_id=operation))
 
     async def operation(self, name: str) -> operation_pb2.Operation:
-        request = journal_pb2.GetOperationRequest(operation=name)
+        request = journal_pb2.GetOperationRequest(operation_id=name)
         return (await self.peer.call(self.journal.GetOperation, request)).operation
 
     async def operations(
@@ -490,7 +490,7 @@ class Client:
         return await self.peer.call(self.journal.ListOperations, request)
 
     async def events(self, operation: str, after_seq: int = 0) -> journal_pb2.ListEventsResponse:
-        request = journal_pb2.ListEventsRequest(operation=operation, after_seq=after_seq)
+        request = journal_pb2.ListEventsRequest(operation_id=operation, after_seq=after_seq)
         return await self.peer.call(self.journal.ListEvents, request)
 
 
@@ -547,10 +547,10 @@ def entry(
     return model.InventoryEntry(model.Key(kind, name), resource_id or f"id-{name}", origin, associations)
 
 
-def a_plan(steps: int, operation: str = "operations/1", **fields: object) -> journal_pb2.NewPlan:
+def a_plan(steps: int, operation: str = "operation-1", **fields: object) -> journal_pb2.NewPlan:
     """A plan of *steps* steps, named after its operation; *fields* are further fields of its header."""
     header = Plan(
-        name=operation.replace("operations", "plans"),
+        id=operation.replace("operation", "plan"),
         kind=OPERATION_KIND_APPLY,
         stages=["stage"],
         counts=plan_pb2.StepCounts(creates=steps),
@@ -581,21 +581,21 @@ def request_key(request_id: str, digest: str) -> journal_pb2.RequestKey | None:
 def start_request(begun: Begun) -> journal_pb2.AdvanceOperationRequest:
     """The start of an operation with the plan that was made for it."""
     start = journal_pb2.Start(
-        plan=begun.operation.replace("operations", "plans"),
-        accepted=OperationEvent(operation=begun.operation, seq=1, accepted=operation_pb2.Accepted()),
+        plan_id=begun.operation.replace("operation", "plan"),
+        accepted=OperationEvent(operation_id=begun.operation, seq=1, accepted=operation_pb2.Accepted()),
     )
-    return journal_pb2.AdvanceOperationRequest(operation=begun.operation, token=begun.token, start=start)
+    return journal_pb2.AdvanceOperationRequest(operation_id=begun.operation, token=begun.token, start=start)
 
 
 def write_request(begun: Begun, **write: object) -> journal_pb2.AdvanceOperationRequest:
     """The request for one write of the journal, with the fields *write*."""
     writes = [journal_pb2.JournalWrite(**write)]  # type: ignore[arg-type]
-    return journal_pb2.AdvanceOperationRequest(operation=begun.operation, token=begun.token, writes=writes)
+    return journal_pb2.AdvanceOperationRequest(operation_id=begun.operation, token=begun.token, writes=writes)
 
 
 def stage_started(operation: str, seq: int) -> OperationEvent:
     """An event of a running operation."""
-    return OperationEvent(operation=operation, seq=seq, stage_started=operation_pb2.StageStarted(stage=seq))
+    return OperationEvent(operation_id=operation, seq=seq, stage_started=operation_pb2.StageStarted(stage=seq))
 
 
 def duration(seconds: float) -> Duration:
@@ -611,8 +611,8 @@ def finish_many(path: Path, count: int, clock: Clock) -> None:
     """Write *count* operations that failed just now into the store at *path*, without its service."""
     with sqlite3.connect(path) as connection:
         connection.executemany(
-            "INSERT INTO operations (name, stack, stackless, stack_name, platform, org, kind, state, holder, token,"
+            "INSERT INTO operations (id, stack, stackless, stack_name, platform, org, kind, state, holder, token,"
             " create_time, update_time) VALUES (?, 's', 0, '', '', '', 'APPLY', 'FAILED', '', ?, 1, ?)",
-            [(f"operations/{number}", number, clock.now) for number in range(count)],
+            [(f"operation-{number}", number, clock.now) for number in range(count)],
         )
     connection.close()

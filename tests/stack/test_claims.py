@@ -62,7 +62,7 @@ async def test_an_item_is_claimed_by_one_operation_at_a_time(service: Client, wh
 
     assert refused.claim == claims(what)[0]
     assert (refused.stack_id, refused.stack_name) == (first.stack.id, "first")
-    assert refused.operation == first.operation
+    assert refused.operation_id == first.operation
     assert refused.since.ToMicroseconds() > 0
     elsewhere = await service.begin("elsewhere", target=ELSEWHERE)
     assert await claim(service, elsewhere, what) == []
@@ -78,7 +78,7 @@ async def test_a_write_with_a_refused_claim_changes_nothing(service: Client) -> 
     assert await claim(service, second, free, BUCKET)
 
     assert await is_free(service, free)
-    request = journal_pb2.ListEventsRequest(operation=second.operation)
+    request = journal_pb2.ListEventsRequest(operation_id=second.operation)
     events = (await service.peer.call(service.journal.ListEvents, request)).events
     assert [event.WhichOneof("event") for event in events] == ["accepted"]
     assert await claim(service, second, free) == []
@@ -103,7 +103,7 @@ async def test_a_stack_may_claim_its_own_resource_and_keeps_it(service: Client) 
 async def test_no_stack_claims_a_resource_of_another(service: Client) -> None:
     stack = await service.apply("first", [entry("b", "1")])
     [refused] = await claim(service, await service.begin("second"), BUCKET)
-    assert (refused.stack_id, refused.operation) == (stack.id, "")
+    assert (refused.stack_id, refused.operation_id) == (stack.id, "")
 
 
 async def test_recorded_claims_stay_and_other_claims_are_released(service: Client) -> None:
@@ -151,7 +151,7 @@ async def test_a_stackless_operation_claims_until_its_end(service: Client) -> No
     first, second = await service.begin(none=HERE), await service.begin("second")
     await claim(service, first, BUCKET)
     [refused] = await claim(service, second, BUCKET)
-    assert (refused.stack_name, refused.operation) == ("", first.operation)
+    assert (refused.stack_name, refused.operation_id) == ("", first.operation)
     await service.abandon(first)
     assert await claim(service, second, BUCKET) == []
 
@@ -174,7 +174,7 @@ async def test_adopted_resources_are_claimed_when_a_plan_starts(service: Client)
     assert caught.value.metadata["count"] == "3"
     assert caught.value.metadata["operation"] == first.operation
     for what in ("resource 1", "the name 'b'", "resource 2"):
-        assert f"Bucket 'mine' needs {what}, which {first.operation} of stack 'first'" in str(caught.value)
+        assert f"Bucket 'mine' needs {what}, which operation {first.operation} of stack 'first'" in str(caught.value)
     await service.abandon(second)
 
 

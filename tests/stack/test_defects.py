@@ -26,7 +26,7 @@ async def report(
     service: Client, begun: Begun, problem: str = "KeyError: 1", *steps: operation_pb2.BlockedStep
 ) -> journal_pb2.ReportDefectResponse:
     request = journal_pb2.ReportDefectRequest(
-        operation=begun.operation, token=begun.token, problem=problem, blocked_steps=steps
+        operation_id=begun.operation, token=begun.token, problem=problem, blocked_steps=steps
     )
     return await service.peer.call(service.journal.ReportDefect, request)
 
@@ -90,7 +90,7 @@ async def test_the_count_of_defects_restarts_with_a_recovery(service: Client) ->
 async def test_an_operation_blocked_for_another_reason_keeps_its_blocked_steps(service: Client) -> None:
     begun = await service.begin("prod", steps=3)
     request = journal_pb2.FinishOperationRequest(
-        operation=begun.operation,
+        operation_id=begun.operation,
         position=2,
         token=begun.token,
         abandon=journal_pb2.Abandon(),

@@ -139,7 +139,7 @@ async def test_a_stack_has_the_sources_of_the_apply_that_made_it_and_then_of_tho
 async def test_an_operation_that_started_ends_with_an_event(service: Client) -> None:
     begun = await service.begin("prod")
     request = journal_pb2.FinishOperationRequest(
-        operation=begun.operation,
+        operation_id=begun.operation,
         token=begun.token,
         position=2,
         state=OPERATION_STATE_SUCCEEDED,
@@ -276,7 +276,7 @@ async def test_the_store_fills_in_the_generation_of_the_last_event(service: Clie
     begun = await service.begin("prod")
     finished = operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED, generation=77, cause="ü")
     request = journal_pb2.FinishOperationRequest(
-        operation=begun.operation,
+        operation_id=begun.operation,
         token=begun.token,
         position=2,
         base_generation=1,

@@ -237,7 +237,7 @@ async def test_an_operation_without_an_outcome_is_refused(service: Client) -> No
     with pytest.raises(RequestInvalid) as raised:
         await service.peer.call(
             service.journal.FinishOperation,
-            journal_pb2.FinishOperationRequest(operation=begun.operation, token=begun.token),
+            journal_pb2.FinishOperationRequest(operation_id=begun.operation, token=begun.token),
         )
 
     assert raised.value.metadata["field"] == "outcome"
@@ -247,7 +247,7 @@ async def test_an_operation_without_an_outcome_is_refused(service: Client) -> No
     ("change", "field"),
     [
         ({"stack": None}, "stack"),
-        ({"operation": ""}, "operation"),
+        ({"operation_id": ""}, "operation_id"),
         ({"holder": ""}, "holder"),
         ({"kind": 0}, "kind"),
         ({"ttl": None}, "ttl"),
@@ -260,7 +260,7 @@ async def test_an_incomplete_request_gets_no_lease(service: Client, change: dict
     fields = {
         "stack": StackRef(name="prod"),
         "create_missing": True,
-        "operation": "op-1",
+        "operation_id": "op-1",
         "kind": OPERATION_KIND_APPLY,
         "holder": "me",
         "ttl": Duration(seconds=600),
@@ -471,10 +471,10 @@ async def test_texts_that_a_store_cannot_hold_are_replaced_in_a_record(service: 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 1025])
 async def test_names_that_a_store_cannot_find_are_refused(service: Client, name: str) -> None:
     refusals: dict[str, Awaitable[object]] = {
-        "operation": service.begin("prod", operation=name),
+        "operation_id": service.begin("prod", operation=name),
         "target.org": service.create("prod", model.Target(org=name)),
         "stack.target.platform": service.begin("prod", target=model.Target(platform=name)),
-        "plan.header.name": service.store_plan(a_plan(1, name)),
+        "plan.header.id": service.store_plan(a_plan(1, name)),
     }
     for field, call in refusals.items():
         with pytest.raises(RequestInvalid) as raised:

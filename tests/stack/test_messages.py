@@ -7,9 +7,9 @@ from stack_svc.messages import ending_from_pb
 
 
 def test_equal_ends_are_equal_values() -> None:
-    event = operation_pb2.OperationEvent(operation="operations/1", seq=2, finished=operation_pb2.Finished(cause="x"))
+    event = operation_pb2.OperationEvent(operation_id="operation-1", seq=2, finished=operation_pb2.Finished(cause="x"))
     request = journal_pb2.FinishOperationRequest(
-        operation="operations/1",
+        operation_id="operation-1",
         state=operation_pb2.OPERATION_STATE_SUCCEEDED,
         abandon=journal_pb2.Abandon(),
         finished=event,

@@ -45,9 +45,9 @@ DONE, INTENT = StepState.STEP_STATE_DONE, StepState.STEP_STATE_INTENT
 
 async def test_an_operation_shows_its_progress(service: Client, clock: Clock) -> None:
     began = clock.now
-    begun = await service.begin("prod", operation="operations/1", holder="me", steps=None)
-    assert await service.operation("operations/1") == operation_pb2.Operation(
-        name="operations/1",
+    begun = await service.begin("prod", operation="operation-1", holder="me", steps=None)
+    assert await service.operation("operation-1") == operation_pb2.Operation(
+        id="operation-1",
         kind=OPERATION_KIND_APPLY,
         state=OPERATION_STATE_PREPARING,
         stack_id=begun.stack.id,
@@ -60,44 +60,44 @@ async def test_an_operation_shows_its_progress(service: Client, clock: Clock) ->
 
     clock.forward(1)
     await service.start(begun, steps=3)
-    started = await service.operation("operations/1")
+    started = await service.operation("operation-1")
     assert (started.state, started.step_count, started.done_count) == (OPERATION_STATE_APPLYING, 3, 0)
     assert (started.create_time.ToMicroseconds(), started.update_time.ToMicroseconds()) == (began, clock.now)
 
     clock.forward(1)
     await service.advance(begun, [StepRecord(step=0, state=DONE), StepRecord(step=1, state=INTENT)], done_count=1)
-    advanced = await service.operation("operations/1")
+    advanced = await service.operation("operation-1")
     assert (advanced.done_count, advanced.update_time.ToMicroseconds()) == (1, clock.now)
 
     clock.forward(1)
     await service.renew(begun)
-    assert (await service.operation("operations/1")).update_time.ToMicroseconds() == clock.now
+    assert (await service.operation("operation-1")).update_time.ToMicroseconds() == clock.now
 
     await service.advance(begun, rollback=True, cause="step 1 failed")
-    turned = await service.operation("operations/1")
+    turned = await service.operation("operation-1")
     assert (turned.state, turned.cause) == (OPERATION_STATE_ROLLING_BACK, "step 1 failed")
 
     clock.forward(-60)
     await service.abandon(begun, cause="step 1 failed badly")
-    ended = await service.operation("operations/1")
+    ended = await service.operation("operation-1")
     assert (ended.state, ended.cause) == (OPERATION_STATE_ROLLED_BACK, "step 1 failed badly")
     assert ended.update_time == turned.update_time
 
 
 async def test_an_unknown_operation_is_not_found(service: Client) -> None:
     unknown = await service.begin("prod")
-    unknown.operation = "operations/x"
+    unknown.operation = "operation-x"
     for call in (
-        service.operation("operations/x"),
-        service.events("operations/x"),
-        service.claim("operations/x"),
-        service.cancel("operations/x"),
+        service.operation("operation-x"),
+        service.events("operation-x"),
+        service.claim("operation-x"),
+        service.cancel("operation-x"),
         service.start(unknown),
         service.advance(unknown),
     ):
         with pytest.raises(OperationNotFound) as raised:
             await call
-        assert raised.value.metadata == {"operation": "operations/x"}
+        assert raised.value.metadata == {"operation": "operation-x"}
 
 
 @pytest.mark.parametrize("steps", [None, 3])
@@ -167,10 +167,10 @@ async def test_a_repeated_begin_returns_the_same_response_and_renews_the_lease(
 ) -> None:
     known = await service.create("prod")
     asked = {"id": {"stack_id": known.id}, "name": {"name": "prod"}, "none": {"none": HERE}}[way]
-    first = await service.begin(operation="operations/1", steps=None, **asked)  # type: ignore[arg-type]
+    first = await service.begin(operation="operation-1", steps=None, **asked)  # type: ignore[arg-type]
     clock.forward(10)
 
-    again = await service.begin(operation="operations/1", steps=None, **asked)  # type: ignore[arg-type]
+    again = await service.begin(operation="operation-1", steps=None, **asked)  # type: ignore[arg-type]
 
     assert (again.stack, again.token) == (first.stack, first.token)
     assert again.expire_time.ToMicroseconds() == clock.now + 30_000_000
@@ -187,24 +187,24 @@ async def test_a_repeated_begin_returns_the_same_response_and_renews_the_lease(
     ],
 )
 async def test_a_name_of_an_operation_is_used_once(service: Client, change: dict[str, object]) -> None:
-    await service.begin("prod", operation="operations/1", steps=None)
+    await service.begin("prod", operation="operation-1", steps=None)
 
     with pytest.raises(RequestInvalid) as raised:
-        await service.begin(**{"name": "prod", "operation": "operations/1", **change})  # type: ignore[arg-type]
+        await service.begin(**{"name": "prod", "operation": "operation-1", **change})  # type: ignore[arg-type]
 
-    assert raised.value.metadata["field"] == "operation"
+    assert raised.value.metadata["field"] == "operation_id"
     assert await service.names() == []
 
 
 async def test_a_repeated_begin_is_refused_after_the_lease_expired(service: Client, clock: Clock) -> None:
-    started = await service.begin("started", operation="operations/1")
+    started = await service.begin("started", operation="operation-1")
     with pytest.raises(RequestInvalid):
-        await service.begin("started", operation="operations/1")
+        await service.begin("started", operation="operation-1")
 
-    await service.begin("expired", operation="operations/2", steps=None)
+    await service.begin("expired", operation="operation-2", steps=None)
     clock.forward(60)
     with pytest.raises(RequestInvalid):
-        await service.begin("expired", operation="operations/2")
+        await service.begin("expired", operation="operation-2")
 
     assert (await service.operation(started.operation)).state == OPERATION_STATE_APPLYING
 
@@ -214,11 +214,11 @@ async def test_a_repeated_start_takes_effect_once(service: Client) -> None:
     await service.advance(begun, [StepRecord(step=1, state=DONE)], seqs=[2], done_count=1)
 
     await service.start(begun, steps=3)
-    await service.store_plan(a_plan(3, "operations/other"))
+    await service.store_plan(a_plan(3, "operation-other"))
     with pytest.raises(RequestInvalid) as raised:
-        await service.start(begun, plan="plans/other")
+        await service.start(begun, plan="plan-other")
 
-    assert raised.value.metadata["field"] == "plan"
+    assert raised.value.metadata["field"] == "plan_id"
     operation = await service.operation(begun.operation)
     assert (operation.step_count, operation.done_count) == (3, 1)
     assert len((await service.events(begun.operation)).events) == 2
@@ -227,9 +227,9 @@ async def test_a_repeated_start_takes_effect_once(service: Client) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"plan": ""}, "plan"),
+        ({"plan_id": ""}, "plan_id"),
         ({"accepted": None}, "accepted"),
-        ({"accepted": stage_started("operations/1", 1)}, "accepted"),
+        ({"accepted": stage_started("operation-1", 1)}, "accepted"),
         ({"accepted": OperationEvent(seq=2, accepted=operation_pb2.Accepted())}, "accepted"),
     ],
 )
@@ -239,7 +239,7 @@ async def test_an_operation_starts_with_a_plan_and_its_first_event(
     begun = await service.begin("prod", steps=None)
     await service.plan_for(begun, 1)
     request = start_request(begun)
-    fields = {"plan": request.start.plan, "accepted": request.start.accepted}
+    fields = {"plan_id": request.start.plan_id, "accepted": request.start.accepted}
     request.start.CopyFrom(journal_pb2.Start(**fields | change))  # type: ignore[arg-type]
 
     with pytest.raises(RequestInvalid) as raised:
@@ -296,7 +296,7 @@ async def test_an_operation_that_did_not_start_does_not_advance(service: Client)
     with pytest.raises(RequestInvalid) as raised:
         await service.advance(begun)
 
-    assert raised.value.metadata["field"] == "operation"
+    assert raised.value.metadata["field"] == "operation_id"
 
 
 async def test_a_sealed_operation_does_not_roll_back(service: Client) -> None:
@@ -431,12 +431,12 @@ async def test_another_write_at_the_same_position_is_refused(service: Client, ch
         OperationEvent(seq=2, steps_sent=operation_pb2.StepsSent(steps=[0])),
         OperationEvent(seq=2, finished=operation_pb2.Finished()),
         OperationEvent(seq=2, accepted=operation_pb2.Accepted()),
-        OperationEvent(operation="operations/other", seq=2, stage_started=operation_pb2.StageStarted()),
+        OperationEvent(operation_id="operation-other", seq=2, stage_started=operation_pb2.StageStarted()),
     ],
 )
 async def test_an_event_of_the_wrong_type_is_refused(service: Client, event: OperationEvent) -> None:
     begun = await service.begin("prod", steps=3)
-    event.operation = event.operation or begun.operation
+    event.operation_id = event.operation_id or begun.operation
     request = write_request(begun, position=2, events=[event])
 
     with pytest.raises(RequestInvalid) as raised:
@@ -507,7 +507,7 @@ async def test_an_answer_with_events_is_no_larger_than_a_message(service: Client
     cause = "x" * 250_000
     for seq in range(2, 6):
         started = operation_pb2.RollbackStarted(cause=cause)
-        event = OperationEvent(operation=begun.operation, seq=seq, rollback_started=started)
+        event = OperationEvent(operation_id=begun.operation, seq=seq, rollback_started=started)
         request = write_request(begun, position=seq, events=[event])
         await service.peer.call(service.journal.AdvanceOperation, request)
 
@@ -549,9 +549,9 @@ async def test_operations_are_listed_newest_first_even_if_their_stack_is_removed
 
     newest = [running.operation, removal.operation, *reversed(names)]
 
-    assert [operation.name for operation in (await service.operations()).operations] == newest
+    assert [operation.id for operation in (await service.operations()).operations] == newest
     on_a = (await service.operations(stack_id=stack.id)).operations
-    assert [operation.name for operation in on_a] == [newest[1], newest[2], newest[4]]
+    assert [operation.id for operation in on_a] == [newest[1], newest[2], newest[4]]
     assert {operation.stack_id for operation in on_a} == {stack.id}
 
 
@@ -569,7 +569,7 @@ async def test_pages_hold_every_operation_once(service: Client, clock: Clock, pa
         await service.begin(none=HERE)
         pages.append(await service.operations(page_size=page_size, page_token=token))
 
-    listed = [operation.name for page in pages for operation in page.operations]
+    listed = [operation.id for page in pages for operation in page.operations]
     assert [len(page.operations) for page in pages] == sizes
     assert sorted(listed) == sorted(names)
     assert listed[0] == names[6]
@@ -603,7 +603,7 @@ async def test_the_oldest_finished_operations_are_removed_above_1000(
     await service.advance(oldest, [StepRecord(step=0, state=DONE)], seqs=[2])
     await service.record(oldest)
     clock.forward(1)
-    last = await service.begin("oldest", operation="operations/last")
+    last = await service.begin("oldest", operation="operation-last")
     await service.record(last)
     clock.forward(1)
     finish_many(tmp_path / "stack.db", 1000, clock)
@@ -612,7 +612,7 @@ async def test_the_oldest_finished_operations_are_removed_above_1000(
 
     with pytest.raises(OperationNotFound):
         await service.operation(oldest.operation)
-    await service.operation("operations/0")
+    await service.operation("operation-0")
     await service.operation(blocked.operation)
     # It is the last operation of its stack.
     await service.operation(last.operation)
@@ -620,7 +620,7 @@ async def test_the_oldest_finished_operations_are_removed_above_1000(
         for table in ("journal", "plans"):
             left = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE operation = ?", [oldest.operation])
             assert left.fetchone() == (0,)
-        name = oldest.operation.replace("operations", "plans")
+        name = oldest.operation.replace("operation", "plan")
         for table in ("plan_headers", "plan_parts"):
             assert connection.execute(f"SELECT * FROM {table} WHERE plan = ?", [name]).fetchall() == []
     connection.close()
@@ -629,13 +629,13 @@ async def test_the_oldest_finished_operations_are_removed_above_1000(
 async def test_the_kind_of_an_operation_is_stored(service: Client) -> None:
     stack = await service.create("prod")
     request = journal_pb2.BeginOperationRequest(
-        stack=StackRef(id=stack.id), operation="operations/1", kind=OPERATION_KIND_UNINSTALL, holder="me"
+        stack=StackRef(id=stack.id), operation_id="operation-1", kind=OPERATION_KIND_UNINSTALL, holder="me"
     )
     request.ttl.FromSeconds(10)
 
     await service.begin_answer(request)
 
-    assert (await service.operation("operations/1")).kind == OPERATION_KIND_UNINSTALL
+    assert (await service.operation("operation-1")).kind == OPERATION_KIND_UNINSTALL
     request.kind = OPERATION_KIND_APPLY
     with pytest.raises(RequestInvalid):
         await service.begin_answer(request)
@@ -658,20 +658,20 @@ async def test_only_its_own_token_writes_to_an_operation(service: Client) -> Non
 
 async def test_operations_are_listed_by_target_state_kind_and_time(service: Client, clock: Clock) -> None:
     """The times of a page are those at which operations began; the second is left out."""
-    applied, times = await service.begin("a", operation="operations/a"), []
+    applied, times = await service.begin("a", operation="operation-a"), []
     await service.record(applied, [entry("one")])
     for name in "bc":
         clock.forward(10)
         times.append(moment(clock.now))
-        await service.begin(name, operation=f"operations/{name}")
-    await service.store_plan(a_plan(1, "operations/u", kind=OPERATION_KIND_UNINSTALL, stack_id=applied.stack.id))
+        await service.begin(name, operation=f"operation-{name}")
+    await service.store_plan(a_plan(1, "operation-u", kind=OPERATION_KIND_UNINSTALL, stack_id=applied.stack.id))
     clock.forward(10)
     times.append(moment(clock.now))
-    uninstall = await service.begin_planned("plans/u", "operations/u")
+    uninstall = await service.begin_planned("plan-u", "operation-u")
 
     async def listed(**filters: Any) -> str:
         found = (await service.operations(**filters)).operations
-        return "".join(operation.name.removeprefix("operations/") for operation in found)
+        return "".join(operation.id.removeprefix("operation-") for operation in found)
 
     assert await listed() == "ucba"
     assert await listed(target=Target()) == "ucba"
@@ -688,7 +688,7 @@ async def test_operations_are_listed_by_target_state_kind_and_time(service: Clie
     assert await listed(since=Timestamp(seconds=253_402_300_799)) == ""
     assert await listed(until=Timestamp(seconds=-62_135_596_800)) == ""
     first = await service.operations(until=times[2], page_size=1)
-    assert [operation.name for operation in first.operations] == ["operations/c"]
+    assert [operation.id for operation in first.operations] == ["operation-c"]
     assert await listed(until=times[2], page_token=first.next_page_token) == "ba"
 
 
@@ -701,19 +701,22 @@ async def test_a_filter_that_is_not_valid_is_refused(service: Client, filters: d
 
 
 async def test_an_operation_has_its_plan_its_end_and_its_result(service: Client, clock: Clock) -> None:
-    begun = await service.begin("prod", operation="operations/1")
-    running = await service.operation("operations/1")
-    assert (running.plan, running.HasField("end_time"), running.HasField("result")) == ("plans/1", False, False)
+    begun = await service.begin("prod", operation="operation-1")
+    running = await service.operation("operation-1")
+    assert (running.plan_id, running.HasField("end_time"), running.HasField("result")) == ("plan-1", False, False)
     clock.forward(5)
 
     await service.record(begun, [entry("one")])
 
-    ended = await service.operation("operations/1")
+    ended = await service.operation("operation-1")
     assert ended.end_time.ToMicroseconds() == clock.now
     assert ended.result == operation_pb2.Finished(state=OPERATION_STATE_SUCCEEDED, generation=1)
-    await service.begin("prod", operation="operations/2", steps=None)
+    await service.begin("prod", operation="operation-2", steps=None)
     listed = (await service.operations()).operations
-    assert [(operation.plan, operation.HasField("result")) for operation in listed] == [("", False), ("plans/1", True)]
+    assert [(operation.plan_id, operation.HasField("result")) for operation in listed] == [
+        ("", False),
+        ("plan-1", True),
+    ]
     assert listed[1] == ended
 
 
@@ -725,7 +728,7 @@ async def test_an_operation_that_ended_before_it_started_has_an_end_and_no_resul
 
     failed = await service.operation(begun.operation)
 
-    assert (failed.end_time.ToMicroseconds(), failed.HasField("result"), failed.plan) == (clock.now, False, "")
+    assert (failed.end_time.ToMicroseconds(), failed.HasField("result"), failed.plan_id) == (clock.now, False, "")
 
 
 async def test_a_list_of_operations_has_only_the_number_of_blocked_steps(service: Client) -> None:
@@ -739,7 +742,7 @@ async def test_a_list_of_operations_has_only_the_number_of_blocked_steps(service
     unknown = operation_pb2.BLOCKED_REASON_UNKNOWN_OUTCOME
     state = OPERATION_STATE_BLOCKED
     request = journal_pb2.FinishOperationRequest(
-        operation=begun.operation,
+        operation_id=begun.operation,
         token=begun.token,
         position=2,
         abandon=journal_pb2.Abandon(),

@@ -48,7 +48,7 @@ from services.rpc.plan_parts import (
 from tests.stack.service import Client
 
 ALL = (PLAN_VIEW_STEPS, PLAN_VIEW_DIFFS, PLAN_VIEW_SUMMARY, PLAN_VIEW_RECORD)
-NAME = "plans/1"
+NAME = "plan-1"
 
 RED, MADE, LEFT = Key("Label", "red"), Key("Bucket", "made"), Key("Bucket", "left")
 SPEC, OLD = spec_of({"name": "made"}), spec_of({"name": "left", "description": "http://user:password@host"})
@@ -174,7 +174,7 @@ async def test_a_view_that_is_not_streamed_is_refused(service: Client, view: Any
 
     assert raised.value.metadata["field"] == "view"
     with pytest.raises(PlanNotFound):
-        await service.parts("plans/2")
+        await service.parts("plan-2")
 
 
 @pytest.mark.parametrize("letter", ["x", "ü"])
@@ -223,7 +223,7 @@ async def test_no_part_of_a_large_plan_is_above_1_mib(service: Client, letter: s
 async def test_a_page_of_plans_is_no_larger_than_1_mib(service: Client) -> None:
     sources = ("x" * 1000,) * 400
     for number in range(3):
-        header = header_to_pb(a_plan(sources=sources), f"plans/{number}")
+        header = header_to_pb(a_plan(sources=sources), f"plan-{number}")
         await service.store_plan(journal_pb2.NewPlan(header=header))
 
     first = await service.plans(object_pb2.Target())

@@ -30,19 +30,19 @@ DAY = 24 * 3600
 UNINSTALL = plan_pb2.OPERATION_KIND_UNINSTALL
 
 
-NAME = "plans/0123456789abcdef"
+NAME = "0123456789abcdef"
 
 
 def planned(name: str = NAME, **fields: object) -> journal_pb2.NewPlan:
     here = object_pb2.Target(platform="embedded", org="default")
-    plan = a_plan(2, name=name, digest="sha256:00", target=here)
+    plan = a_plan(2, id=name, digest="sha256:00", target=here)
     plan.header.MergeFrom(plan_pb2.Plan(**fields))  # type: ignore[arg-type]
     return plan
 
 
 async def begun_for(service: Client, plan: str) -> Begun:
     answer = await service.begin_planned(plan)
-    return Begun(answer.operation.name, answer.stack, answer.token, answer.expire_time, answer.is_pending)
+    return Begun(answer.operation.id, answer.stack, answer.token, answer.expire_time, answer.is_pending)
 
 
 async def test_a_stored_plan_is_read_as_it_was_stored(service: Client, clock: Clock) -> None:
@@ -50,7 +50,7 @@ async def test_a_stored_plan_is_read_as_it_was_stored(service: Client, clock: Cl
 
     stored = await service.store_plan(plan)
 
-    assert (stored.plan, stored.create_time.ToMicroseconds()) == (NAME, clock.now)
+    assert (stored.plan_id, stored.create_time.ToMicroseconds()) == (NAME, clock.now)
     assert stored.expire_time.ToMicroseconds() == clock.now + DAY * 1_000_000
     header = plan.header
     header.state = plan_pb2.PLAN_STATE_PENDING
@@ -58,10 +58,10 @@ async def test_a_stored_plan_is_read_as_it_was_stored(service: Client, clock: Cl
     header.expire_time.CopyFrom(stored.expire_time)
     assert await service.plan(NAME) == header
     with pytest.raises(PlanNotFound):
-        await service.plan("plans/1")
+        await service.plan("plan-1")
 
 
-async def test_a_plan_is_stored_once_under_a_unique_name(service: Client) -> None:
+async def test_a_plan_is_stored_once_under_a_unique_id(service: Client) -> None:
     await service.store_plan(planned())
     await service.store_plan(planned())
     with pytest.raises(RequestInvalid):
@@ -69,41 +69,41 @@ async def test_a_plan_is_stored_once_under_a_unique_name(service: Client) -> Non
     with pytest.raises(RequestInvalid) as raised:
         await service.store_plan(journal_pb2.NewPlan())
 
-    assert raised.value.metadata["field"] == "plan.header.name"
+    assert raised.value.metadata["field"] == "plan.header.id"
     assert (await service.plan(NAME)).digest == "sha256:00"
 
 
 async def test_a_plan_expires_after_a_day_and_is_removed_by_the_next_sweep(service: Client, clock: Clock) -> None:
-    old, new = planned("plans/1"), planned("plans/2")
+    old, new = planned("plan-1"), planned("plan-2")
     await service.store_plan(old)
     clock.forward(DAY)
-    assert (await service.plan("plans/1")).state == plan_pb2.PLAN_STATE_PENDING
+    assert (await service.plan("plan-1")).state == plan_pb2.PLAN_STATE_PENDING
     clock.forward(1)
-    assert (await service.plan("plans/1")).state == plan_pb2.PLAN_STATE_EXPIRED
+    assert (await service.plan("plan-1")).state == plan_pb2.PLAN_STATE_EXPIRED
     with pytest.raises(PlanExpired) as raised:
-        await service.begin_planned("plans/1")
-    assert raised.value.metadata == {"plan": "plans/1", "expired": "2023-11-15T22:13:20Z"}
+        await service.begin_planned("plan-1")
+    assert raised.value.metadata == {"plan": "plan-1", "expired": "2023-11-15T22:13:20Z"}
 
     await service.store_plan(new)
 
     assert (await service.sweep()).plans == 1
     with pytest.raises(PlanNotFound):
-        await service.plan("plans/1")
-    assert [plan.name for plan in (await service.plans()).plans] == ["plans/2"]
+        await service.plan("plan-1")
+    assert [plan.id for plan in (await service.plans()).plans] == ["plan-2"]
 
 
 async def test_plans_are_listed_newest_first_by_target_stack_and_page(service: Client, clock: Clock) -> None:
     for number, (stack, org) in enumerate([("a", ""), ("b", ""), ("a", "there"), ("a", "")]):
-        await service.store_plan(planned(f"plans/{number}", stack_name=stack, target=object_pb2.Target(org=org)))
+        await service.store_plan(planned(f"plan-{number}", stack_name=stack, target=object_pb2.Target(org=org)))
         clock.forward(1)
 
     first = await service.plans(page_size=3)
     second = await service.plans(page_size=3, page_token=first.next_page_token)
 
-    assert [plan.name for plan in (*first.plans, *second.plans)] == [f"plans/{number}" for number in (3, 2, 1, 0)]
+    assert [plan.id for plan in (*first.plans, *second.plans)] == [f"plan-{number}" for number in (3, 2, 1, 0)]
     assert not second.next_page_token
     here = await service.plans(object_pb2.Target(), "a")
-    assert [plan.name for plan in here.plans] == ["plans/3", "plans/0"]
+    assert [plan.id for plan in here.plans] == ["plan-3", "plan-0"]
     shown = here.plans[0]
     assert (shown.stack_name, shown.digest, shown.state) == ("a", "sha256:00", plan_pb2.PLAN_STATE_PENDING)
     assert (shown.kind, shown.counts.creates) == (plan_pb2.OPERATION_KIND_APPLY, 2)
@@ -111,29 +111,29 @@ async def test_plans_are_listed_newest_first_by_target_stack_and_page(service: C
 
 async def test_a_plan_is_applied_once_by_the_operation_that_starts_with_it(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    answer = await service.begin_planned("plans/0123456789abcdef", "operations/1")
+    answer = await service.begin_planned("0123456789abcdef", "operation-1")
     assert await service.read_plan(NAME) == (planned(stack_name="prod").header, body_of(planned()))
     assert (answer.operation.kind, answer.is_pending) == (plan_pb2.OPERATION_KIND_APPLY, True)
-    begun = Begun("operations/1", answer.stack, answer.token, answer.expire_time, True)
-    assert (await service.plan("plans/0123456789abcdef")).state == plan_pb2.PLAN_STATE_PENDING
+    begun = Begun("operation-1", answer.stack, answer.token, answer.expire_time, True)
+    assert (await service.plan("0123456789abcdef")).state == plan_pb2.PLAN_STATE_PENDING
 
     # Twice: the response to the first may have been lost.
-    await service.start(begun, plan="plans/0123456789abcdef")
-    await service.start(begun, plan="plans/0123456789abcdef")
+    await service.start(begun, plan="0123456789abcdef")
+    await service.start(begun, plan="0123456789abcdef")
 
-    running = await service.plan("plans/0123456789abcdef")
-    assert (running.state, running.operation) == (plan_pb2.PLAN_STATE_APPLYING, "operations/1")
-    assert (await service.operation("operations/1")).step_count == 2
-    assert (await service.operation("operations/1")).plan == running.name
+    running = await service.plan("0123456789abcdef")
+    assert (running.state, running.operation_id) == (plan_pb2.PLAN_STATE_APPLYING, "operation-1")
+    assert (await service.operation("operation-1")).step_count == 2
+    assert (await service.operation("operation-1")).plan_id == running.id
     with pytest.raises(RequestInvalid):
         await service.start(begun, steps=2)
 
     await service.record(begun, [entry("one")])
 
-    assert (await service.plan(running.name)).state == plan_pb2.PLAN_STATE_APPLIED
+    assert (await service.plan(running.id)).state == plan_pb2.PLAN_STATE_APPLIED
     with pytest.raises(PlanUsed) as raised:
-        await service.begin_planned(running.name)
-    assert raised.value.metadata == {"plan": running.name, "operation": "operations/1"}
+        await service.begin_planned(running.id)
+    assert raised.value.metadata == {"plan": running.id, "operation": "operation-1"}
 
 
 async def test_of_two_operations_for_one_plan_one_starts(service: Client) -> None:
@@ -175,7 +175,7 @@ async def test_the_plan_of_a_blocked_operation_is_still_applying(service: Client
 async def test_a_stale_plan_stays_stale(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
-    stale = journal_pb2.StalePlan(plan=NAME, problem="Bucket 'one' is gone")
+    stale = journal_pb2.StalePlan(plan_id=NAME, problem="Bucket 'one' is gone")
 
     failed = operation_pb2.OPERATION_STATE_FAILED
     await service.finish(begun, failed, abandon=journal_pb2.Abandon(), stale_plan=stale)
@@ -192,7 +192,7 @@ async def test_a_plan_that_runs_is_not_stale(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
     begun = await begun_for(service, NAME)
     await service.start(begun, plan=NAME)
-    stale = journal_pb2.StalePlan(plan=NAME, problem="no")
+    stale = journal_pb2.StalePlan(plan_id=NAME, problem="no")
 
     rolled_back = operation_pb2.OPERATION_STATE_ROLLED_BACK
     with pytest.raises(RequestInvalid):
@@ -201,30 +201,30 @@ async def test_a_plan_that_runs_is_not_stale(service: Client) -> None:
 
 async def test_an_operation_for_a_plan_works_on_the_stack_of_the_plan(service: Client) -> None:
     stack = await service.create("prod")
-    await service.store_plan(planned("plans/1", stack_id=stack.id, stack_name="prod", kind=UNINSTALL))
-    await service.store_plan(planned("plans/2", stack_name="prod"))
-    await service.store_plan(planned("plans/3", stack_id="0" * 16, stack_name="prod"))
+    await service.store_plan(planned("plan-1", stack_id=stack.id, stack_name="prod", kind=UNINSTALL))
+    await service.store_plan(planned("plan-2", stack_name="prod"))
+    await service.store_plan(planned("plan-3", stack_id="0" * 16, stack_name="prod"))
 
-    begun = await service.begin_planned("plans/1")
+    begun = await service.begin_planned("plan-1")
 
     assert (begun.stack.id, begun.operation.kind) == (stack.id, UNINSTALL)
     with pytest.raises(StackLeased):
-        await service.begin_planned("plans/2")
+        await service.begin_planned("plan-2")
     with pytest.raises(StackNotFound):
-        await service.begin_planned("plans/3")
+        await service.begin_planned("plan-3")
     with pytest.raises(PlanNotFound):
-        await service.begin_planned("plans/4")
+        await service.begin_planned("plan-4")
 
 
 async def test_a_repeated_begin_for_a_plan_returns_the_same_operation(service: Client) -> None:
     await service.store_plan(planned(stack_name="prod"))
-    first = await service.begin_planned(NAME, "operations/1")
+    first = await service.begin_planned(NAME, "operation-1")
 
-    assert await service.begin_planned(NAME, "operations/1") == first
+    assert await service.begin_planned(NAME, "operation-1") == first
 
 
 async def test_an_operation_that_names_neither_kind_nor_plan_is_refused(service: Client) -> None:
-    request = journal_pb2.BeginOperationRequest(operation="operations/1", holder="me")
+    request = journal_pb2.BeginOperationRequest(operation_id="operation-1", holder="me")
     request.target.SetInParent()
     request.ttl.FromSeconds(10)
 
@@ -236,22 +236,22 @@ async def test_an_operation_that_names_neither_kind_nor_plan_is_refused(service:
 
 async def test_a_request_stores_one_plan(service: Client, clock: Clock) -> None:
     assert await service.find_plan("r-1", "d-1") == ""
-    assert (await service.store_plan(planned("plans/1"), "r-1", "d-1")).plan == "plans/1"
+    assert (await service.store_plan(planned("plan-1"), "r-1", "d-1")).plan_id == "plan-1"
 
-    assert await service.find_plan("r-1", "d-1") == "plans/1"
-    assert (await service.store_plan(planned("plans/2"), "r-1", "d-1")).plan == "plans/1"
-    for again in (service.find_plan("r-1", "d-2"), service.store_plan(planned("plans/2"), "r-1", "d-2")):
+    assert await service.find_plan("r-1", "d-1") == "plan-1"
+    assert (await service.store_plan(planned("plan-2"), "r-1", "d-1")).plan_id == "plan-1"
+    for again in (service.find_plan("r-1", "d-2"), service.store_plan(planned("plan-2"), "r-1", "d-2")):
         with pytest.raises(RequestIdReused):
             await again
     assert len((await service.plans()).plans) == 1
     clock.forward(DAY + 1)
-    assert (await service.store_plan(planned("plans/2"), "r-1", "d-2")).plan == "plans/2"
+    assert (await service.store_plan(planned("plan-2"), "r-1", "d-2")).plan_id == "plan-2"
 
 
 async def test_a_request_begins_one_operation(service: Client, clock: Clock) -> None:
-    begun = await service.begin("prod", operation="operations/1", request_id="r-1", request_digest="d-1")
+    begun = await service.begin("prod", operation="operation-1", request_id="r-1", request_digest="d-1")
     again = await begin_again(service)
-    assert (again.operation.name, again.token, again.HasField("stack")) == ("operations/1", 0, False)
+    assert (again.operation.id, again.token, again.HasField("stack")) == ("operation-1", 0, False)
     with pytest.raises(RequestIdReused):
         await begin_again(service, digest="d-2")
 
@@ -263,9 +263,9 @@ async def test_a_request_begins_one_operation(service: Client, clock: Clock) -> 
 
 
 async def test_two_requests_at_the_same_moment_begin_one_operation(service: Client) -> None:
-    answers = await asyncio.gather(*(begin_again(service, f"operations/{number}") for number in range(8)))
+    answers = await asyncio.gather(*(begin_again(service, f"operation-{number}") for number in range(8)))
 
-    assert len({answer.operation.name for answer in answers}) == 1
+    assert len({answer.operation.id for answer in answers}) == 1
     assert len((await service.operations()).operations) == 1
 
 
@@ -273,7 +273,7 @@ async def test_two_requests_at_the_same_moment_begin_one_operation(service: Clie
 async def test_a_request_whose_operation_ended_before_it_started_may_begin_another(
     service: Client, clock: Clock, dies: bool
 ) -> None:
-    begun = await service.begin("prod", operation="operations/1", steps=None, request_id="r-1", request_digest="d-1")
+    begun = await service.begin("prod", operation="operation-1", steps=None, request_id="r-1", request_digest="d-1")
     if dies:
         clock.forward(31)
     else:
@@ -281,19 +281,19 @@ async def test_a_request_whose_operation_ended_before_it_started_may_begin_anoth
 
     answer = await begin_again(service)
 
-    assert answer.operation.name == "operations/2"
+    assert answer.operation.id == "operation-2"
     assert answer.token
     with pytest.raises(LeaseLost):
         await service.start(begun)
 
 
 async def begin_again(
-    service: Client, operation: str = "operations/2", digest: str = "d-1"
+    service: Client, operation: str = "operation-2", digest: str = "d-1"
 ) -> journal_pb2.BeginOperationResponse:
     """The response to a second begin for request r-1."""
     request = journal_pb2.BeginOperationRequest(
         create_missing=True,
-        operation=operation,
+        operation_id=operation,
         kind=plan_pb2.OPERATION_KIND_APPLY,
         holder="applier-2",
         request=request_key("r-1", digest),
@@ -306,14 +306,14 @@ async def begin_again(
 async def test_a_repeated_request_returns_the_same_operation_even_if_another_died_on_its_stack(
     service: Client, clock: Clock
 ) -> None:
-    begun = await service.begin("prod", operation="operations/1", request_id="r-1", request_digest="d-1")
+    begun = await service.begin("prod", operation="operation-1", request_id="r-1", request_digest="d-1")
     await service.record(begun, [entry("one")])
     await service.begin("prod", steps=None)
     clock.forward(60)
 
     again = await begin_again(service)
 
-    assert (again.operation.name, again.token) == ("operations/1", 0)
+    assert (again.operation.id, again.token) == ("operation-1", 0)
 
 
 async def test_a_refused_operation_stores_no_answer_to_its_request(service: Client) -> None:
@@ -333,7 +333,7 @@ async def test_a_plan_is_removed_with_its_operation(service: Client, tmp_path: P
     await service.start(begun, plan=NAME)
     await service.record(begun)
     clock.forward(1)
-    await service.record(await service.begin("prod", operation="operations/last"))
+    await service.record(await service.begin("prod", operation="operation-last"))
     clock.forward(1)
     finish_many(tmp_path / "stack.db", 1000, clock)
 
@@ -369,20 +369,20 @@ async def test_the_plan_of_an_operation_is_not_deleted(service: Client) -> None:
     with pytest.raises(PlanUsed) as refused:
         await service.delete_plan(NAME)
     assert refused.value.metadata["operation"] == begun.operation
-    assert (await service.plan(NAME)).operation == begun.operation
+    assert (await service.plan(NAME)).operation_id == begun.operation
 
 
 async def test_a_plan_for_an_operation_is_for_no_other(service: Client) -> None:
     first, second = await service.begin("first", steps=None), await service.begin("second", steps=None)
     await service.plan_for(first, 3)
-    plan = await service.plan(first.operation.replace("operations", "plans"))
-    assert (plan.state, plan.operation) == (plan_pb2.PLAN_STATE_APPLYING, first.operation)
+    plan = await service.plan(first.operation.replace("operation", "plan"))
+    assert (plan.state, plan.operation_id) == (plan_pb2.PLAN_STATE_APPLYING, first.operation)
     assert not plan.HasField("expire_time")
 
     with pytest.raises(PlanUsed):
-        await service.begin_planned(plan.name)
+        await service.begin_planned(plan.id)
     with pytest.raises(PlanUsed):
-        await service.start(second, plan=plan.name)
+        await service.start(second, plan=plan.id)
 
 
 async def test_a_plan_for_an_operation_replaces_the_one_before_until_it_starts(service: Client) -> None:
@@ -401,7 +401,7 @@ async def test_a_plan_for_an_operation_replaces_the_one_before_until_it_starts(s
     with pytest.raises(LeaseLost):
         await service.plan_for(begun, 3)
     with pytest.raises(OperationNotFound):
-        await service.store_plan(a_plan(1, "operations/none"), operation="operations/none")
+        await service.store_plan(a_plan(1, "operation-none"), operation="operation-none")
 
 
 @pytest.mark.parametrize("end", ["applier", "next operation", "sweep", "restore"])

@@ -36,7 +36,7 @@ async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_c
     begun = None
     for number in range(3):
         async with process(tmp_path) as (server, client):
-            begun = begun or await client.begin("prod", operation="operations/1", steps=6, seconds=600)
+            begun = begun or await client.begin("prod", operation="operation-1", steps=6, seconds=600)
             confirmed = [
                 StepRecord(step=step, state=StepState.STEP_STATE_DONE) for step in (2 * number, 2 * number + 1)
             ]
@@ -49,9 +49,9 @@ async def test_a_service_that_is_killed_between_writes_has_every_write_that_it_c
 
     async with process(tmp_path) as (_, client):
         assert begun
-        operation = await client.operation("operations/1")
+        operation = await client.operation("operation-1")
         assert (operation.step_count, operation.done_count) == (6, 6)
-        assert [event.seq for event in (await client.events("operations/1")).events] == [1, 2, 3, 4]
+        assert [event.seq for event in (await client.events("operation-1")).events] == [1, 2, 3, 4]
         with pytest.raises(RequestInvalid):
             await client.advance(begun, rollback=True)
         await client.record(begun, [entry("one")])

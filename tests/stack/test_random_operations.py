@@ -90,7 +90,7 @@ class Run:
 
     @property
     def plan(self) -> str:
-        return self.name.replace("operations", "plans")
+        return self.name.replace("operation", "plan")
 
     @property
     def done_count(self) -> int:
@@ -151,7 +151,7 @@ class Appliers(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["a", "b", ""]), request_id=st.sampled_from(["", "", "r-1", "r-2"]))
     def begin(self, name: str, request_id: str) -> None:
         request = journal_pb2.BeginOperationRequest(
-            operation=f"operations/{len(self.runs)}",
+            operation_id=f"operation-{len(self.runs)}",
             kind=OPERATION_KIND_APPLY,
             holder="applier",
             ttl=duration(SECONDS),
@@ -176,7 +176,7 @@ class Appliers(RuleBasedStateMachine):
         if answer is None:
             return
         if earlier:
-            assert (answer.operation.name, answer.token) == (earlier.name, 0)
+            assert (answer.operation.id, answer.token) == (earlier.name, 0)
             return
         for run in self.runs:
             # Dead operations on other stacks remain until the next sweep.
@@ -189,7 +189,7 @@ class Appliers(RuleBasedStateMachine):
         row.token, row.expires = max(row.token + 1, self.clock.now), self.clock.now + SECONDS * 1_000_000
         assert (answer.stack.id, answer.token) == (row.id, row.token)
         assert answer.is_pending == (bool(name) and not row.active)
-        self.runs.append(Run(request.operation, row, row.token, request_id, content=name))
+        self.runs.append(Run(request.operation_id, row, row.token, request_id, content=name))
         again = self.expect(first_of(self.journal.BeginOperation(request, None)))
         assert again == answer
 
@@ -204,7 +204,7 @@ class Appliers(RuleBasedStateMachine):
     @rule(pick=st.integers(0, 99))
     def plan(self, pick: int) -> None:
         run, _ = self.picked(pick, older=False)
-        request = journal_pb2.StorePlanRequest(plan=a_plan(STEPS, run.name), operation=run.name)
+        request = journal_pb2.StorePlanRequest(plan=a_plan(STEPS, run.name), operation_id=run.name)
         error = None if run.state == "PREPARING" else LeaseLost
         if self.expect(self.journal.StorePlan(request, None), error):
             run.is_planned = True
@@ -214,9 +214,9 @@ class Appliers(RuleBasedStateMachine):
     def start(self, pick: int, older: bool) -> None:
         run, token = self.picked(pick, older)
         start = journal_pb2.Start(
-            plan=run.plan, accepted=OperationEvent(operation=run.name, seq=1, accepted=operation_pb2.Accepted())
+            plan_id=run.plan, accepted=OperationEvent(operation_id=run.name, seq=1, accepted=operation_pb2.Accepted())
         )
-        request = journal_pb2.AdvanceOperationRequest(operation=run.name, token=token, start=start)
+        request = journal_pb2.AdvanceOperationRequest(operation_id=run.name, token=token, start=start)
         error = self.fence(run, token) or (None if run.is_planned else PlanNotFound)
         if self.expect(self.journal.AdvanceOperation(request, None), error) and not run.last_seq:
             run.state, run.last_seq, run.position = "APPLYING", 1, 1
@@ -265,7 +265,7 @@ class Appliers(RuleBasedStateMachine):
             position=run.position + behind,
             done_count=sum(state in IN_EFFECT for n, state in after.items() if n < STEPS),
         )
-        request = journal_pb2.AdvanceOperationRequest(operation=run.name, token=token, writes=[write])
+        request = journal_pb2.AdvanceOperationRequest(operation_id=run.name, token=token, writes=[write])
         error = self.fence(run, token)
         is_impossible = (
             run.state == "PREPARING"
@@ -291,7 +291,7 @@ class Appliers(RuleBasedStateMachine):
     @rule(pick=st.integers(0, 99), older=st.booleans())
     def renew(self, pick: int, older: bool) -> None:
         run, token = self.picked(pick, older)
-        request = journal_pb2.RenewLeaseRequest(operation=run.name, token=token, ttl=duration(SECONDS))
+        request = journal_pb2.RenewLeaseRequest(operation_id=run.name, token=token, ttl=duration(SECONDS))
         if answer := self.expect(self.journal.RenewLease(request, None), self.fence(run, token)):
             assert answer.cancel_requested == run.cancel
             run.row.expires = self.clock.now + SECONDS * 1_000_000
@@ -308,7 +308,7 @@ class Appliers(RuleBasedStateMachine):
         run, token = self.picked(pick, older)
         stackless = run.row not in self.named.values()
         request = journal_pb2.FinishOperationRequest(
-            operation=run.name,
+            operation_id=run.name,
             token=token,
             position=run.position + 1,
             state=OperationState.Value(f"OPERATION_STATE_{state}"),
@@ -319,7 +319,7 @@ class Appliers(RuleBasedStateMachine):
             request.abandon.SetInParent()
         if run.last_seq:
             finished = operation_pb2.Finished(state=request.state)
-            request.finished.CopyFrom(OperationEvent(operation=run.name, seq=run.last_seq + 1, finished=finished))
+            request.finished.CopyFrom(OperationEvent(operation_id=run.name, seq=run.last_seq + 1, finished=finished))
         error = self.fence(run, token)
         is_impossible = (
             state not in ENDS.get(run.unblocked_state, set())
@@ -353,7 +353,7 @@ class Appliers(RuleBasedStateMachine):
             error = OperationNotFound
         elif self.held(run.row):
             error = StackLeased
-        request = journal_pb2.ClaimOperationRequest(operation=run.name, holder="heir", ttl=duration(SECONDS))
+        request = journal_pb2.ClaimOperationRequest(operation_id=run.name, holder="heir", ttl=duration(SECONDS))
         answer = self.expect(joined_claim(self.journal.ClaimOperation(request, None)), error)
         if answer is None:
             return
@@ -363,13 +363,13 @@ class Appliers(RuleBasedStateMachine):
         assert (answer.token, answer.last_seq, answer.sealed) == (run.token, run.last_seq, run.sealed)
         assert answer.position == run.position
         assert answer.cancel_requested == run.cancel
-        assert answer.operation.plan == (run.plan if run.is_planned else "")
+        assert answer.operation.plan_id == (run.plan if run.is_planned else "")
 
     @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99))
     def cancel(self, pick: int) -> None:
         run, _ = self.picked(pick, older=False)
-        request = journal_pb2.RequestCancelRequest(operation=run.name)
+        request = journal_pb2.RequestCancelRequest(operation_id=run.name)
         error = OperationNotFound if run.state in FINISHED else None
         if self.expect(self.journal.RequestCancel(request, None), error):
             run.cancel = True
@@ -400,7 +400,7 @@ class Appliers(RuleBasedStateMachine):
     def running_operations_with_a_free_lease_are_abandoned(self) -> None:
         request = journal_pb2.ListAbandonedOperationsRequest()
         answer = self.loop.run_until_complete(self.journal.ListAbandonedOperations(request, None))
-        assert set(answer.operations) == {
+        assert set(answer.operation_ids) == {
             run.name for run in self.runs if run.state not in FINISHED | {"BLOCKED"} and not self.held(run.row)
         }
 

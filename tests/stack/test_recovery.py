@@ -70,20 +70,20 @@ async def test_an_applier_that_lost_its_lease_writes_nothing(
 
 async def test_an_operation_is_resumed_by_another_applier(service: Client, clock: Clock) -> None:
     before = await service.apply("prod", [entry("one")], ["a.yml"])
-    dead = await service.begin("prod", operation="operations/1", seconds=10, steps=3)
+    dead = await service.begin("prod", operation="operation-1", seconds=10, steps=3)
     await service.advance(dead, [StepRecord(step=number, state=INTENT) for number in range(2)], seqs=[2])
     await service.advance(dead, [StepRecord(step=0, state=DONE, resource_id="0a")], seqs=[3], seal=True, done_count=1)
-    await service.cancel("operations/1")
+    await service.cancel("operation-1")
     assert await service.abandoned() == []
     clock.forward(10.000001)
-    assert await service.abandoned() == ["operations/1"]
+    assert await service.abandoned() == ["operation-1"]
 
-    heir, claimed = await service.claim("operations/1", holder="applier-2", seconds=20)
+    heir, claimed = await service.claim("operation-1", holder="applier-2", seconds=20)
 
     assert claimed == journal_pb2.ClaimOperationResponse(
         stack=before,
         token=clock.now,
-        operation=await service.operation("operations/1"),
+        operation=await service.operation("operation-1"),
         steps=[StepRecord(step=0, state=DONE, resource_id="0a"), StepRecord(step=1, state=INTENT)],
         sealed=True,
         cancel_requested=True,
@@ -102,8 +102,8 @@ async def test_an_operation_is_resumed_by_another_applier(service: Client, clock
     stack = await service.record(heir, [entry("one"), entry("two")], ["b.yml"])
 
     assert (stack.generation, list(stack.sources)) == (2, ["b.yml"])
-    assert [event.seq for event in (await service.events("operations/1")).events] == [1, 2, 3, 4, 5]
-    ended = await service.operation("operations/1")
+    assert [event.seq for event in (await service.events("operation-1")).events] == [1, 2, 3, 4, 5]
+    ended = await service.operation("operation-1")
     assert (ended.state, ended.done_count) == (OPERATION_STATE_SUCCEEDED, 1)
 
 
@@ -123,7 +123,7 @@ async def test_a_claim_needs_a_holder_and_a_valid_duration(
 ) -> None:
     begun = await service.begin("prod", seconds=10)
     clock.forward(11)
-    fields = {"operation": begun.operation, "holder": "me", "ttl": Duration(seconds=10)} | change
+    fields = {"operation_id": begun.operation, "holder": "me", "ttl": Duration(seconds=10)} | change
 
     request = journal_pb2.ClaimOperationRequest(**fields)  # type: ignore[arg-type]
     with pytest.raises(RequestInvalid) as raised:
@@ -240,7 +240,7 @@ async def test_a_journal_that_is_larger_than_a_message_can_be_claimed(
     for module in ("services.rpc.server", "services.rpc.channel"):
         monkeypatch.setattr(f"{module}.MESSAGE_LIMIT", 1024 * 1024)
     async with service_in_memory(tmp_path / "small.db", clock) as small:
-        begun = await small.begin("prod", seconds=10, operation="operations/1", steps=3000)
+        begun = await small.begin("prod", seconds=10, operation="operation-1", steps=3000)
         for start in range(0, 3000, 500):
             records = [
                 StepRecord(step=step, state=StepState.STEP_STATE_UNKNOWN, message="x" * 900)
@@ -248,7 +248,7 @@ async def test_a_journal_that_is_larger_than_a_message_can_be_claimed(
             ]
             await small.advance(begun, records)
         clock.forward(11)
-        _, claimed = await small.claim("operations/1")
+        _, claimed = await small.claim("operation-1")
         assert claimed.ByteSize() > 2 * 1024 * 1024
         assert [record.step for record in claimed.steps] == list(range(3000))
-        assert await small.read_plan(claimed.operation.plan) == (a_plan(3000).header, body_of(a_plan(3000)))
+        assert await small.read_plan(claimed.operation.plan_id) == (a_plan(3000).header, body_of(a_plan(3000)))

@@ -30,7 +30,7 @@ async def block(
     """Block an operation, with one blocked step unless the reason concerns no step."""
     steps = [operation_pb2.BlockedStep(step=a_create(1))] if reason == BLOCKED_REASON_CONFLICT else []
     request = journal_pb2.FinishOperationRequest(
-        operation=begun.operation,
+        operation_id=begun.operation,
         position=begun.position + 1,
         token=begun.token,
         abandon=journal_pb2.Abandon(),
@@ -51,7 +51,7 @@ async def last_token(service: Client, operation: str) -> tuple[int, int]:
 
 async def test_every_lease_comes_with_the_token_before_it(service: Client, clock: Clock) -> None:
     begin = journal_pb2.BeginOperationRequest(
-        operation="operations/1",
+        operation_id="operation-1",
         stack=StackRef(name="prod"),
         create_missing=True,
         kind=OPERATION_KIND_APPLY,
@@ -63,9 +63,9 @@ async def test_every_lease_comes_with_the_token_before_it(service: Client, clock
         answer = await service.begin_answer(begin)
         assert (answer.token, answer.last_token) == (clock.now, 0)
     clock.forward(31)
-    assert await last_token(service, "operations/1") == (clock.now, answer.token)
+    assert await last_token(service, "operation-1") == (clock.now, answer.token)
     clock.forward(-60)
-    assert await last_token(service, "operations/1") == (answer.token + 31_000_001, answer.token + 31_000_000)
+    assert await last_token(service, "operation-1") == (answer.token + 31_000_001, answer.token + 31_000_000)
 
 
 @pytest.mark.parametrize("ahead", [5, -5], ids=["ahead of the clock", "behind the clock"])
@@ -100,9 +100,9 @@ async def test_a_restored_store_blocks_unfinished_operations(service: Client, cl
 
     marked = await mark(service)
 
-    assert list(marked.blocked) == [blocked.operation, at_work.operation, stackless.operation]
-    assert list(marked.ended) == [preparing.operation]
-    for name in marked.blocked:
+    assert list(marked.blocked_operation_ids) == [blocked.operation, at_work.operation, stackless.operation]
+    assert list(marked.ended_operation_ids) == [preparing.operation]
+    for name in marked.blocked_operation_ids:
         operation = await service.operation(name)
         assert (operation.state, operation.blocked_reason) == (OPERATION_STATE_BLOCKED, BLOCKED_REASON_STORE_RESTORED)
         assert operation.cause == "the store was restored from a backup; changes after the backup are unknown"
@@ -132,13 +132,13 @@ async def test_marking_a_restored_store_again_changes_nothing(service: Client) -
 
 async def test_plans_of_a_restored_store_are_stale(service: Client, clock: Clock) -> None:
     for number in (1, 2):
-        plan = a_plan(1, f"operations/{number}", stack_name="prod")
+        plan = a_plan(1, f"operation-{number}", stack_name="prod")
         await service.peer.call(service.journal.StorePlan, journal_pb2.StorePlanRequest(plan=plan))
         clock.forward(1)
-    assert list((await mark(service)).stale_plans) == ["plans/1", "plans/2"]
-    assert list((await mark(service)).stale_plans) == []
+    assert list((await mark(service)).stale_plan_ids) == ["plan-1", "plan-2"]
+    assert list((await mark(service)).stale_plan_ids) == []
     with pytest.raises(PlanStale, match="restored from a backup"):
-        await service.begin_planned("plans/1")
+        await service.begin_planned("plan-1")
 
 
 async def test_a_restored_store_keeps_why_an_operation_rolls_back(service: Client) -> None:
@@ -151,5 +151,5 @@ async def test_a_restored_store_keeps_why_an_operation_rolls_back(service: Clien
     # A caller agrees to continue, and then the store is restored once more.
     heir, _ = await service.claim(begun.operation)
     await service.advance(heir)
-    assert list((await mark(service)).blocked) == [begun.operation]
+    assert list((await mark(service)).blocked_operation_ids) == [begun.operation]
     assert (await service.operation(begun.operation)).cause == cause

@@ -26,7 +26,7 @@ def used(path: Path) -> int:
 async def applied(service: Client, clock: Clock, number: int, content: int) -> None:
     """Run an apply whose plan has a content of *content* bytes."""
     clock.forward(1)
-    begun = await service.begin("prod", operation=f"operations/{number}", steps=None)
+    begun = await service.begin("prod", operation=f"operation-{number}", steps=None)
     await service.start(begun, content=bytes(content))
     await service.record(begun, [entry("one")])
 

@@ -31,7 +31,7 @@ async def holders(service: Client) -> tuple[list[tuple[str, list[str]]], list[tu
     request = stack_pb2.FindOwnersRequest(target=target_to_pb(HERE), resources=[ResourceId(kind=RAW[0], id=RAW[1])])
     answer = await service.peer.call(service.stacks.FindOwners, request)
     owners, users = (
-        [(each.stack_name or each.operation, list(each.label_ids)) for each in found]
+        [(each.stack_name or each.operation_id, list(each.label_ids)) for each in found]
         for found in (answer.owners, answer.users)
     )
     return owners, users

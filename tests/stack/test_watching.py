@@ -45,7 +45,7 @@ def reported(position: Position, stack: Stack | None, *operations: Operation, re
     for change, after in changes(position, Snapshot(stack, operations), record):
         match change:
             case PhaseChange(operation, phase):
-                found.append((operation.name, phase))
+                found.append((operation.id, phase))
             case _:
                 found.append("record" if change else "gone")
         last = after
@@ -112,7 +112,7 @@ class Watch:
         what = str(message.WhichOneof("change"))
         if what == "stack":
             return f"stack {message.stack.name} {message.stack.generation}"
-        return what if what == "gone" else f"{what} {getattr(message, what).name}"
+        return what if what == "gone" else f"{what} {getattr(message, what).id}"
 
     async def rest(self) -> list[str]:
         """All changes until the end."""
@@ -137,25 +137,25 @@ async def test_a_watcher_receives_each_change_until_the_removal(service: Client)
 
     await service.update(made.id, description="x")
     assert await watching.next() == "stack prod 0"
-    begun = await service.begin("prod", operation="operations/1")
-    assert await watching.next() == "operation_begun operations/1"
+    begun = await service.begin("prod", operation="operation-1")
+    assert await watching.next() == "operation_begun operation-1"
     await service.record(begun, [entry("one")])
-    assert [await watching.next() for _ in range(2)] == ["operation_ended operations/1", "stack prod 1"]
+    assert [await watching.next() for _ in range(2)] == ["operation_ended operation-1", "stack prod 1"]
     await service.update(made.id, name="other")
     assert await watching.next() == "stack other 1"
-    await service.remove(await service.begin("other", operation="operations/2"))
+    await service.remove(await service.begin("other", operation="operation-2"))
 
-    assert await watching.rest() == ["operation_begun operations/2", "operation_ended operations/2", "gone"]
+    assert await watching.rest() == ["operation_begun operation-2", "operation_ended operation-2", "gone"]
 
 
 async def test_an_operation_with_nothing_to_do_changes_no_record(service: Client) -> None:
     stack = await service.apply("prod", [entry("one")])
     watching = watch(service, stack.id)
     assert await watching.next() == "stack prod 1"
-    await service.record(await service.begin("prod", operation="operations/1"), [entry("one")])
+    await service.record(await service.begin("prod", operation="operation-1"), [entry("one")])
 
-    assert await watching.next() == "operation_begun operations/1"
-    assert await watching.next() == "operation_ended operations/1"
+    assert await watching.next() == "operation_begun operation-1"
+    assert await watching.next() == "operation_ended operation-1"
     await service.update(stack.id, description="x")
     assert await watching.next() == "stack prod 1"
 
@@ -164,41 +164,41 @@ async def test_a_watcher_resumes_from_a_position(service: Client) -> None:
     made = await service.create("prod")
     first = watch(service, made.id)
     await first.next()
-    await service.record(await service.begin("prod", operation="operations/1"), [entry("one")])
-    begun = await service.begin("prod", operation="operations/2")
+    await service.record(await service.begin("prod", operation="operation-1"), [entry("one")])
+    begun = await service.begin("prod", operation="operation-2")
 
     again = watch(service, position=first.position)
 
     assert [await again.next() for _ in range(4)] == [
-        "operation_begun operations/1",
-        "operation_ended operations/1",
-        "operation_begun operations/2",
+        "operation_begun operation-1",
+        "operation_ended operation-1",
+        "operation_begun operation-2",
         "stack prod 1",
     ]
     later = watch(service, position=again.position)
     await service.remove(begun)
-    assert await later.rest() == ["operation_ended operations/2", "gone"]
+    assert await later.rest() == ["operation_ended operation-2", "gone"]
     # A watcher that missed the end receives it.
     assert await watch(service, position=first.position).rest() == [
-        "operation_begun operations/1",
-        "operation_ended operations/1",
-        "operation_begun operations/2",
-        "operation_ended operations/2",
+        "operation_begun operation-1",
+        "operation_ended operation-1",
+        "operation_begun operation-2",
+        "operation_ended operation-2",
         "gone",
     ]
 
 
 async def test_each_block_of_an_operation_is_reported(service: Client, clock: Clock) -> None:
-    begun = await service.begin(stack_id=(await service.create("prod")).id, operation="operations/1")
+    begun = await service.begin(stack_id=(await service.create("prod")).id, operation="operation-1")
     watching = watch(service, begun.stack.id)
-    assert [await watching.next() for _ in range(2)] == ["stack prod 0", "operation_begun operations/1"]
+    assert [await watching.next() for _ in range(2)] == ["stack prod 0", "operation_begun operation-1"]
     for _ in range(2):
         for _ in range(3):
             clock.forward(3600)
-            heir, _ = await service.claim("operations/1")
-            request = journal_pb2.ReportDefectRequest(operation="operations/1", token=heir.token, problem="x")
+            heir, _ = await service.claim("operation-1")
+            request = journal_pb2.ReportDefectRequest(operation_id="operation-1", token=heir.token, problem="x")
             await service.peer.call(service.journal.ReportDefect, request)
-        assert await watching.next() == "operation_blocked operations/1"
+        assert await watching.next() == "operation_blocked operation-1"
 
 
 @pytest.mark.parametrize("watch_seconds", [0.01])

@@ -38,22 +38,22 @@ func run(ctx context.Context, files []string) error {
 	applier := applierv1.NewApplierServiceClient(connect("PKGER_APPLIER_ADDRESS", "127.0.0.1:50053"))
 	stacks := stackv1.NewStackServiceClient(connect("PKGER_STACK_ADDRESS", "127.0.0.1:50054"))
 
-	plan, err := createPlan(ctx, planner, files)
+	planID, err := createPlan(ctx, planner, files)
 	if err != nil {
 		return err
 	}
 
-	applying, err := applier.ApplyPlan(ctx, &applierv1.ApplyPlanRequest{Plan: plan})
+	applying, err := applier.ApplyPlan(ctx, &applierv1.ApplyPlanRequest{PlanId: planID})
 	if err != nil {
 		return err
 	}
-	operation, err := follow(applying)
+	operationID, err := follow(applying)
 	if err != nil {
 		return err
 	}
 
-	// Any client can watch the operation by its name, also while it runs and after the stream above broke.
-	watching, err := applier.WatchOperation(ctx, &applierv1.WatchOperationRequest{Operation: operation})
+	// Any client can watch the operation by its id, also while it runs and after the stream above broke.
+	watching, err := applier.WatchOperation(ctx, &applierv1.WatchOperationRequest{OperationId: operationID})
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func connect(variable, address string) *grpc.ClientConn {
 	return channel
 }
 
-// createPlan stores a plan for the package in the files, prints how many steps of each kind it has, and returns its name.
+// createPlan stores a plan for the package in the files, prints how many steps of each kind it has, and returns its id.
 func createPlan(ctx context.Context, planner plannerv1.PlannerServiceClient, files []string) (string, error) {
 	pack := &plannerv1.PackageSources{}
 	for _, file := range files {
@@ -129,12 +129,12 @@ func createPlan(ctx context.Context, planner plannerv1.PlannerServiceClient, fil
 	counts := plan.GetCounts()
 	fmt.Printf("plan: %d to create, %d to update, %d to delete, %d to attach, %d to detach\n",
 		counts.GetCreates(), counts.GetUpdates(), counts.GetDeletes(), counts.GetAttaches(), counts.GetDetaches())
-	return plan.GetName(), nil
+	return plan.GetId(), nil
 }
 
-// follow prints the events of an operation to its end, and returns the operation's name.
+// follow prints the events of an operation to its end, and returns the operation's id.
 func follow(events grpc.ServerStreamingClient[modelv1.OperationEvent]) (string, error) {
-	var operation string
+	var operationID string
 	state := modelv1.OperationState_OPERATION_STATE_UNSPECIFIED
 	for {
 		event, err := events.Recv()
@@ -142,9 +142,9 @@ func follow(events grpc.ServerStreamingClient[modelv1.OperationEvent]) (string, 
 			break
 		}
 		if err != nil {
-			return operation, err
+			return operationID, err
 		}
-		operation = event.GetOperation()
+		operationID = event.GetOperationId()
 		fmt.Printf("event %d: %s\n", event.GetSeq(), nameOf(event))
 		if finished := event.GetFinished(); finished != nil {
 			state = finished.GetState()
@@ -152,9 +152,9 @@ func follow(events grpc.ServerStreamingClient[modelv1.OperationEvent]) (string, 
 	}
 	fmt.Printf("operation: %s\n", strings.ToLower(strings.TrimPrefix(state.String(), "OPERATION_STATE_")))
 	if state != modelv1.OperationState_OPERATION_STATE_SUCCEEDED {
-		return operation, fmt.Errorf("%s did not succeed", operation)
+		return operationID, fmt.Errorf("operation %s did not succeed", operationID)
 	}
-	return operation, nil
+	return operationID, nil
 }
 
 // followStack prints the changes of the stack until it is gone.

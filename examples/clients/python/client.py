@@ -32,7 +32,7 @@ stacks = stack_pb2_grpc.StackServiceStub(connect("PKGER_STACK_ADDRESS", "127.0.0
 
 
 def create_plan(files: list[str]) -> str:
-    """Store a plan for the package in the files, print how many steps of each kind it has, and return its name."""
+    """Store a plan for the package in the files, print how many steps of each kind it has, and return its id."""
     package = planner_pb2.PackageSources(
         sources=[parser_pb2.Source(name=file, text=Path(file).read_text("utf-8")) for file in files]
     )
@@ -47,17 +47,17 @@ def create_plan(files: list[str]) -> str:
         f"plan: {counts.creates} to create, {counts.updates} to update, {counts.deletes} to delete,"
         f" {counts.attaches} to attach, {counts.detaches} to detach"
     )
-    return answer.part.header.name
+    return answer.part.header.id
 
 
 def follow(events: Iterator[operation_pb2.OperationEvent]) -> str:
-    """Print the events of an operation to its end, also when its applier dies, and return the operation's name."""
-    operation, seq, state = "", 0, operation_pb2.OPERATION_STATE_UNSPECIFIED
+    """Print the events of an operation to its end, also when its applier dies, and return the operation's id."""
+    operation_id, seq, state = "", 0, operation_pb2.OPERATION_STATE_UNSPECIFIED
     broken_since = None
     while True:
         try:
             for event in events:
-                operation, seq, broken_since = event.operation, event.seq, None
+                operation_id, seq, broken_since = event.operation_id, event.seq, None
                 print(f"event {event.seq}: {event.WhichOneof('event')}")
                 if event.HasField("finished"):
                     state = event.finished.state
@@ -65,20 +65,21 @@ def follow(events: Iterator[operation_pb2.OperationEvent]) -> str:
         except grpc.RpcError as error:
             delay = retry_delay(error)
             broken_since = broken_since or time.monotonic()
-            if not operation or delay is None or time.monotonic() - broken_since > RETRY_SECONDS:
+            if not operation_id or delay is None or time.monotonic() - broken_since > RETRY_SECONDS:
                 raise
             # The operation continues without this client: another applier resumes it.
             time.sleep(delay)
         except KeyboardInterrupt:
-            if not operation:
+            if not operation_id:
                 raise
             # A disconnect would not stop it.
-            applier.CancelOperation(applier_pb2.CancelOperationRequest(operation=operation), timeout=CALL_SECONDS)
-        events = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation=operation, after_seq=seq))
+            request = applier_pb2.CancelOperationRequest(operation_id=operation_id)
+            applier.CancelOperation(request, timeout=CALL_SECONDS)
+        events = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation_id=operation_id, after_seq=seq))
     print(f"operation: {operation_pb2.OperationState.Name(state).removeprefix('OPERATION_STATE_').lower()}")
     if state != operation_pb2.OPERATION_STATE_SUCCEEDED:
-        raise SystemExit(f"{operation} did not succeed")
-    return operation
+        raise SystemExit(f"operation {operation_id} did not succeed")
+    return operation_id
 
 
 def retry_delay(error: grpc.RpcError) -> float | None:
@@ -116,12 +117,12 @@ def show_stack() -> None:
 
 def run(files: list[str]) -> None:
     """Run all steps of the example."""
-    plan = create_plan(files)
+    plan_id = create_plan(files)
 
-    operation = follow(applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan=plan)))
+    operation_id = follow(applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan_id=plan_id)))
 
-    # Any client can watch the operation by its name, also while it runs.
-    follow(applier.WatchOperation(applier_pb2.WatchOperationRequest(operation=operation)))
+    # Any client can watch the operation by its id, also while it runs.
+    follow(applier.WatchOperation(applier_pb2.WatchOperationRequest(operation_id=operation_id)))
 
     show_stack()
 

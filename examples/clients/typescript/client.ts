@@ -22,7 +22,7 @@ function connect(variable: string, address: string) {
   return createGrpcTransport({ baseUrl: `http://${process.env[variable] ?? address}` });
 }
 
-/** Stores a plan for the package in the files, prints how many steps of each kind it has, and returns its name. */
+/** Stores a plan for the package in the files, prints how many steps of each kind it has, and returns its id. */
 async function createPlan(files: string[]): Promise<string> {
   const sources = await Promise.all(
     files.map(async (name) => ({ name, content: { case: "text" as const, value: await readFile(name, "utf8") } })),
@@ -44,18 +44,18 @@ async function createPlan(files: string[]): Promise<string> {
   throw new Error("the planner sent no plan");
 }
 
-/** Prints the events of an operation to its end, and returns the operation's name. */
+/** Prints the events of an operation to its end, and returns the operation's id. */
 async function follow(events: AsyncIterable<OperationEvent>): Promise<string> {
-  let operation = "";
+  let operationId = "";
   let state = OperationState.UNSPECIFIED;
   for await (const event of events) {
-    operation = event.operation;
+    operationId = event.operationId;
     console.log(`event ${event.seq}: ${event.event.case ?? "unknown"}`);
     if (event.event.case === "finished") state = event.event.value.state;
   }
   console.log(`operation: ${OperationState[state].toLowerCase()}`);
-  if (state !== OperationState.SUCCEEDED) throw new Error(`${operation} did not succeed`);
-  return operation;
+  if (state !== OperationState.SUCCEEDED) throw new Error(`operation ${operationId} did not succeed`);
+  return operationId;
 }
 
 /** Prints what the stack owns, page by page. */
@@ -78,12 +78,12 @@ async function followStack(changes: AsyncIterator<WatchStackResponse>): Promise<
 }
 
 async function run(files: string[]): Promise<void> {
-  const plan = await createPlan(files);
+  const planId = await createPlan(files);
 
-  const operation = await follow(applier.applyPlan({ plan }));
+  const operationId = await follow(applier.applyPlan({ planId }));
 
-  // Any client can watch the operation by its name, also while it runs and after the stream above broke.
-  await follow(applier.watchOperation({ operation }));
+  // Any client can watch the operation by its id, also while it runs and after the stream above broke.
+  await follow(applier.watchOperation({ operationId }));
 
   await showStack();
 

@@ -27,43 +27,43 @@ def list_operations(unfinished: bool, platform: str, org: str, limit: int | None
 
 
 @operations.command("show", epilog="\b\nExamples:\n  pkger operations show 0123456789abcdef")
-@click.argument("name")
+@click.argument("operation_id", metavar="ID")
 @common_options
-def show_operation(name: str) -> None:
-    """Show operation NAME."""
+def show_operation(operation_id: str) -> None:
+    """Show operation ID."""
     from services.cli.operations import show
     from services.cli.running import run
 
-    run(show(name, common().environ(), common().format))
+    run(show(operation_id, common().environ(), common().format))
 
 
 @operations.command("watch", epilog="\b\nExamples:\n  pkger operations watch 0123456789abcdef -o json")
-@click.argument("name")
+@click.argument("operation_id", metavar="ID")
 @common_options
-def watch_operation(name: str) -> None:
-    """Show the events of operation NAME, from the first to the last."""
+def watch_operation(operation_id: str) -> None:
+    """Show the events of operation ID, from the first to the last."""
     from services.cli.operations import watch
     from services.cli.packages import Manner
     from services.cli.running import run
 
-    run(watch(name, common().environ(), Manner(common().format, common().quiet)))
+    run(watch(operation_id, common().environ(), Manner(common().format, common().quiet)))
 
 
 @operations.command("cancel", epilog="\b\nExamples:\n  pkger operations cancel 0123456789abcdef")
-@click.argument("name")
+@click.argument("operation_id", metavar="ID")
 @common_options
-def cancel_operation(name: str) -> None:
-    """Cancel operation NAME: it rolls back."""
+def cancel_operation(operation_id: str) -> None:
+    """Cancel operation ID: it rolls back."""
     from services.cli.operations import cancel
     from services.cli.running import run
 
-    run(cancel(name, common().environ(), common().format))
+    run(cancel(operation_id, common().environ(), common().format))
 
 
 @operations.command(
     "recover", epilog="\b\nExamples:\n  pkger operations recover 0123456789abcdef --step 3=skip --step 5=retry"
 )
-@click.argument("name")
+@click.argument("operation_id", metavar="ID")
 @click.option(
     "--step",
     "steps",
@@ -72,9 +72,9 @@ def cancel_operation(name: str) -> None:
     help="Decision for a blocked step: retry, skip, force, keep or adopt:ID. May be repeated.",
 )
 @common_options
-def recover_operation(name: str, steps: tuple[str, ...]) -> None:
+def recover_operation(operation_id: str, steps: tuple[str, ...]) -> None:
     """
-    Recover operation NAME, which is blocked.
+    Recover operation ID, which is blocked.
 
     `pkger operations show` lists the blocked steps and the decisions that each allows. retry: look up the step, and
     send it again if it had no effect. skip: give up the step, or its undo. force: overwrite what the platform holds.
@@ -84,7 +84,7 @@ def recover_operation(name: str, steps: tuple[str, ...]) -> None:
     from services.cli.packages import Manner
     from services.cli.running import run
 
-    run(recover(name, _decisions(steps), common().environ(), Manner(common().format, common().quiet)))
+    run(recover(operation_id, _decisions(steps), common().environ(), Manner(common().format, common().quiet)))
 
 
 def _decisions(values: tuple[str, ...]) -> dict[int, tuple[str, str]]:

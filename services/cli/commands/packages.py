@@ -106,7 +106,7 @@ Examples:
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Store the plan, and write its name and digest to FILE, for `pkger apply --plan FILE`.",
+    help="Store the plan, and write its id and digest to FILE, for `pkger apply --plan FILE`.",
 )
 @click.option("--detailed-exitcode", "detailed", is_flag=True, help="Exit with 0: no changes, 2: changes, 1: error.")
 @common_options
@@ -169,7 +169,7 @@ Examples:
     "plan_name",
     default="",
     metavar="PLAN",
-    help="Run exactly this saved plan instead of FILE...: its name, or the file of `pkger plan --out`.",
+    help="Run exactly this saved plan instead of FILE...: its id, or the file of `pkger plan --out`.",
 )
 @options.stack_option
 @options.recursive_option

@@ -27,23 +27,23 @@ def list_plans(stack: str, platform: str, org: str, limit: int | None) -> None:
 
 
 @plans.command("show", epilog="\b\nExamples:\n  pkger plans show 0123456789abcdef --full")
-@click.argument("name")
+@click.argument("plan_id", metavar="ID")
 @options.full_option
 @common_options
-def show_plan(name: str, full: bool) -> None:
-    """Show plan NAME and its state."""
+def show_plan(plan_id: str, full: bool) -> None:
+    """Show plan ID and its state."""
     from services.cli.plans import show
     from services.cli.running import run
 
-    run(show(name, common().environ(), common().format, full))
+    run(show(plan_id, common().environ(), common().format, full))
 
 
 @plans.command("delete", epilog="\b\nExamples:\n  pkger plans delete 0123456789abcdef")
-@click.argument("name")
+@click.argument("plan_id", metavar="ID")
 @common_options
-def delete_plan(name: str) -> None:
-    """Delete plan NAME, which no operation has run."""
+def delete_plan(plan_id: str) -> None:
+    """Delete plan ID, which no operation has run."""
     from services.cli.plans import delete
     from services.cli.running import run
 
-    run(delete(name, common().environ()))
+    run(delete(plan_id, common().environ()))

@@ -19,10 +19,10 @@ PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
 )
 """The services whose RPCs are public; only services call those of journals and drivers."""
 
-_PARAMETER = re.compile(r"\{([\w.]+)(?:=([^{}]*))?\}")
+_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
-_NAME_OF_COLLECTION = re.compile(r"([\w/]+/)\*")
-"""The supported pattern of a parameter: a collection and one segment, such as ``plans/*``."""
+_FIELD = re.compile(r"[\w.]+")
+"""The supported form of a parameter: a field, without a pattern such as ``plans/*``."""
 
 
 class AnnotationInvalid(Exception):
@@ -36,11 +36,9 @@ class PathParameter:
 
     Attributes:
         field: The field, with dots, such as ``stack.id``.
-        prefix: Text in front of the segment that is part of the value, such as ``plans/``.
     """
 
     field: str
-    prefix: str = ""
 
     @property
     def name(self) -> str:
@@ -109,13 +107,9 @@ def _read_template(rpc: MethodDescriptor, template: str) -> tuple[str, tuple[Pat
     parameters: list[PathParameter] = []
 
     def segment(found: re.Match[str]) -> str:
-        prefix = ""
-        if found[2] is not None:
-            pattern = _NAME_OF_COLLECTION.fullmatch(found[2])
-            if not pattern:
-                raise AnnotationInvalid(f"{rpc.full_name}: {found[0]} is not of the form {{field=collection/*}}")
-            prefix = pattern[1]
-        parameters.append(PathParameter(found[1], prefix))
-        return f"{prefix}{{{parameters[-1].name}}}"
+        if not _FIELD.fullmatch(found[1]):
+            raise AnnotationInvalid(f"{rpc.full_name}: {found[0]} is not of the form {{field}}")
+        parameters.append(PathParameter(found[1]))
+        return f"{{{parameters[-1].name}}}"
 
     return _PARAMETER.sub(segment, template), tuple(parameters)

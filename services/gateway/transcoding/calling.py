@@ -220,7 +220,7 @@ class Caller:
             return ""
         assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - the request of the RPC
         get = self._binding.rpc.containing_service.methods_by_name["GetOperation"]
-        asked = applier_pb2.GetOperationRequest(operation=message.operation)
+        asked = applier_pb2.GetOperationRequest(operation_id=message.operation_id)
         found = await _while_connected(request, self._peer.call(_callable(self._peer, get), asked))
         if not is_ended(found.operation):
             return ""

@@ -53,7 +53,7 @@ def decode(
     else:
         _fill(message, _read_query(binding.rpc.input_type, pairs), "", is_text=True)
     for parameter in binding.parameters:
-        _fill_from_path(message, parameter.field, f"{parameter.prefix}{path[parameter.name]}")
+        _fill_from_path(message, parameter.field, path[parameter.name])
     return message
 
 

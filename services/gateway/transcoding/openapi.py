@@ -108,15 +108,13 @@ class Descriptions:
     def _parameters(self, binding: Binding) -> Iterator[dict[str, Any]]:
         for parameter in binding.parameters:
             field = _field_at(binding.rpc.input_type, parameter.field)
-            example = str(EXAMPLES.get(field.name, "fleet")).removeprefix(parameter.prefix)
+            example = str(EXAMPLES.get(field.name, "fleet"))
             shown = (
                 {**self._schemas.field(field), "minLength": 1}
                 if field.type == field.TYPE_STRING
                 else self._schemas.field(field)
             )
             about = shown.pop("description", "")
-            if parameter.prefix:
-                about = f"{about} Without {parameter.prefix!r}, which stands in the path."
             yield {
                 "name": parameter.name,
                 "in": "path",

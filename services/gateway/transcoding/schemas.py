@@ -12,8 +12,6 @@ from services.gateway.transcoding.decoding import is_map
 REF = "#/components/schemas/"
 
 EXAMPLES: Mapping[str, Any] = {
-    "pkger.model.v1.Plan.name": "plans/0123456789abcdef",
-    "pkger.model.v1.Operation.name": "operations/0123456789abcdef",
     "pkger.model.v1.StackRef": {"target": {"platform": "embedded", "org": "default"}, "name": "fleet"},
     "pkger.planner.v1.ExportFilter.labels": ["fleet"],
     "author": "alice",
@@ -35,14 +33,14 @@ EXAMPLES: Mapping[str, Any] = {
     "number": 1,
     "old": 1,
     "new": 2,
-    "operation": "operations/0123456789abcdef",
+    "operation_id": "0123456789abcdef",
     "org": "default",
     "package_digest": "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
     "page_size": 50,
     "page_token": "",
     "next_page_token": "",
     "path": "/color",
-    "plan": "plans/0123456789abcdef",
+    "plan_id": "0123456789abcdef",
     "platform": "embedded",
     "pointer": "/color",
     "position": "",

@@ -154,7 +154,7 @@ def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: Hold
         steps=steps,
         stack_id=holder.stack,
         stack_name=holder.stack_name,
-        operation=holder.operation,
+        operation_id=holder.operation,
     )
 
 

@@ -46,7 +46,7 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
     """The header of a plan with its *name* in the store; empty: it is not stored."""
     is_uninstall = plan.kind is model.OperationKind.UNINSTALL
     return plan_pb2.Plan(
-        name=name,
+        id=name,
         kind=KINDS.number(plan.kind),
         target=target_to_pb(plan.target),
         stack_id=plan.stack_id,

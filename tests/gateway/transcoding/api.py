@@ -115,7 +115,7 @@ def target_of(binding: Binding, *path: str) -> str:
     """The address of a route with values for the parameters of its path."""
     target = binding.path
     for parameter, value in zip(binding.parameters, path, strict=True):
-        target = target.replace(f"{{{parameter.name}}}", value.removeprefix(parameter.prefix))
+        target = target.replace(f"{{{parameter.name}}}", value)
     return target
 
 

@@ -64,7 +64,7 @@ def a_change(position: str, description: str = "") -> stack_pb2.WatchStackRespon
 
 def an_event(seq: int) -> operation_pb2.OperationEvent:
     """A message of Apply."""
-    return operation_pb2.OperationEvent(operation="operations/0", seq=seq)
+    return operation_pb2.OperationEvent(operation_id="operation-0", seq=seq)
 
 
 @asynccontextmanager

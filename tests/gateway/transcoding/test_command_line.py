@@ -29,11 +29,11 @@ async def test_a_stack_a_plan_and_an_operation_are_the_same(
     file.write_text(LABEL)
     lines = (await printed("apply", "-f", str(file), "--stack", "fleet", env=env)).splitlines()
     events: list[Any] = list(map(json.loads, lines))
-    watched = await api.call("ApplierService_WatchOperation", events[0]["operation"])
+    watched = await api.call("ApplierService_WatchOperation", events[0]["operation_id"])
     assert watched.documents == events[1:]
 
-    operation = (await api.call("ApplierService_GetOperation", events[0]["operation"])).document["operation"]
-    assert json.loads(await printed("operations", "show", operation["name"], env=env)) == operation
+    operation = (await api.call("ApplierService_GetOperation", events[0]["operation_id"])).document["operation"]
+    assert json.loads(await printed("operations", "show", operation["id"], env=env)) == operation
 
     stack = (await api.call("StackService_GetStack", operation["stack_id"])).document
     resources = (await api.call("StackService_ListResources", operation["stack_id"])).document["resources"]
@@ -41,8 +41,8 @@ async def test_a_stack_a_plan_and_an_operation_are_the_same(
     assert shown == {**stack, "resources": resources, "owners": [], "users": []}
 
     views = [("view", f"PLAN_VIEW_{view}") for view in ("STEPS", "DIFFS", "SUMMARY", "RECORD")]
-    plan = await api.call("StackService_GetPlan", operation["plan"], query=views)
-    plan_lines = (await printed("plans", "show", operation["plan"], env=env)).splitlines()
+    plan = await api.call("StackService_GetPlan", operation["plan_id"], query=views)
+    plan_lines = (await printed("plans", "show", operation["plan_id"], env=env)).splitlines()
     assert list(map(json.loads, plan_lines)) == [each["part"] for each in plan.documents]
     assert json.loads(await printed("plans", "list", env=env)) == [plan.documents[0]["part"]["header"]]
 

@@ -62,9 +62,9 @@ def test_path_and_query_fill_fields() -> None:
     assert asked == stack_pb2.ListResourcesRequest(stack=stack, page_size=7, page_token="x")
 
 
-def test_a_name_gets_the_prefix_of_its_collection() -> None:
-    asked = of("ApplierService_WatchOperation", {"operation": "0123"}, "after_seq=5")
-    assert asked == applier_pb2.WatchOperationRequest(operation="operations/0123", after_seq=5)
+def test_an_id_in_the_path_is_joined_with_the_query() -> None:
+    asked = of("ApplierService_WatchOperation", {"operation_id": "0123"}, "after_seq=5")
+    assert asked == applier_pb2.WatchOperationRequest(operation_id="0123", after_seq=5)
 
 
 def test_repeated_parameters_are_a_list_and_times_and_enums_are_texts() -> None:
@@ -88,7 +88,7 @@ def test_a_message_in_a_query_is_json_where_dots_cannot_express_it() -> None:
 
 @pytest.mark.parametrize("name", ["after_seq", "afterSeq"])
 def test_a_field_has_its_name_in_both_forms(name: str) -> None:
-    assert of("ApplierService_WatchOperation", {"operation": "0"}, f"{name}=3").after_seq == 3
+    assert of("ApplierService_WatchOperation", {"operation_id": "0"}, f"{name}=3").after_seq == 3
 
 
 def test_a_body_has_absent_fields_nulls_and_both_forms_of_names() -> None:
@@ -275,9 +275,6 @@ def requests(draw: st.DrawFn) -> tuple[Binding, Message]:
     binding = BINDINGS[draw(st.sampled_from(sorted(BINDINGS)))]
     document = draw(_fields(binding.rpc.input_type, {each.field for each in binding.parameters}))
     message = GetMessageClass(binding.rpc.input_type)()
-    for parameter in binding.parameters:
-        if parameter.prefix:
-            document[parameter.field] = f"{parameter.prefix}{document[parameter.field]}"
     ParseDict(document, message)
     return binding, message
 
@@ -317,7 +314,7 @@ def test_a_request_can_express_any_message(request: tuple[Binding, Message]) -> 
     document = document_of(message)
     target = binding.path
     for parameter in binding.parameters:
-        written = quote(str(at(document, parameter.field)).removeprefix(parameter.prefix), safe="")
+        written = quote(str(at(document, parameter.field)), safe="")
         target = target.replace(f"{{{parameter.name}}}", written)
     in_path = {parameter.field for parameter in binding.parameters}
     query, body = "", b""

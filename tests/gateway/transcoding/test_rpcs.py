@@ -124,14 +124,14 @@ async def read_operations(client: Covered, stack: str) -> None:
     ]
     [listed] = (await client.one("ApplierService_ListOperations", query=query))["operations"]
     assert listed["author"] == "tester"
-    operation = (await client.one("ApplierService_GetOperation", listed["name"]))["operation"]
-    assert operation["plan"] == listed["plan"]
-    events = (await client.done("ApplierService_WatchOperation", listed["name"])).documents
+    operation = (await client.one("ApplierService_GetOperation", listed["id"]))["operation"]
+    assert operation["plan_id"] == listed["plan_id"]
+    events = (await client.done("ApplierService_WatchOperation", listed["id"])).documents
     assert [each["seq"] for each in events] == list(range(1, len(events) + 1))
     for name in ("ApplierService_CancelOperation", "ApplierService_RecoverOperation"):
-        refused = await client.call(name, listed["name"], body={})
+        refused = await client.call(name, listed["id"], body={})
         assert (refused.status, refused.document["reason"]) == (404, "OPERATION_NOT_FOUND")
-        assert refused.document["metadata"] == {"operation": listed["name"]}
+        assert refused.document["metadata"] == {"operation": listed["id"]}
 
 
 async def plan_and_apply(client: Covered, stack: str) -> None:
@@ -141,13 +141,13 @@ async def plan_and_apply(client: Covered, stack: str) -> None:
     assert plan["counts"]["creates"] == 1
     spare = (await client.done("PlannerService_CreatePlan", body=body)).documents[0]["part"]["header"]
     plans = (await client.one("StackService_ListPlans", query=[("stack_name", "fleet")]))["plans"]
-    assert {plan["name"], spare["name"]} <= {each["name"] for each in plans}
-    assert await client.one("StackService_DeletePlan", spare["name"]) == {}
+    assert {plan["id"], spare["id"]} <= {each["id"] for each in plans}
+    assert await client.one("StackService_DeletePlan", spare["id"]) == {}
     view = [("view", "PLAN_VIEW_STEPS"), ("view", "PLAN_VIEW_DIFFS")]
-    stored = (await client.done("StackService_GetPlan", plan["name"], query=view)).documents
+    stored = (await client.done("StackService_GetPlan", plan["id"], query=view)).documents
     assert stored[0] == parts[0]
     body = {"run_options": {"expected_plan_digest": plan["digest"]}}
-    await client.finished("ApplierService_ApplyPlan", plan["name"], body=body)
+    await client.finished("ApplierService_ApplyPlan", plan["id"], body=body)
 
 
 async def roll_back(client: Covered, stack: str) -> None:
@@ -305,9 +305,9 @@ async def test_an_unchanged_answer_is_not_sent_again(api: Api) -> None:
     [operation] = (await api.call("ApplierService_ListOperations")).document["operations"]
     view = [("view", "PLAN_VIEW_STEPS")]
     for name, path, query in (
-        ("ApplierService_GetOperation", [operation["name"]], []),
-        ("ApplierService_WatchOperation", [operation["name"]], [("after_seq", "1")]),
-        ("StackService_GetPlan", [operation["plan"]], view),
+        ("ApplierService_GetOperation", [operation["id"]], []),
+        ("ApplierService_WatchOperation", [operation["id"]], [("after_seq", "1")]),
+        ("StackService_GetPlan", [operation["plan_id"]], view),
         ("StackService_GetRevision_2", ["embedded", "default", "fleet", "1"], []),
     ):
         first = await api.call(name, *path, query=query)
@@ -320,7 +320,7 @@ async def test_an_unchanged_answer_is_not_sent_again(api: Api) -> None:
 
 async def test_a_plan_that_is_applied_has_another_tag_than_before(api: Api) -> None:
     body = {"stack": {"name": "fleet"}, "package": a_source()}
-    plan = (await api.call("PlannerService_CreatePlan", body=body)).documents[0]["part"]["header"]["name"]
+    plan = (await api.call("PlannerService_CreatePlan", body=body)).documents[0]["part"]["header"]["id"]
     pending = await api.call("StackService_GetPlan", plan)
     await api.call("ApplierService_ApplyPlan", plan, body={})
     tag = {"If-None-Match": pending.headers["ETag"]}

@@ -58,7 +58,7 @@ async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, se
     assert applied.headers["X-Accel-Buffering"] == "no"
     begun, *events = applied.documents
     assert ("begun" in begun, begun["seq"]) == (True, 0)
-    name = begun["operation"]
+    name = begun["operation_id"]
     for headers, query in (
         (EVENTS, [("after_seq", "2")]),
         (LINES, [("after_seq", "2")]),
@@ -68,7 +68,7 @@ async def test_the_events_of_an_operation_are_resumed_in_both_forms(api: Api, se
     ):
         resumed = await api.call("ApplierService_WatchOperation", name, query=query, headers=headers)
         assert resumed.documents == events[2:]
-    target = f"{BASE}/{name}/events"
+    target = f"{BASE}/operations/{name}/events"
     async with api.session.get(target, headers=EVENTS) as response:
         text = await response.read()
     assert text.startswith(b"retry: 2000\n\nid: 1\ndata: {")
@@ -83,14 +83,14 @@ async def test_a_browser_that_has_all_events_does_not_reconnect(api: Api) -> Non
     applied = await api.call("ApplierService_Apply", body={"package": a_source()})
     last = applied.documents[-1]
     headers = {**EVENTS, "Last-Event-ID": str(last["seq"])}
-    assert (await api.call("ApplierService_WatchOperation", last["operation"], headers=headers)).status == 204
+    assert (await api.call("ApplierService_WatchOperation", last["operation_id"], headers=headers)).status == 204
 
 
 async def test_an_operation_continues_without_its_client(api: Api) -> None:
     async with api.session.post(f"{BASE}/packages:apply", json={"package": a_source()}, headers=EVENTS) as response:
         [(_, accepted), *_] = await received(response, 1)
         response.close()
-    name = json.loads(accepted)["operation"]
+    name = json.loads(accepted)["operation_id"]
     watched = await api.call("ApplierService_WatchOperation", name, headers=EVENTS)
     assert watched.documents[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
 
@@ -117,7 +117,7 @@ async def received(response: aiohttp.ClientResponse, number: int) -> list[tuple[
 
 async def test_a_failure_before_the_first_message_is_an_ordinary_error() -> None:
     async def fails(request: Any, context: Any) -> AsyncIterator[Any]:
-        raise StackLeased("fleet", "applier-2", "operations/1", "2026-01-01T00:00:00Z")
+        raise StackLeased("fleet", "applier-2", "operation-1", "2026-01-01T00:00:00Z")
         yield
 
     async with scripted(watch=fails, apply=fails) as client:
@@ -125,13 +125,13 @@ async def test_a_failure_before_the_first_message_is_an_ordinary_error() -> None
             async with answering as response:
                 body = await response.json()
                 assert (response.status, body["code"], body["reason"]) == (422, "conflict", "STACK_LEASED")
-                assert body["metadata"]["operation"] == "operations/1"
+                assert body["metadata"]["operation"] == "operation-1"
                 assert "Retry-After" in response.headers
 
 
 async def test_a_failure_before_the_plan_is_an_ordinary_error() -> None:
     async def refused(request: Any, context: Any) -> AsyncIterator[Any]:
-        yield operation_pb2.OperationEvent(operation="operations/0", begun=operation_pb2.Begun())
+        yield operation_pb2.OperationEvent(operation_id="operation-0", begun=operation_pb2.Begun())
         raise DeletesExceeded(2, 0, 1)
 
     async with scripted(apply=refused) as client, client.post(APPLY, json={}, headers=EVENTS) as response:
@@ -140,7 +140,7 @@ async def test_a_failure_before_the_plan_is_an_ordinary_error() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 async def test_the_first_event_is_sent_with_the_one_that_follows_it(count: int) -> None:
-    events = [operation_pb2.OperationEvent(operation="operations/0", begun=operation_pb2.Begun()), an_event(1)]
+    events = [operation_pb2.OperationEvent(operation_id="operation-0", begun=operation_pb2.Begun()), an_event(1)]
 
     async def applies(request: Any, context: Any) -> AsyncIterator[Any]:
         for event in events[:count]:

@@ -153,7 +153,7 @@ async def test_lists_are_in_the_order_of_code_points_and_start_after_a_key(store
 
 async def test_a_lease_reads_back_as_it_was_written(store: Store) -> None:
     await with_stack(store)
-    lease = Lease("ü/1", "operations/1", LARGE, LARGE - 1, LARGE - 2)
+    lease = Lease("ü/1", "operation-1", LARGE, LARGE - 1, LARGE - 2)
     await store.write(lambda tx: tx.leases.put("s1", lease))
     assert await store.read(lambda tx: tx.leases.of("s1")) == lease
 
@@ -166,23 +166,23 @@ async def test_the_last_operations_on_a_stack_are_found_by_their_leases(store: S
         assert await store.write(lambda tx, made=made: tx.operations.insert(made))  # type: ignore[misc]
 
     def names(reading: Reading, token: int) -> list[str]:
-        return [operation.name for operation in reading.operations.since("s1", token)]
+        return [operation.id for operation in reading.operations.since("s1", token)]
 
     assert await store.read(lambda tx: names(tx, 8)) == ["d", "b"]
     assert await store.read(lambda tx: names(tx, 0)) == ["a", "d", "b"]
     assert await store.read(lambda tx: names(tx, 10)) == []
     last = await store.read(lambda tx: tx.operations.last_on("s1"))
     assert last
-    assert last.name == "b"
+    assert last.id == "b"
     assert await store.read(lambda tx: tx.operations.last_on("s3")) is None
 
 
 async def test_an_operation_reads_back_as_it_was_written(store: Store) -> None:
     made = an_operation(stackless=True)
     assert await store.write(lambda tx: tx.operations.insert(made))
-    assert await store.read(lambda tx: tx.operations.find("operations/1")) == made
-    assert await store.read(lambda tx: tx.operations.stack_of("operations/1")) == "s1"
-    assert await store.read(lambda tx: tx.operations.stack_of("operations/2")) is None
+    assert await store.read(lambda tx: tx.operations.find("operation-1")) == made
+    assert await store.read(lambda tx: tx.operations.stack_of("operation-1")) == "s1"
+    assert await store.read(lambda tx: tx.operations.stack_of("operation-2")) is None
     changed = replace(
         made,
         state=OperationState.BLOCKED,
@@ -200,42 +200,42 @@ async def test_an_operation_reads_back_as_it_was_written(store: Store) -> None:
         last_event=b"\0\xff",
     )
     await store.write(lambda tx: tx.operations.update(changed))
-    await store.write(lambda tx: tx.operations.block("operations/1", Blocks(2, 3, b"\0steps")))
-    found = await store.read(lambda tx: tx.operations.find("operations/1"))
+    await store.write(lambda tx: tx.operations.block("operation-1", Blocks(2, 3, b"\0steps")))
+    found = await store.read(lambda tx: tx.operations.find("operation-1"))
     assert found == replace(changed, blocks=Blocks(2, 3))
     assert await store.read(lambda tx: tx.operations.unfinished_on("s1")) == found
-    assert await store.read(lambda tx: tx.operations.blocked_steps("operations/1")) == b"\0steps"
-    await store.write(lambda tx: tx.operations.unblock("operations/1"))
-    assert await store.read(lambda tx: tx.operations.find("operations/1")) == changed
-    assert await store.read(lambda tx: tx.operations.blocked_steps("operations/1")) == b""
+    assert await store.read(lambda tx: tx.operations.blocked_steps("operation-1")) == b"\0steps"
+    await store.write(lambda tx: tx.operations.unblock("operation-1"))
+    assert await store.read(lambda tx: tx.operations.find("operation-1")) == changed
+    assert await store.read(lambda tx: tx.operations.blocked_steps("operation-1")) == b""
 
 
 async def test_a_stack_has_one_unfinished_operation(store: Store) -> None:
     assert await store.write(lambda tx: tx.operations.insert(an_operation()))
-    for other in (an_operation(stack="s2"), an_operation("operations/2")):
+    for other in (an_operation(stack="s2"), an_operation("operation-2")):
         assert not await store.write(lambda tx, other=other: tx.operations.insert(other))  # type: ignore[misc]
     await store.write(lambda tx: tx.operations.update(an_operation(state=OperationState.FAILED)))
     assert await store.read(lambda tx: tx.operations.unfinished_on("s1")) is None
-    assert await store.write(lambda tx: tx.operations.insert(an_operation("operations/2")))
+    assert await store.write(lambda tx: tx.operations.insert(an_operation("operation-2")))
 
 
 async def test_operations_are_listed_newest_first_by_stack_target_state_kind_and_time(store: Store) -> None:
     made = [
-        an_operation("operations/1", "s1", create_time=1, update_time=1, state=OperationState.FAILED),
-        an_operation("operations/2", "s1", create_time=2, update_time=2, kind=OperationKind.UNINSTALL),
-        an_operation("operations/3", "s2", create_time=2, update_time=2),
-        an_operation("operations/4", "s4", create_time=3, update_time=3, target=Target(org="there")),
+        an_operation("operation-1", "s1", create_time=1, update_time=1, state=OperationState.FAILED),
+        an_operation("operation-2", "s1", create_time=2, update_time=2, kind=OperationKind.UNINSTALL),
+        an_operation("operation-3", "s2", create_time=2, update_time=2),
+        an_operation("operation-4", "s4", create_time=3, update_time=3, target=Target(org="there")),
     ]
     for operation in made:
         await store.write(lambda tx, operation=operation: tx.operations.insert(operation))  # type: ignore[misc]
 
     async def names(*, after: tuple[int, str] = FIRST_OPERATION, most: int = 9, **wanted: Any) -> str:
         found = await store.read(lambda tx: tx.operations.page(Filter(**wanted), after, most))
-        return "".join(operation.name[-1] for operation in found)
+        return "".join(operation.id[-1] for operation in found)
 
     assert await names() == "4321"
     assert await names(most=2) == "43"
-    assert await names(after=(2, "operations/3")) == "21"
+    assert await names(after=(2, "operation-3")) == "21"
     assert await names(stack="s1") == "21"
     assert await names(target=Target()) == "321"
     assert await names(target=Target(org="there")) == "4"
@@ -255,7 +255,7 @@ async def test_operations_whose_lease_is_free_are_abandoned_oldest_first(store: 
         "given back": Lease("me", "", 1, 10, 0),
     }
     for number, (name, lease) in enumerate(leases.items()):
-        operation = an_operation(f"operations/{name}", name, create_time=9 - number, update_time=9)
+        operation = an_operation(f"operation-{name}", name, create_time=9 - number, update_time=9)
 
         def add(tx: Transaction, name: str = name, lease: Lease = lease, operation: Operation = operation) -> None:
             assert tx.stacks.insert(a_stack(name, name))
@@ -263,10 +263,10 @@ async def test_operations_whose_lease_is_free_are_abandoned_oldest_first(store: 
             tx.leases.put(name, lease)
 
         await store.write(add)
-    expected = [f"operations/{name}" for name in ("given back", "set back", "over")]
+    expected = [f"operation-{name}" for name in ("given back", "set back", "over")]
     assert await store.read(lambda tx: tx.operations.abandoned(100, 9)) == expected
     assert await store.read(lambda tx: tx.operations.abandoned(100, 2)) == expected[:2]
-    blocked = an_operation("operations/over", "over", state=OperationState.BLOCKED)
+    blocked = an_operation("operation-over", "over", state=OperationState.BLOCKED)
     await store.write(lambda tx: tx.operations.update(blocked))
     assert await store.read(lambda tx: tx.operations.abandoned(100, 9)) == expected[:2]
 
@@ -280,15 +280,15 @@ async def test_a_journal_is_read_in_order(store: Store) -> None:
     ]
     await store.write(lambda tx: tx.operations.insert(an_operation()))
     for row in rows:
-        await store.write(lambda tx, row=row: tx.journal.append("operations/1", row))  # type: ignore[misc]
+        await store.write(lambda tx, row=row: tx.journal.append("operation-1", row))  # type: ignore[misc]
 
-    assert await store.read(lambda tx: tx.journal.rows("operations/1")) == rows
-    assert await store.read(lambda tx: tx.journal.row("operations/1", 2)) == rows[2]
-    assert await store.read(lambda tx: tx.journal.row("operations/1", 4)) is None
-    assert await store.read(lambda tx: tx.journal.rows("operations/2")) == []
+    assert await store.read(lambda tx: tx.journal.rows("operation-1")) == rows
+    assert await store.read(lambda tx: tx.journal.row("operation-1", 2)) == rows[2]
+    assert await store.read(lambda tx: tx.journal.row("operation-1", 4)) is None
+    assert await store.read(lambda tx: tx.journal.rows("operation-2")) == []
 
     async def after(seq: int, most_bytes: int = 99) -> tuple[list[int], bool]:
-        found, has_more = await store.read(lambda tx: tx.journal.rows_after("operations/1", seq, most_bytes))
+        found, has_more = await store.read(lambda tx: tx.journal.rows_after("operation-1", seq, most_bytes))
         return [row.position for row in found], has_more
 
     assert await after(0) == ([0, 1, 3], False)
@@ -425,10 +425,10 @@ async def test_a_plan_reads_back_as_it_was_written(store: Store) -> None:
     plan = a_plan()
     parts = [Part(0, b"remarks", b""), Part(1, b"\0one", b"masked"), Part(1, b"two", b""), Part(4, b"four", b"")]
     assert await store.write(lambda tx: tx.plans.insert(plan, HEADER, parts))
-    assert await store.read(lambda tx: tx.plans.find("plans/1")) == plan
-    assert await store.read(lambda tx: tx.plans.header("plans/1")) == HEADER
-    assert await store.read(lambda tx: tx.plans.parts("plans/1", {4, 1, 0})) == parts
-    assert await store.read(lambda tx: tx.plans.parts("plans/1", {1})) == parts[1:3]
+    assert await store.read(lambda tx: tx.plans.find("plan-1")) == plan
+    assert await store.read(lambda tx: tx.plans.header("plan-1")) == HEADER
+    assert await store.read(lambda tx: tx.plans.parts("plan-1", {4, 1, 0})) == parts
+    assert await store.read(lambda tx: tx.plans.parts("plan-1", {1})) == parts[1:3]
     assert not await store.write(lambda tx: tx.plans.insert(plan, HEADER, ()))
     assert await store.read(lambda tx: (tx.plans.find("x"), tx.plans.header("x"), tx.plans.parts("x", {0}))) == (
         None,
@@ -436,28 +436,28 @@ async def test_a_plan_reads_back_as_it_was_written(store: Store) -> None:
         [],
     )
     await store.write(lambda tx: tx.operations.insert(an_operation()))
-    taken = replace(plan, state=PlanState.STALE, problem="ü", operation="operations/1")
+    taken = replace(plan, state=PlanState.STALE, problem="ü", operation="operation-1")
     await store.write(lambda tx: tx.plans.update(taken))
-    assert await store.read(lambda tx: tx.plans.find("plans/1")) == taken
-    operation = await store.read(lambda tx: tx.operations.find("operations/1"))
+    assert await store.read(lambda tx: tx.plans.find("plan-1")) == taken
+    operation = await store.read(lambda tx: tx.operations.find("operation-1"))
     assert operation
-    assert operation.plan == "plans/1"
-    other = a_plan("plans/2", operation="operations/1", expires=None)
+    assert operation.plan == "plan-1"
+    other = a_plan("plan-2", operation="operation-1", expires=None)
     assert not await store.write(lambda tx: tx.plans.insert(other, HEADER, ()))
 
 
 async def test_plans_are_listed_newest_first_by_target_and_stack(store: Store) -> None:
     for number, (name, org) in enumerate([("a", "default"), ("b", "default"), ("a", "there"), ("a", "default")]):
-        plan = a_plan(f"plans/{number}", stack_name=name, target=Target(org=org), create_time=number)
+        plan = a_plan(f"plan-{number}", stack_name=name, target=Target(org=org), create_time=number)
         await store.write(lambda tx, plan=plan: tx.plans.insert(plan, HEADER, ()))  # type: ignore[misc]
 
     async def numbers(target: Target | None, stack: str, after: tuple[int, str] = FIRST_PLAN) -> str:
         found = await store.read(lambda tx: tx.plans.page(target, stack, after, 3))
         assert all(header == HEADER for _, header in found)
-        return "".join(plan.name[-1] for plan, _ in found)
+        return "".join(plan.id[-1] for plan, _ in found)
 
     assert await numbers(None, "") == "321"
-    assert await numbers(None, "", (1, "plans/1")) == "0"
+    assert await numbers(None, "", (1, "plan-1")) == "0"
     assert await numbers(HERE, "") == "310"
     assert await numbers(HERE, "a") == "30"
 
@@ -526,7 +526,7 @@ Race = Callable[[Transaction, int], bool]
 RACES: dict[str, Race] = {
     "a name": lambda tx, n: tx.stacks.insert(a_stack(f"s{n}")),
     "an operation": lambda tx, n: tx.operations.insert(an_operation(holder=str(n))),
-    "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operations/{n}", "s")),
+    "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operation-{n}", "s")),
     "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), HEADER, ()),
     "a request": lambda tx, n: tx.requests.put("r", Answer("d", str(n), 9), 1) is None,
     "something": lambda tx, n: not tx.owners.take(f"t{n}", HERE, "", {"s:key": ""}, 1),
@@ -571,25 +571,25 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
     def fill(tx: Transaction) -> None:
         for n in range(3):
             tx.requests.put(f"old {n}", Answer("d", "r", now - 1), 1)
-            tx.plans.insert(a_plan(f"plans/old {n}", expires=now - 1), HEADER, ())
+            tx.plans.insert(a_plan(f"plan-old {n}", expires=now - 1), HEADER, ())
             finished = an_operation(
-                f"operations/f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=now - 10 + n
+                f"operation-f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=now - 10 + n
             )
             tx.operations.insert(finished)
-            tx.journal.append(finished.name, Row(1, 1, 1, b"", b"e", 1))
+            tx.journal.append(finished.id, Row(1, 1, 1, b"", b"e", 1))
             tx.stacks.insert(a_stack(f"d{n}", "", state=State.STACKLESS))
             tx.leases.put(f"d{n}", over)
-            tx.operations.insert(an_operation(f"operations/dead {n}", f"d{n}"))
-            tx.requests.put(f"dead {n}", Answer("d", f"operations/dead {n}", now + 1), 1)
+            tx.operations.insert(an_operation(f"operation-dead {n}", f"d{n}"))
+            tx.requests.put(f"dead {n}", Answer("d", f"operation-dead {n}", now + 1), 1)
         tx.stacks.insert(a_stack("p", "pending", state=State.PENDING))
         tx.leases.put("p", held)
-        tx.operations.insert(an_operation("operations/p", "p"))
+        tx.operations.insert(an_operation("operation-p", "p"))
         tx.stacks.insert(a_stack("a", "applying", state=State.PENDING))
         tx.leases.put("a", over)
-        tx.operations.insert(an_operation("operations/a", "a", state=OperationState.APPLYING))
+        tx.operations.insert(an_operation("operation-a", "a", state=OperationState.APPLYING))
         tx.stacks.insert(a_stack("active", "active"))
-        tx.plans.insert(a_plan("plans/new", expires=now), HEADER, ())
-        tx.plans.insert(a_plan("plans/used", expires=None, operation="operations/f2"), HEADER, ())
+        tx.plans.insert(a_plan("plan-new", expires=now), HEADER, ())
+        tx.plans.insert(a_plan("plan-used", expires=None, operation="operation-f2"), HEADER, ())
         tx.requests.put("new", Answer("d", "r", now), 1)
 
     await store.write(fill)
@@ -605,27 +605,27 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
     # Of six finished operations, the two that ended last are retained.
     assert total == 4
     kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
-    assert {each.name for each in kept if each.state is OperationState.FAILED} <= {
-        f"operations/dead {n}" for n in range(3)
+    assert {each.id for each in kept if each.state is OperationState.FAILED} <= {
+        f"operation-dead {n}" for n in range(3)
     }
-    assert {each.name for each in kept if each.state is not OperationState.FAILED} == {"operations/p", "operations/a"}
+    assert {each.id for each in kept if each.state is not OperationState.FAILED} == {"operation-p", "operation-a"}
     assert await store.sweep(limits) == Swept()
     assert [await store.read(lambda tx, r=r: tx.requests.find(r)) for r in ("old 0", "dead 0")] == [None, None]  # type: ignore[misc]
     assert await store.read(lambda tx: tx.requests.find("new"))
-    assert await store.read(lambda tx: tx.plans.find("plans/new"))
-    assert await store.read(lambda tx: tx.journal.rows("operations/f0")) == []
+    assert await store.read(lambda tx: tx.plans.find("plan-new"))
+    assert await store.read(lambda tx: tx.journal.rows("operation-f0")) == []
     for stack, is_there in (("p", True), ("a", True), ("active", True), ("d0", False)):
         assert (await store.read(lambda tx, s=stack: tx.stacks.find(s)) is not None) is is_there  # type: ignore[misc]
 
 
 async def test_a_sweep_releases_the_lease_of_an_operation_that_it_ends(store: Store, clock: Clock) -> None:
     """A lease that ends later than its duration allows is over, and its holder must not renew it."""
-    far = Lease("me", "operations/dead", 1, 10, clock.now + 11)
+    far = Lease("me", "operation-dead", 1, 10, clock.now + 11)
 
     def fill(tx: Transaction) -> None:
         tx.stacks.insert(a_stack("s", "s", state=State.ACTIVE))
         tx.leases.put("s", far)
-        tx.operations.insert(an_operation("operations/dead", "s"))
+        tx.operations.insert(an_operation("operation-dead", "s"))
 
     await store.write(fill)
     assert (await store.sweep(Limits())).ended == 1
@@ -650,16 +650,16 @@ async def swept(store: Store, limits: Limits) -> list[str]:
     while (await store.sweep(limits)).is_full(limits):
         pass
     kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
-    return [each.name for each in sorted(kept, key=lambda each: each.update_time, reverse=True)]
+    return [each.id for each in sorted(kept, key=lambda each: each.update_time, reverse=True)]
 
 
 async def test_finished_operations_are_retained_until_the_first_limit(store: Store, clock: Clock) -> None:
     """Their stack has been removed, so none is retained as its last one."""
-    await filled(store, clock, *((f"operations/{n}", "gone", 10 * n, 10_000) for n in range(9)))
+    await filled(store, clock, *((f"operation-{n}", "gone", 10 * n, 10_000) for n in range(9)))
     assert len(await swept(store, Limits())) == 9
     assert len(await swept(store, Limits(age=70_000_000))) == 8
     assert len(await swept(store, Limits(bytes=60_000))) == 5
-    assert await swept(store, Limits(operations=3)) == ["operations/0", "operations/1", "operations/2"]
+    assert await swept(store, Limits(operations=3)) == ["operation-0", "operation-1", "operation-2"]
     assert await swept(store, Limits(operations=1, age=0, bytes=1)) == []
 
 
@@ -667,19 +667,19 @@ async def test_the_last_operation_of_a_stack_is_always_retained(store: Store, cl
     await filled(
         store,
         clock,
-        ("operations/large", "gone", 1, 100_000),
-        ("operations/new", "gone", 2, 10),
-        ("operations/last", "there", 30, 100_000),
-        ("operations/older", "there", 40, 10),
+        ("operation-large", "gone", 1, 100_000),
+        ("operation-new", "gone", 2, 10),
+        ("operation-last", "there", 30, 100_000),
+        ("operation-older", "there", 40, 10),
     )
     for limits in (Limits(operations=1), Limits(age=10_000_000), Limits(bytes=110_000)):
-        assert "operations/last" in await swept(store, limits)
-    assert await swept(store, Limits(operations=1, age=0, bytes=1)) == ["operations/last"]
+        assert "operation-last" in await swept(store, limits)
+    assert await swept(store, Limits(operations=1, age=0, bytes=1)) == ["operation-last"]
 
 
 async def test_a_sweep_ends_when_it_has_removed_enough(store: Store, clock: Clock) -> None:
     """Calls wait for a sweep, so it is bounded; a single operation may exceed the bound."""
-    await filled(store, clock, *((f"operations/{n}", "gone", 10 * n, 10_000) for n in range(6)))
+    await filled(store, clock, *((f"operation-{n}", "gone", 10 * n, 10_000) for n in range(6)))
     limits = Limits(operations=1, batch_bytes=15_000)
     first = await store.sweep(limits)
     assert (first.operations, first.is_full(limits)) == (2, True)

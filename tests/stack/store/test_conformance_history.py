@@ -16,7 +16,7 @@ DAY = Limits().attachment_age
 
 
 def a_revision(number: int, digest: str = "") -> Revision:
-    return Revision(number, OperationKind.APPLY, digest, ("a.yml", "ü"), "ann", f"operations/{number}", 1, 0, number)
+    return Revision(number, OperationKind.APPLY, digest, ("a.yml", "ü"), "ann", f"operation-{number}", 1, 0, number)
 
 
 def put(tx: Transaction, digest: str, *bodies: bytes, now: int = 1) -> None:

@@ -18,14 +18,14 @@ def a_stack(stack_id: str = "s1", name: str = "prod", target: Target = HERE, **f
     return replace(stack, **fields)
 
 
-def an_operation(name: str = "operations/1", stack: str = "s1", **fields: Any) -> Operation:
+def an_operation(name: str = "operation-1", stack: str = "s1", **fields: Any) -> Operation:
     operation = Operation(
         name, stack, False, "prod", HERE, OperationKind.APPLY, OperationState.PREPARING, "me", 7, 10, 10
     )
     return replace(operation, **fields)
 
 
-def a_plan(name: str = "plans/1", **fields: Any) -> StoredPlan:
+def a_plan(name: str = "plan-1", **fields: Any) -> StoredPlan:
     plan = StoredPlan(
         name,
         "s1",
