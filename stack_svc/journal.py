@@ -280,10 +280,10 @@ def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> O
     """*operation* with its plan, its first event, and the claims of the plan."""
     if operation.state is not OperationState.PREPARING:
         if operation.plan != start.plan:
-            raise RequestInvalid("plan", f"{operation.id} started with another plan")
+            raise RequestInvalid("plan_id", f"operation {operation.id} started with another plan")
         row = tx.journal.row(operation.id, start.write.position)
         if row and row.events != start.write.events:
-            raise RequestInvalid("accepted", f"{operation.id} started with another event")
+            raise RequestInvalid("accepted", f"operation {operation.id} started with another event")
         return operation
     if problem := uses.unowned(tx, operation.target, start.claims):
         raise PlanStale(start.plan, problem)

@@ -207,7 +207,7 @@ CREATE TABLE plan_headers (
 );
 
 CREATE TABLE plan_parts (
-    plan TEXT NOT NULL REFERENCES plans (name) ON DELETE CASCADE,
+    plan TEXT NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,
     view BIGINT NOT NULL,
     part BLOB NOT NULL,

@@ -67,7 +67,7 @@ async def test_no_other_operation_takes_a_claimed_name(faulty: World) -> None:
     refused = await another(case).apply(text(an_object("Label", "mine", "sensors")))
 
     assert (end(refused).state, reasons(refused)) == (ROLLED_BACK, [OWNED])
-    assert f"the name 'sensors' is claimed by {events[0].operation_id} of stack 's'" in end(refused).cause
+    assert f"the name 'sensors' is claimed by operation {events[0].operation_id} of stack 's'" in end(refused).cause
     opened.set()
     await mine
     assert end(events).state == SUCCEEDED
@@ -216,7 +216,7 @@ async def test_a_step_that_waits_longer_than_a_lease_fails(impatient: World) -> 
 
     assert end(waited).state == ROLLED_BACK
     assert reasons(waited) == [OWNED]
-    assert f"the secret 'key' is claimed by {blocked[0].operation_id} of stack 's'" in end(waited).cause
+    assert f"the secret 'key' is claimed by operation {blocked[0].operation_id} of stack 's'" in end(waited).cause
 
 
 async def test_a_cancelled_operation_waits_no_longer(faulty: World) -> None:

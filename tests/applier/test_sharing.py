@@ -335,7 +335,7 @@ async def test_what_is_being_used_cannot_be_deleted(faulty: World) -> None:
     refused = await case.apply_plan(plan)
 
     assert end(refused).state == ROLLED_BACK
-    assert f"is used by {events[0].operation_id} of stack 'theirs'" in end(refused).cause
+    assert f"is used by operation {events[0].operation_id} of stack 'theirs'" in end(refused).cause
     opened.set()
     await using
     assert end(events).state == SUCCEEDED

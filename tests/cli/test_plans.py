@@ -31,11 +31,11 @@ async def test_a_plan_that_ran_is_printed_with_the_ids_of_what_it_created(servic
     async for _ in services.apply_plan(plan.name):
         pass
 
-    shown = json.loads((await pkger("plans", "show", plan.name, "-o", "json", env=env)).out)
+    shown = parts((await pkger("plans", "show", plan.name, "-o", "json", env=env)).out)
 
     [resource] = await services.resources()
     assert [diff["resource_id"] for diff in shown["diffs"]["resources"]] == [resource.id]
-    assert [label["id"] for label in shown["summary"]["labels"]] == [int(resource.id, 16)]
+    assert [label["id"] for label in json.loads(shown["summary_json"])["labels"]] == [int(resource.id, 16)]
 
 
 async def test_a_stale_plan_reports_the_change(services: Cluster, tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ def words(text: str) -> set[str]:
 
 
 PLAIN = words(
-    "abandon abandoned accepted advance after aspect begin begun body change check class content create delete "
+    "abandon abandoned accepted advance after aspect begin begun body change check class create delete "
     "describe direction done edit ended env failed field find finding finish finished fix get header list "
-    "listing mapping mark mode mutate nameless new orgs read ref referred rejection related rename "
+    "listing mapping mark mode mutate nameless new orgs read ref rejection related rename "
     "response result same sent service severity start started urls value values written "
 )
 """Plain English words, and words of every gRPC contract."""

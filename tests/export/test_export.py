@@ -320,7 +320,7 @@ async def test_no_message_is_large_and_few_calls_are_made(services: Cluster, cal
     messages = [message async for message in stream]
     assert max(message.ByteSize() for message in messages) < 2**20
     assert sum(len(message.text) for message in messages) > 2**20
-    assert sorted(calls.methods) == ["Describe", "ExportPackage", "FindOwners", "ListResources"]
+    assert sorted(calls.methods) == ["ExportPackage", "FindOwners", "ListResources"]
 
 
 async def test_all_missing_resources_are_named_at_once(services: Cluster) -> None:
