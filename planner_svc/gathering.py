@@ -116,8 +116,8 @@ async def _planned(
     refuse_unusable_keys(desired, traits)
     refuse_unsupported_kinds(desired, known.stack, traits)
     if desired.is_for_nameless:
-        live = await reader.live(known, kinds_to_list(desired, known.stack, traits))
-        known = await reader.nameless(known, desired.package, live)
+        known = await reader.with_listed(known, kinds_to_list(desired, known.stack, traits))
+        known = await reader.nameless(known, desired.package)
         # The record that was found may have kinds that the platform lacks.
         refuse_unsupported_kinds(desired, known.stack, traits)
     stack = known.stack

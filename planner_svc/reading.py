@@ -1,7 +1,7 @@
 """Reads the facts of a plan in as few calls as possible: the package, the stack record and the live resources."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from pkger.journal.v1 import journal_pb2
@@ -201,31 +201,42 @@ class Reader:
 
         Recorded resources of kinds with a costly listing are always included.
         """
-        unlisted = [kind for kind in kinds if kind not in known.listed]
-        driver, org = self.driver(known.stack.target), known.stack.target.org
-        more = await list_resources(driver, org, unlisted, _recorded(known.stack)) if unlisted else []
-        live = {(resource.kind, resource.id): resource for resource in (*known.live, *more)}
-        return [each for each in live.values() if each.kind in kinds or known.platform.kinds[each.kind].costly_listing]
+        live = (await self.with_listed(known, kinds)).live
+        return [each for each in live if each.kind in kinds or known.platform.kinds[each.kind].costly_listing]
 
-    async def nameless(self, known: Known, package: Package, listed: Iterable[Resource]) -> Known:
+    async def with_listed(self, known: Known, kinds: Sequence[str]) -> Known:
+        """*known* with all resources of *kinds*; one call lists all kinds that are not listed yet."""
+        unlisted = [kind for kind in kinds if kind not in known.listed]
+        if not unlisted:
+            return known
+        driver, org = self.driver(known.stack.target), known.stack.target.org
+        more = await list_resources(driver, org, unlisted, _recorded(known.stack))
+        live = {(resource.kind, resource.id): resource for resource in (*known.live, *more)}
+        return replace(known, listed=[*known.listed, *unlisted], live=list(live.values()))
+
+    async def nameless(self, known: Known, package: Package) -> Known:
         """
         Find the stack without a name that holds the same template as *package*, or else a new one, and read its record.
 
         Args:
-            known: What was read for a plan without a stack.
+            known: What was read for a plan without a stack, with all resources of the kinds of these objects, except of
+                kinds with a costly listing.
             package: All objects of the request.
-            listed: All resources of the kinds of these objects, except of kinds with a costly listing.
 
         Raises:
             StackNotFound: The stack was removed since it was found.
         """
-        candidates = await self._candidates(known, package, listed)
+        candidates = await self._candidates(known, package)
         if stack_id := chosen([item.key for item in package.objects], package.sources, candidates):
+            header, entries = await read_stack(self._stack, object_pb2.StackRef(id=stack_id))
+            record = stack_from_pb(header, entries)
+            if {(resource.kind, resource.id) for resource in known.live}.issuperset(_recorded(record)):
+                return replace(known, stack=record)
             # Listed again, with its record: recorded resources that a listing lacks are looked up by id.
-            return await self.known(await read_header(self._stack, object_pb2.StackRef(id=stack_id)))
+            return await self.known(header)
         return replace(known, stack=replace(known.stack, is_new_nameless=True))
 
-    async def _candidates(self, known: Known, package: Package, listed: Iterable[Resource]) -> list[Candidate]:
+    async def _candidates(self, known: Known, package: Package) -> list[Candidate]:
         """The stacks without a name that have keys of *package*, the newest first."""
         target, objects = known.stack.target, {item.key: item for item in package.objects}
         request = journal_pb2.FindNamelessStacksRequest(target=target_to_pb(target), keys=map(key_to_pb, objects))
@@ -235,7 +246,7 @@ class Reader:
         # The platform may lack the kinds of skipped objects.
         costly = [each for each in recorded if each[0] in kinds and kinds[each[0]].costly_listing]
         read = await read_resources(self.driver(target), target.org, sorted(costly))
-        live = {(resource.kind, resource.id): resource for resource in (*listed, *read) if resource}
+        live = {(resource.kind, resource.id): resource for resource in (*known.live, *read) if resource}
 
         def keeps_name(key: Key, resource_id: str) -> bool:
             """Whether a recorded resource has the display name of the object with its key, or is gone."""

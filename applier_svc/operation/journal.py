@@ -335,10 +335,11 @@ class Journal:
         async with self._turn:
             entry = self._entry(write, events, records)
             if may_wait:
-                self._waiting.clear()
                 self._entries.append(entry)
-                return []
-            return await self._store([entry])
+            elif refusals := await self._store([entry]):
+                return refusals
+            self._waiting.clear()
+            return []
 
     def _entry(
         self, write: journal_pb2.JournalWrite, events: Sequence[Event] = (), records: Sequence[StepRecord] = ()
@@ -374,7 +375,6 @@ class Journal:
     async def _stored(self, events: Sequence[operation_pb2.OperationEvent]) -> None:
         """Publish *events*, which are stored with everything that was kept back."""
         has_started, self._new_plan = self.has_started, None
-        self._waiting.clear()
         self._entries.clear()
         self._kept_back = None
         if not has_started:

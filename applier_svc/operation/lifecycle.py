@@ -43,12 +43,13 @@ from services.engine.progress import Progress, recovered
 from services.engine.staleness import problem_of, refuse_lost_kinds
 from services.rpc.call import loop_time, request_id, until
 from services.rpc.client import Peer, Platforms
+from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.rpc.readiness import refuse_deletes, refuse_missing_values
-from services.rpc.resources import platform_traits, read_record
+from services.rpc.resources import platform_traits, read_stack
 
 log = logging.getLogger("pkger.applier")
 
@@ -260,8 +261,11 @@ class Operation:
         stack = taken.lease.stack
         if stack.generation != header.base_generation:
             raise StackMoved(stack.name or stack.id, header.base_generation, stack.generation)
+        if header.no_change:
+            # It touches no resource.
+            return
         if not taken.lease.is_transient:
-            stack = await read_record(place.store, object_pb2.StackRef(id=stack.id))
+            stack = stack_from_pb(*await read_stack(place.store, object_pb2.StackRef(id=stack.id), taken.stack))
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(header.id, problem_of(parts))
 

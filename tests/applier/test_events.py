@@ -6,7 +6,7 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2, plan_pb2
 
 from services.core.errors import PlanStale, SourceUndecodable, StackNotFound
-from tests.applier.faulty import ItemFault
+from tests.applier.faulty import ItemFault, Memory
 from tests.applier.packages import FRESH, MIXED
 from tests.applier.world import SUCCEEDED, Case, World, end, lines
 from tests.apply.packages import an_object, text
@@ -20,7 +20,10 @@ SMALL = text(
 MADE = "3 creates, 1 attaches"
 
 
-async def test_an_apply_reports_its_stages_and_steps(faulty: World) -> None:
+@pytest.mark.parametrize("memory", [Memory.KEYS, Memory.NOTHING])
+async def test_an_apply_reports_its_stages_and_steps(faulty: World, memory: Memory) -> None:
+    """Also where the resources are listed before a creation, which stores what waits for the next write."""
+    faulty.driver.memory = memory
     assert lines(await faulty.case().apply(SMALL)) == [
         "accepted 4 steps",
         "stage 0 labels: 1",
