@@ -368,7 +368,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "use_not_claimed",
         _APPLIER_JOURNAL,
-        "                *used_claims(plan.uses),\n",
+        "*used_claims(plan.uses), ",
         "",
         frozenset({"I8", "LACKS", "OTHERS"}),
         100,
@@ -488,8 +488,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "ids_before_a_creation_not_journaled",
         _PROGRESS,
-        "return sent(self._record(step), direction, before_ids)",
-        "return sent(self._record(step), direction, ())",
+        "return sent(self.record(step), direction, before_ids)",
+        "return sent(self.record(step), direction, ())",
         frozenset({"NEEDLESS", "I3", "CONTENT"}),
         200,
         situation="fresh on SEARCH",
