@@ -21,6 +21,9 @@ Events = AsyncIterator[operation_pb2.OperationEvent]
 Begin = Callable[[], Events]
 """Begins an operation. Each call sends the same request id, so a repeated call finds the same operation."""
 
+_OF_OTHERS = (operation_pb2.REJECTION_REASON_RESOURCE_OWNED, operation_pb2.REJECTION_REASON_NAME_TAKEN)
+"""The reasons of steps that failed because of another operation."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -48,12 +51,12 @@ class Run:
 
     @property
     def is_contended(self) -> bool:
-        """Whether it was rolled back only because other operations or stacks have its resources."""
+        """Whether it was rolled back only because of resources of other operations or stacks."""
         failed = [outcome.failed for outcome in self.outcomes if outcome.HasField("failed")]
         return (
             self.finished.state == operation_pb2.OPERATION_STATE_ROLLED_BACK
             and bool(failed)
-            and all(each.reason == operation_pb2.REJECTION_REASON_RESOURCE_OWNED for each in failed)
+            and all(each.reason in _OF_OTHERS for each in failed)
         )
 
     def add(self, event: operation_pb2.OperationEvent) -> None:
