@@ -55,7 +55,7 @@ def journaling(step_count: int) -> list[Figure]:
     figures = [
         Figure("journal of an apply", f"{step_count:,} creates", seconds(with_fsync)),
         Figure("  without fsync", "", seconds(without)),
-        Figure(f"  plain inserts of the same {rows:,} rows, one transaction", "", seconds(inserts)),
+        Figure("  plain inserts of the same rows, one transaction", f"{rows:,} rows", seconds(inserts)),
         Figure(
             "  ratio to plain inserts, with and without fsync",
             "",

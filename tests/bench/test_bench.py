@@ -65,7 +65,7 @@ ROWS = [
     ),
     "journal of an apply",
     "without fsync",
-    "plain inserts of the same 29 rows, one transaction",
+    "plain inserts of the same rows, one transaction",
     "ratio to plain inserts, with and without fsync",
     "in batches of 1",
     "in batches of 64",

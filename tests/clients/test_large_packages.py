@@ -70,16 +70,16 @@ async def test_a_python_client_with_default_limits_does_everything(objects: int)
         assert sum(len(part.diffs.resources) for part in parts) == objects
 
         options = applier_pb2.RunOptions(expected_plan_digest=header.digest)
-        applying = applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan_id=header.name, run_options=options))
+        applying = applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan_id=header.id, run_options=options))
         begun, *events = await received(applying)
         assert (events[-1].finished.state, events[-1].finished.counts) == (SUCCEEDED, header.counts)
-        assert {event.operation for event in events} == {begun.operation}
+        assert {event.operation_id for event in events} == {begun.operation_id}
         assert max(sizes_without_ids(events)) <= 4096
 
-        watching = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation_id=begun.operation))
+        watching = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation_id=begun.operation_id))
         assert await received(watching) == events
 
-        shown = stack_pb2.GetPlanRequest(plan_id=header.name, view=ALL_VIEWS)
+        shown = stack_pb2.GetPlanRequest(plan_id=header.id, view=ALL_VIEWS)
         diffs = [each for answer in await received(stacks.GetPlan(shown)) for each in answer.part.diffs.resources]
         listing, owned = stack_pb2.ListResourcesRequest(stack=STACK, page_size=5000), list[str]()
         while not owned or listing.page_token:

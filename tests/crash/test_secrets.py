@@ -46,8 +46,10 @@ CASES = [
     rare(FRESH, ["after_intent"], ROLLED_BACK, [AGAIN, PERHAPS]),
     # Sent, without an outcome in the journal.
     (FRESH, ["after_send"], ROLLED_BACK, [AGAIN, PERHAPS]),
+    # The outcome is kept back until the next intent.
+    rare(FRESH, ["after_record"], ROLLED_BACK, [AGAIN, PERHAPS]),
     # All written: the operation continues without the values.
-    (FRESH, ["after_record"], SUCCEEDED, []),
+    (FRESH, ["after_intent:2"], SUCCEEDED, []),
     rare(FRESH, ["after_send:2"], SUCCEEDED, []),
     # Refused by the platform later on.
     (FAILING, ["after_rollback"], ROLLED_BACK, ["create Bucket 'reserved'", OVERWRITTEN]),
@@ -86,7 +88,7 @@ async def test_secrets_of_a_dead_applier_are_written_or_undone(
     assert [part for part in parts if part not in operation.cause] == []
     assert ("(secrets" in operation.cause) == bool({OVERWRITTEN, PERHAPS} & set(parts))
     # A secret that a dead applier wrote may have been overwritten by others since, so the undo keeps it.
-    stays = state == SUCCEEDED or failpoints[0] in ("after_send", "after_rollback")
+    stays = state == SUCCEEDED or failpoints[0] in ("after_send", "after_record", "after_rollback")
     assert await case.services.secret_keys(case.org) == ["new", "ours", "theirs"][not stays :]
     if state == ROLLED_BACK:
         check(before, operation, after, after.content)

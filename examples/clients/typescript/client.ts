@@ -34,12 +34,12 @@ async function createPlan(files: string[]): Promise<string> {
     }
     // The header is the first part. The plan is stored by then, so the rest is not received.
     if (answer.value?.part.case !== "header") break;
-    const { name, counts } = answer.value.part.value;
+    const { id, counts } = answer.value.part.value;
     console.log(
       `plan: ${counts?.creates} to create, ${counts?.updates} to update, ${counts?.deletes} to delete, ` +
         `${counts?.attaches} to attach, ${counts?.detaches} to detach`,
     );
-    return name;
+    return id;
   }
   throw new Error("the planner sent no plan");
 }
