@@ -43,12 +43,14 @@ class Answer:
         parts: The parts after the header that the caller asks for.
         violations: All violations of a package that breaks rules.
         attachments: The attachments of a plan that is stored: texts by their digests.
+        secrets: The credentials of the package that are planned as secrets, by key; not part of the repr.
     """
 
     new_plan: journal_pb2.NewPlan | None
     parts: Sequence[plan_pb2.PlanPart] = ()
     violations: Sequence[object_pb2.Violation] = ()
     attachments: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def messages(self) -> Iterator[planner_pb2.CreatePlanResponse]:
         """The response to the caller; call it after the plan is stored, as that completes the header."""
@@ -79,6 +81,8 @@ async def make_answer(
     reader: Reader,
     limit: int,
     stack: stack_pb2.Stack | None = None,
+    *,
+    with_credentials: bool = False,
 ) -> Answer:
     """
     Make the plan of *request* and translate it.
@@ -90,11 +94,12 @@ async def make_answer(
         reader: Reads package, record and resources.
         limit: Largest message, in bytes, between the services.
         stack: The header of the stack, if it is known; None: it is read.
+        with_credentials: As of ``gather``.
 
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    planned = await gather(request, reader, stack)
+    planned = await gather(request, reader, stack, with_credentials=with_credentials)
     if not isinstance(planned, Planned):
         return Answer(None, violations=planned)
     # In a thread, so that other calls are answered during the translation of a large plan.
@@ -121,7 +126,7 @@ def _answer(planned: Planned, use: Use, view: Collection[View], limit: int) -> A
                 size += len(new_plan.parts[-1].part)
     if asked | stored >= BODY:
         refuse_too_large(size, len(planned.plan.steps), limit)
-    return Answer(new_plan, answered, attachments=planned.attachments if stored else {})
+    return Answer(new_plan, answered, attachments=planned.attachments if stored else {}, secrets=planned.secrets)
 
 
 def _stored_views(plan: Plan, use: Use) -> frozenset[View]:

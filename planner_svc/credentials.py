@@ -1,13 +1,16 @@
 """Keeps credentials out of plans, as plans are shown, stored and logged."""
 
 import copy
-from collections.abc import Iterable
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from planner_svc.desired import Desired
 from services.core.errors import RequestInvalid
 from services.core.listing import fitting, listed
-from services.core.model import Credential, Key, Location, Object, PlatformTraits
+from services.core.model import Credential, Key, Location, Object, PlatformTraits, Spec
 from services.kinds.format.canonical import spec_of
 
 _SHOWN = 10
@@ -18,6 +21,8 @@ _SHOWN_LENGTH = 1400
 
 _SOURCE_WIDTH = 80
 """The longest name of a source that is shown whole; of a longer one, the end is shown."""
+
+_WORDS = re.compile("(?<=[a-z])(?=[A-Z])")
 
 
 def refuse_written_secrets(desired: Desired, platform: PlatformTraits, credentials: Iterable[Credential] = ()) -> None:
@@ -48,16 +53,69 @@ def without_credentials(item: Object, platform: PlatformTraits) -> Object:
     """The skipped object *item* without its credentials: it is stored with the plan, as others may refer to it."""
     traits = platform.kinds.get(item.key.kind)
     paths = traits.written_secrets(item.spec) if traits else []
-    if not paths:
-        return item
-    value = copy.deepcopy(dict(item.spec.value))
-    for path in paths:
+    return item._replace(spec=_with_values(item.spec, dict.fromkeys(paths, "")), written=()) if paths else item
+
+
+def with_references(desired: Desired, platform: PlatformTraits, stack_id: str) -> tuple[Desired, dict[str, str]]:
+    """
+    Replace the credentials of a package by references to secrets; skipped objects stay as they are.
+
+    Args:
+        desired: The package.
+        platform: The platform.
+        stack_id: The stack; empty for an apply without one.
+
+    Returns:
+        The package, whose references are secrets that the apply supplies, and the credentials by the keys of the
+        references.
+    """
+    secrets: dict[str, str] = {}
+
+    def changed(item: Object) -> Object:
+        traits = None if desired.skips(item.key) else platform.kinds.get(item.key.kind)
+        keys = {}
+        for path in traits.written_secrets(item.spec) if traits else ():
+            if isinstance(text := item.spec.at(path), str):
+                keys[path] = secret_key(stack_id, item, path)
+                secrets[keys[path]] = text
+        return _with_secret_keys(item, keys) if keys else item
+
+    package = replace(desired.package, objects=tuple(map(changed, desired.package.objects)))
+    return replace(desired, package=package, secret_keys=desired.secret_keys | secrets.keys()), secrets
+
+
+def secret_key(stack_id: str, item: Object, path: str) -> str:
+    """
+    The key for the credential of *item* at *path*; the same in each apply of the same object to the same stack.
+
+    Without a stack, packages may have different objects of one key. Their display names differ, as those of endpoints
+    are unique.
+    """
+    place = f"{stack_id or item.spec.display_name}/{item.key.kind}/{item.key.name}"
+    field = _WORDS.sub("-", path.rpartition("/")[2]).lower()
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}-{field}"
+
+
+def _with_secret_keys(item: Object, keys: Mapping[str, str]) -> Object:
+    """*item* with references to the secrets *keys* at their paths, in place of texts and environment references."""
+    fields = {"spec" + path.replace("/", ".") for path in keys}
+    return item._replace(
+        spec=_with_values(item.spec, {path: {"secretRef": {"key": key}} for path, key in keys.items()}),
+        env_references=tuple(each for each in item.env_references if each.resource_field not in fields),
+        written=tuple(each for each in item.written if each.pointer.removeprefix("/spec") not in keys),
+    )
+
+
+def _with_values(spec: Spec, values: Mapping[str, Any]) -> Spec:
+    """*spec* with other *values* at paths that it has."""
+    value = copy.deepcopy(dict(spec.value))
+    for path, given in values.items():
         *parents, last = path.split("/")[1:]
         holder = value
         for parent in parents:
             holder = holder[parent]
-        holder[last] = ""
-    return item._replace(spec=spec_of(value), written=())
+        holder[last] = given
+    return spec_of(value)
 
 
 def _described(key: Key, path: str, location: Location | None) -> str:

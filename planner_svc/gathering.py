@@ -14,7 +14,7 @@ from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
-from planner_svc.credentials import refuse_written_secrets, without_credentials
+from planner_svc.credentials import refuse_written_secrets, with_references, without_credentials
 from planner_svc.desired import Desired
 from planner_svc.ignoring import used_as_they_are, with_ignored
 from planner_svc.matching import (
@@ -50,6 +50,7 @@ from services.core.model import (
     UnreadableSpecError,
 )
 from services.engine.outcome import Failed
+from services.kinds.diagnostics import Code
 from services.kinds.package_text import NOTHING_KEPT
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
 from services.rpc.convert.plans import after_uninstall_from_pb
@@ -57,7 +58,11 @@ from services.rpc.parsing import Parsed
 
 
 async def gather(
-    request: planner_pb2.CreatePlanRequest, reader: Reader, stack: stack_pb2.Stack | None = None
+    request: planner_pb2.CreatePlanRequest,
+    reader: Reader,
+    stack: stack_pb2.Stack | None = None,
+    *,
+    with_credentials: bool = False,
 ) -> Planned | Sequence[object_pb2.Violation]:
     """
     Make the plan of a request.
@@ -66,6 +71,7 @@ async def gather(
         request: The desired state.
         reader: Reads package, record and resources.
         stack: The header of the stack, if it is known; None: it is read.
+        with_credentials: Whether the package may hold credentials: each is planned as a secret.
 
     Returns:
         The plan; all violations of a package that breaks rules.
@@ -87,7 +93,24 @@ async def gather(
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    return await _planned(request, parsed, untouched, known, reader)
+    return await _planned(request, parsed, untouched, known, reader, with_credentials)
+
+
+async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Mapping[str, str]:
+    """
+    The credentials of the package in *request*, by the keys of the secrets that are planned in their place.
+
+    Empty for an invalid package.
+
+    Raises:
+        PkgerError: Package, record or platform cannot be read.
+    """
+    header = await reader.header(request)
+    parsed, untouched = await _desired_package(request, header.urls, reader)
+    skips = skipped_keys([Key(skip.kind, skip.name) for skip in request.options.skip])
+    desired = _desired(request, parsed, skips | untouched)
+    known = await reader.known(header)
+    return with_references(desired, known.platform, request.stack.id)[1]
 
 
 async def _desired_package(
@@ -105,12 +128,20 @@ async def _desired_package(
 
 
 async def _planned(
-    request: planner_pb2.CreatePlanRequest, parsed: Parsed, untouched: frozenset[Key], known: Known, reader: Reader
+    request: planner_pb2.CreatePlanRequest,
+    parsed: Parsed,
+    untouched: frozenset[Key],
+    known: Known,
+    reader: Reader,
+    with_credentials: bool,
 ) -> Planned:
     traits = known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
     desired = _desired(request, parsed, skipped_keys(skips) | untouched)
     desired = _without_credentials(desired, traits)
+    secrets: Mapping[str, str] = {}
+    if with_credentials:
+        desired, secrets = with_references(desired, traits, request.stack.id)
     refuse_unknown_kinds(skips)
     refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
     refuse_unusable_keys(desired, traits)
@@ -128,10 +159,11 @@ async def _planned(
             for key in parsed.header.unused_env_keys
         )
         warnings = (*unused, *idle_skips(skips, desired.package, stack))
-        named = all_secrets_of(desired, traits) if desired.rollback_of else parsed.missing_secrets
+        named = all_secrets_of(desired, traits) if desired.rollback_of else sorted({*parsed.missing_secrets, *secrets})
         referred = secrets_of(desired, traits, named)
         # Fixes are edits of sources, which a plan does not have.
-        of_package = (replace(violation_from_pb(warning), fixes=()) for warning in parsed.warnings)
+        shown = (each for each in parsed.warnings if not (secrets and each.code == Code.CREDENTIAL_WRITTEN_OUT))
+        of_package = (replace(violation_from_pb(warning), fixes=()) for warning in shown)
         remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings, tuple(of_package))
     asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
     held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
@@ -144,7 +176,7 @@ async def _planned(
             fitted = await _fitted(replace(desired, skip=skip), known, live, reader, spared)
         previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
         # In a thread, so that other calls are answered while a large plan is made.
-        return await asyncio.to_thread(
+        planned = await asyncio.to_thread(
             make_plan,
             fitted.desired,
             stack,
@@ -156,6 +188,7 @@ async def _planned(
             fitted.prepared,
             previous,
         )
+        return replace(planned, secrets=secrets)
     except UnreadableSpecError as error:
         driver = reader.driver(stack.target)
         raise ServiceUnavailable(driver.name, driver.address, str(error), driver.platform, answered=True) from error

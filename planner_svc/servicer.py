@@ -1,6 +1,6 @@
 """PlannerService on the wire: translates requests and responses; the rules are in the other modules."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
 from pkger.journal.v1 import journal_pb2, planning_pb2
@@ -8,11 +8,12 @@ from pkger.journal.v1.planning_pb2_grpc import PlanningServiceServicer, add_Plan
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
-from planner_svc.answering import Use, make_answer
+from planner_svc.answering import Answer, Use, make_answer
 from planner_svc.detecting import detect
 from planner_svc.drift_reading import DriftReader
 from planner_svc.export.answering import make_export
 from planner_svc.export.reading import ExportReader
+from planner_svc.gathering import written_secrets
 from planner_svc.live_answering import find_imports, list_live
 from planner_svc.reading import Reader
 from planner_svc.storing import PlanStore
@@ -40,20 +41,9 @@ class PlannerServicer(PlannerServiceServicer):
     async def CreatePlan(
         self, request: planner_pb2.CreatePlanRequest, context: object
     ) -> AsyncIterator[planner_pb2.CreatePlanResponse]:
-        view, key = checked_view(request.view), _request_key(request)
-        name = await self._plans.of_request(key) if key else ""
-        if not name:
-            use = Use.DRY_RUN if request.validate_only else Use.LATER_APPLY
-            with uncollected():
-                answer = await make_answer(request, use, view, self._reader, self._limit)
-            if answer.new_plan and not request.validate_only:
-                name = await self._plans.keep(answer.new_plan, answer.attachments, key)
-            if not name:
-                for message in answer.messages():
-                    yield message
-                return
-        async for part in self._plans.parts(name, view):
-            yield planner_pb2.CreatePlanResponse(part=part)
+        _, messages = await _created(request, self._reader, self._plans, self._limit)
+        async for message in messages:
+            yield message
 
     async def ExportPackage(
         self, request: planner_pb2.ExportPackageRequest, context: object
@@ -100,7 +90,7 @@ class PlannerServicer(PlannerServiceServicer):
 
 
 class PlanningServicer(PlanningServiceServicer):
-    """Makes plans for operations."""
+    """Makes plans for operations and templates."""
 
     def __init__(self, reader: Reader, plans: PlanStore, limit: int) -> None:
         self._reader = reader
@@ -117,6 +107,17 @@ class PlanningServicer(PlanningServiceServicer):
         for message in answer.messages():
             yield planning_pb2.PlanOperationResponse(answer=message)
 
+    async def PlanTemplate(
+        self, request: planning_pb2.PlanTemplateRequest, context: object
+    ) -> AsyncIterator[planning_pb2.PlanTemplateResponse]:
+        secrets, messages = await _created(
+            request.request, self._reader, self._plans, self._limit, with_credentials=True
+        )
+        if secrets:
+            yield planning_pb2.PlanTemplateResponse(secrets=planning_pb2.WrittenSecrets(values=secrets))
+        async for message in messages:
+            yield planning_pb2.PlanTemplateResponse(part=message)
+
 
 def registrations(
     reader: Reader, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int
@@ -126,6 +127,36 @@ def registrations(
         partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, drift, limit)),
         partial(add_PlanningServiceServicer_to_server, PlanningServicer(reader, plans, limit)),
     )
+
+
+async def _created(
+    request: planner_pb2.CreatePlanRequest,
+    reader: Reader,
+    plans: PlanStore,
+    limit: int,
+    *,
+    with_credentials: bool = False,
+) -> tuple[Mapping[str, str], AsyncIterator[planner_pb2.CreatePlanResponse]]:
+    """The credentials that are planned as secrets, and the messages of a new plan or of one of an earlier call."""
+    view, key = checked_view(request.view), _request_key(request)
+    plan_id = await plans.of_request(key) if key else ""
+    if plan_id:
+        secrets = await written_secrets(request, reader) if with_credentials else {}
+    else:
+        use = Use.DRY_RUN if request.validate_only else Use.LATER_APPLY
+        with uncollected():
+            answer = await make_answer(request, use, view, reader, limit, with_credentials=with_credentials)
+        secrets = answer.secrets
+        if answer.new_plan and not request.validate_only:
+            plan_id = await plans.keep(answer.new_plan, answer.attachments, key)
+        if not plan_id:
+            return secrets, _messages(answer)
+    return secrets, (planner_pb2.CreatePlanResponse(part=part) async for part in plans.parts(plan_id, view))
+
+
+async def _messages(answer: Answer) -> AsyncIterator[planner_pb2.CreatePlanResponse]:
+    for message in answer.messages():
+        yield message
 
 
 def _request_key(request: planner_pb2.CreatePlanRequest) -> journal_pb2.RequestKey | None:

@@ -36,6 +36,7 @@ class Planned:
         found: The differences of desired and live state.
         links: The associations.
         attachments: The attachments of the plan that the store may lack: texts by their digests.
+        secrets: The credentials of the package that are planned as secrets, by key; not part of the repr.
     """
 
     plan: Plan
@@ -44,6 +45,7 @@ class Planned:
     found: Differences
     links: Sequence[Association]
     attachments: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def diffs(self) -> PlanDiffs:
         """The differences of each object and each association; resources that stay with other stacks have none."""

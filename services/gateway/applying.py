@@ -3,23 +3,22 @@
 import asyncio
 import hashlib
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.journal.v1 import planning_pb2
+from pkger.journal.v1.planning_pb2_grpc import PlanningServiceStub
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PkgerError, PlanStale, RequestInvalid, StackMoved
-from services.core.model import Key
 from services.gateway.answers import Answer, Code
 from services.gateway.documents.answer import answer_json, refused_document
 from services.gateway.errors import Problem
@@ -28,16 +27,14 @@ from services.gateway.off_loop import off_loop
 from services.gateway.organisations import Organisation, Organisations
 from services.gateway.progress import Run, run_to_end
 from services.gateway.requests.apply import Apply, read_apply
-from services.gateway.requests.literals import Replaced, Scope, objects_with_references, with_references
 from services.gateway.requests.templates import Encoding, Template
 from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import other_org
 from services.gateway.warnings import warning_headers
-from services.rpc.convert.objects import key_from_pb, target_to_pb
+from services.rpc.convert.objects import target_to_pb
 from services.rpc.convert.values import env_texts
-from services.rpc.parsing import Parsed, parse_package, render_package
 from services.rpc.plan_parts import JoinedPlan, joined
 from services.views.ids import fill_in_diffs
 from services.views.warnings import warning_lines
@@ -87,14 +84,14 @@ class ApplyRoutes:
             if owner != org:
                 raise other_org(wanted.stack_id, owner)
         if wanted.is_dry:
-            safe, made = await self._planned(wanted, org)
+            written, made = await self._planned(wanted, org)
             if isinstance(made, list):
                 return _refusal(made)
             if wanted.plan_digest not in ("", made.header.digest):
                 raise _other_plan(made.header.digest)
-            stack_id, new_keys = made.header.stack_id, safe.secrets.keys() - wanted.secrets.keys()
+            stack_id, new_keys = made.header.stack_id, written.keys() - wanted.secrets.keys()
             # Frees the memory of a large package before the answer is made.
-            del wanted, safe
+            del wanted
             return await off_loop(_size(made), _answer, made, 200, stack_id, org, new_keys)
         done = await self._applied(wanted, org, request)
         if isinstance(done, list):
@@ -116,11 +113,11 @@ class ApplyRoutes:
         for attempt in range(1, ATTEMPTS + 1):
             # A repeated request finds the plan and the operation of each attempt again, by its request id.
             request_id = f"{key}-{attempt}" if key else ""
-            safe, made = await self._planned(wanted, org, request_id)
+            written, made = await self._planned(wanted, org, request_id)
             if isinstance(made, list):
                 return made
             try:
-                run = await self._run(made.header, safe, request.principal, request_id)
+                run = await self._run(made.header, wanted, written, request.principal, request_id)
             except (PlanStale, StackMoved):
                 if wanted.plan_digest or attempt == ATTEMPTS:
                     raise
@@ -141,77 +138,40 @@ class ApplyRoutes:
 
     async def _planned(
         self, wanted: Apply, org: Organisation, request_id: str = ""
-    ) -> tuple[Apply, JoinedPlan | list[object_pb2.Violation]]:
+    ) -> tuple[Mapping[str, str], JoinedPlan | list[object_pb2.Violation]]:
         """
         Make a plan.
 
         Returns:
-            The request, with references to secrets in place of credentials where the plan needs that; and the plan, or
-            all violations of the package.
+            The credentials of the package, by the keys of the secrets that the plan has in their place; and the plan,
+            or all violations of the package.
 
         Raises:
             PkgerError: The plan cannot be made.
         """
-        request = _plan_request(wanted, org)
-        request.request_id = request_id
+        request = planning_pb2.PlanTemplateRequest(request=_plan_request(wanted, org, request_id))
+        secrets = dict[str, str]()
+
+        async def parts() -> AsyncIterator[planner_pb2.CreatePlanResponse]:
+            stub = PlanningServiceStub(self._services.planner.channel)
+            async for message in self._services.planner.stream(stub.PlanTemplate, request):
+                secrets.update(message.secrets.values)
+                if message.HasField("part"):
+                    yield message.part
+
         try:
-            return wanted, await self._plan(request)
+            return secrets, await joined(parts())
         except RequestInvalid as error:
-            field = error.metadata.get("field")
-            if field == "options.skip":
-                # Each action is valid by itself, but not with this package.
-                raise Problem(
-                    Code.UNPROCESSABLE_ENTITY, f"actions: {error}", reason=error.reason, metadata=error.metadata
-                ) from error
-            # The planner refuses credentials in a package with this error, among other things.
-            if field != "package":
+            if error.metadata.get("field") != "options.skip":
                 raise
-            safe = await self._without_credentials(wanted, org, request)
-            if safe is None:
-                raise
-        request = _plan_request(safe, org)
-        request.request_id = request_id
-        return safe, await self._plan(request)
+            # Each action is valid by itself, but not with this package.
+            raise Problem(
+                Code.UNPROCESSABLE_ENTITY, f"actions: {error}", reason=error.reason, metadata=error.metadata
+            ) from error
 
-    async def _without_credentials(
-        self, wanted: Apply, org: Organisation, request: planner_pb2.CreatePlanRequest
-    ) -> Apply | None:
-        """
-        The request with references to secrets in place of credentials.
-
-        None: no credential can be replaced.
-        """
-        package = request.package
-        parsing = parser_pb2.ParsePackageRequest(sources=package.sources, env_json=package.env_json, allow_empty=True)
-        parsed = await parse_package(self._services.parser, parsing)
-        places = [(key_from_pb(each.key), each.pointer) for each in parsed.credentials]
-        scope, size = Scope(org.id, wanted.stack_id), sum(len(template.text) for template in wanted.templates)
-        made = await off_loop(size, with_references, wanted.templates, places, wanted.env, scope)
-        if len(made.secrets) < len(set(places)):
-            parsing.view.append(parser_pb2.PACKAGE_VIEW_OBJECTS)
-            made = await self._rendered(await parse_package(self._services.parser, parsing), places, scope)
-        if not made.secrets:
-            return None
-        return replace(wanted, templates=made.templates, secrets={**wanted.secrets, **made.secrets})
-
-    async def _rendered(self, parsed: Parsed, places: Sequence[tuple[Key, str]], scope: Scope) -> Replaced:
-        """The parsed objects as templates, with references in place of credentials; none if the package is invalid."""
-        size = sum(len(item.spec_json) for item in parsed.objects)
-        objects, secrets = await off_loop(size, objects_with_references, parsed.objects, places, scope)
-        templates = []
-        for name, items in groupby(objects, lambda item: item.location.source):
-            package = object_pb2.Package(objects=items, sources=[name])
-            rendering = parser_pb2.RenderPackageRequest(package=package, encoding=parser_pb2.ENCODING_JSON)
-            text = await render_package(self._services.parser, rendering)
-            templates.append(Template(name, Encoding.JSON, text, is_generated=True))
-        return Replaced(tuple(templates), secrets)
-
-    async def _plan(self, request: planner_pb2.CreatePlanRequest) -> JoinedPlan | list[object_pb2.Violation]:
-        stub = PlannerServiceStub(self._services.planner.channel)
-        answers = self._services.planner.stream(stub.CreatePlan, request)
-        return await joined(answers)
-
-    async def _run(self, header: plan_pb2.Plan, wanted: Apply, author: str, request_id: str) -> Run:
+    async def _run(
+        self, header: plan_pb2.Plan, wanted: Apply, written: Mapping[str, str], author: str, request_id: str
+    ) -> Run:
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
         request = applier_pb2.ApplyPlanRequest(
@@ -221,7 +181,7 @@ class ApplyRoutes:
             ),
             # Planning and running are two requests to the services, so each needs a request id of its own.
             request_id=f"{request_id}-run" if request_id else self._runner.new_request_id(),
-            secrets=wanted.secrets,
+            secrets={**wanted.secrets, **written},
         )
         return await run_to_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=math.inf))
 
@@ -234,7 +194,7 @@ class ApplyRoutes:
             return
 
 
-def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanRequest:
+def _plan_request(wanted: Apply, org: Organisation, request_id: str) -> planner_pb2.CreatePlanRequest:
     """
     The request to the planner.
 
@@ -243,6 +203,7 @@ def _plan_request(wanted: Apply, org: Organisation) -> planner_pb2.CreatePlanReq
     """
     request = planner_pb2.CreatePlanRequest(
         validate_only=wanted.is_dry,
+        request_id=request_id,
         secret_keys=sorted(wanted.secrets),
         options=wanted.options,
         view=DOCUMENT,

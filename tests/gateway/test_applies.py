@@ -12,6 +12,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
+from pkger.journal.v1 import planning_pb2
+from pkger.journal.v1.planning_pb2_grpc import PlanningServiceStub
+from pkger.model.v1 import object_pb2
+from pkger.parser.v1 import parser_pb2
+from pkger.planner.v1 import planner_pb2
 
 import parser_svc.__main__ as parser
 from services.gateway.settings import GatewaySettings
@@ -224,6 +229,27 @@ async def test_a_literal_credential_becomes_a_secret_that_no_answer_or_log_shows
         assert not any(word.encode() in content for content in files)
     operation = await services.newest_operation()
     assert operation.author == "tester"
+
+
+async def test_a_repeated_request_gets_the_same_plan_and_the_credentials_again(
+    http: aiohttp.ClientSession, services: Cluster
+) -> None:
+    """A gateway that dies between plan and operation has not supplied them."""
+    literal = {**SLACK, "spec": {**SLACK["spec"], "token": CANARY}}
+    source = parser_pb2.Source(name="a.json", text=json.dumps([literal]))
+    request = planner_pb2.CreatePlanRequest(
+        stack=object_pb2.StackRef(id=await a_stack(http)),
+        package=planner_pb2.PackageSources(sources=[source]),
+        request_id="r",
+    )
+    peer = services.peers["planner"]
+    stub, message = PlanningServiceStub(peer.channel), planning_pb2.PlanTemplateRequest(request=request)
+    answers = [[each async for each in peer.stream(stub.PlanTemplate, message)] for _ in range(2)]
+    plans = [[each.part.part.header.id for each in answer if each.part.part.HasField("header")] for answer in answers]
+    secrets = [dict(answer[0].secrets.values) for answer in answers]
+    assert plans[0] == plans[1] != []
+    assert secrets[0] == secrets[1]
+    assert list(secrets[0].values()) == [CANARY]
 
 
 YAML = """

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 from multidict import MultiDict
 
-from services.core.model import Key
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.requests.apply import Apply, read_apply
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
-from services.gateway.requests.literals import Scope, with_references
 from services.gateway.requests.stacks import Addition, Listing, Update, read_creation, read_listing, read_update
 from services.gateway.requests.templates import Encoding, Template
 
@@ -319,41 +317,3 @@ def test_the_error_of_an_invalid_update_names_the_member(body: dict[str, Any], c
     with pytest.raises(Problem) as caught:
         read_update(json.dumps(body).encode())
     assert (caught.value.code, caught.value.message[: len(message)]) == (code, message)
-
-
-def endpoint(token: Any, name: Any = "ne") -> dict[str, Any]:
-    return {"kind": "NotificationEndpointSlack", "metadata": {"name": name}, "spec": {"token": token, "url": "u"}}
-
-
-def test_credentials_become_references_under_keys_of_their_own() -> None:
-    key = Key("NotificationEndpointSlack", "ne")
-    given = [Template.of_objects("a", Encoding.JSON, [endpoint("the-value"), LABEL]), Template(url="http://x/y")]
-    made = with_references(given, [(key, "/token")], {}, Scope("org", "stack"))
-    ((secret, value),) = made.secrets.items()
-    assert value == "the-value"
-    assert json.loads(made.templates[0].text) == [endpoint({"secretRef": {"key": secret}}), LABEL]
-    assert made.templates[1] == given[1]
-    assert secret.endswith("-token")
-    assert len(secret) == 16 + len("-token")
-    assert with_references(given, [(key, "/token")], {}, Scope("org", "stack")).secrets == made.secrets
-    assert with_references(given, [(key, "/token")], {}, Scope("org", "other")).secrets.keys() != made.secrets.keys()
-    assert "the-value" not in repr(made) + repr(given)
-
-
-def test_a_credential_may_come_from_an_environment_value() -> None:
-    key, named = Key("NotificationEndpointSlack", "n"), {"envRef": {"key": "name", "default": "n"}}
-    given = [Template.of_objects("a", Encoding.JSON, [endpoint({"envRef": {"key": "tok"}}, named)])]
-    made = with_references(given, [(key, "/token")], {"tok": "text"}, Scope("org", "s"))
-    assert list(made.secrets.values()) == ["text"]
-
-
-def test_a_field_without_a_text_is_unchanged() -> None:
-    key = Key("NotificationEndpointSlack", "ne")
-    given = [
-        Template.of_objects(
-            "a", Encoding.JSON, [endpoint({"secretRef": {"key": "k"}}), endpoint("x", "other"), "odd", None]
-        )
-    ]
-    made = with_references(given, [(key, "/token"), (key, "/a/b")], {}, Scope("org", "s"))
-    assert made.secrets == {}
-    assert made.templates == tuple(given)

@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 import pytest
 
-from planner_svc.credentials import refuse_written_secrets
+from planner_svc.credentials import refuse_written_secrets, with_references
 from planner_svc.desired import Desired
 from services.core.errors import RequestInvalid
-from services.core.model import Credential, Key, Location, Package
+from services.core.model import Credential, EnvReference, Key, Location, Object, Package, WrittenValue
 from services.drivers.embedded.kinds import EMBEDDED
 from services.rpc.errors import to_status
 from tests.planner.world import an_object
@@ -80,3 +80,50 @@ def test_of_many_only_the_first_are_named(source: str, shown: int, more: str) ->
     assert (
         len(quote(str(caught.value), safe=string.punctuation + " ")) + to_status(caught.value).ByteSize() * 4 / 3 < 8000
     )
+
+
+SLACK = "NotificationEndpointSlack"
+
+
+def planned_as_secrets(*objects: Object, stack_id: str = "s", skip: frozenset[Key] = frozenset()) -> tuple[Desired, dict[str, str]]:
+    return with_references(Desired(Package(objects), skip), EMBEDDED, stack_id)
+
+
+def test_credentials_become_references_under_keys_of_their_own() -> None:
+    """The key is the same for each apply to a stack; without a stack, it depends on the display name."""
+    items = an_object(SLACK, "e", token=CANARY, url="u"), an_object("Label", "l")
+    desired, secrets = planned_as_secrets(*items)
+    ((key, text),) = secrets.items()
+    assert text == CANARY
+    assert (len(key), key[16:]) == (16 + len("-token"), "-token")
+    assert desired.package.objects[0].spec.value == {**items[0].spec.value, "token": {"secretRef": {"key": key}}}
+    assert (desired.package.objects[1], desired.secret_keys) == (items[1], {key})
+    assert planned_as_secrets(*items)[1].keys() == {key}
+    assert planned_as_secrets(*items, stack_id="other")[1].keys() != {key}
+    named = [planned_as_secrets(an_object(SLACK, "e", token=CANARY, name=name), stack_id="")[1] for name in "ab"]
+    assert named[0].keys() != named[1].keys()
+
+
+def test_the_environment_reference_of_a_credential_is_dropped_with_it() -> None:
+    """Else plan, history and summary would have the credential as its value."""
+    item = an_object(SLACK, "e", token=CANARY)._replace(
+        env_references=(EnvReference("spec.token", "t", CANARY, None), EnvReference("metadata.name", "n", "e", None)),
+        written=(WrittenValue("/spec/token", '{"envRef":{"key":"t"}}'), WrittenValue("/metadata/name", "{}")),
+    )
+    (changed,) = planned_as_secrets(item)[0].package.objects
+    assert [each.resource_field for each in changed.env_references] == ["metadata.name"]
+    assert [each.pointer for each in changed.written] == ["/metadata/name"]
+    assert CANARY not in repr(changed)
+
+
+@pytest.mark.parametrize("token", [NAMED, "", 17, [CANARY], {"secretRef": CANARY}])
+def test_only_a_text_becomes_a_secret(token: Any) -> None:
+    item = an_object(SLACK, "e", token=token)
+    desired, secrets = planned_as_secrets(item)
+    assert (desired.package.objects, secrets, desired.secret_keys) == ((item,), {}, frozenset())
+
+
+def test_a_skipped_object_supplies_no_secret() -> None:
+    item = an_object(SLACK, "e", token=CANARY)
+    desired, secrets = planned_as_secrets(item, skip=frozenset({Key(SLACK, "")}))
+    assert (desired.package.objects, secrets) == ((item,), {})
