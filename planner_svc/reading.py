@@ -224,11 +224,15 @@ class Reader:
             package: All objects of the request.
 
         Raises:
-            StackNotFound: The stack was removed since it was found.
+            StackNotFound: The stack was removed meanwhile.
         """
-        candidates = await self._candidates(known, package)
+        stacks = await self._nameless_stacks(known, package)
+        candidates = await self._candidates(known, package, stacks)
         if stack_id := chosen([item.key for item in package.objects], package.sources, candidates):
-            header, entries = await read_stack(self._stack, object_pb2.StackRef(id=stack_id))
+            [stack] = [each for each in stacks if each.stack.id == stack_id]
+            header, entries = stack.stack, list(stack.entries)
+            if len(entries) < header.resource_count:
+                header, entries = await read_stack(self._stack, object_pb2.StackRef(id=stack_id), header)
             record = stack_from_pb(header, entries)
             if {(resource.kind, resource.id) for resource in known.live}.issuperset(_recorded(record)):
                 return replace(known, stack=record)
@@ -236,12 +240,19 @@ class Reader:
             return await self.known(header)
         return replace(known, stack=replace(known.stack, is_new_nameless=True))
 
-    async def _candidates(self, known: Known, package: Package) -> list[Candidate]:
+    async def _nameless_stacks(self, known: Known, package: Package) -> Sequence[journal_pb2.NamelessStack]:
         """The stacks without a name that have keys of *package*, the newest first."""
+        request = journal_pb2.FindNamelessStacksRequest(
+            target=target_to_pb(known.stack.target), keys=[key_to_pb(item.key) for item in package.objects]
+        )
+        return (await self._stack.call(JournalServiceStub(self._stack.channel).FindNamelessStacks, request)).stacks
+
+    async def _candidates(
+        self, known: Known, package: Package, stacks: Sequence[journal_pb2.NamelessStack]
+    ) -> list[Candidate]:
+        """What *stacks* have in common with *package*, in their order."""
         target, objects = known.stack.target, {item.key: item for item in package.objects}
-        request = journal_pb2.FindNamelessStacksRequest(target=target_to_pb(target), keys=map(key_to_pb, objects))
-        answer = await self._stack.call(JournalServiceStub(self._stack.channel).FindNamelessStacks, request)
-        recorded = {(each.key.kind, each.resource_id) for stack in answer.stacks for each in stack.resources}
+        recorded = {(each.key.kind, each.resource_id) for stack in stacks for each in stack.entries}
         kinds = known.platform.kinds
         # The platform may lack the kinds of skipped objects.
         costly = [each for each in recorded if each[0] in kinds and kinds[each[0]].costly_listing]
@@ -255,12 +266,12 @@ class Reader:
 
         return [
             Candidate(
-                stack.stack_id,
-                tuple(stack.sources),
-                stack.resource_count,
-                {key: keeps_name(key, each.resource_id) for each in stack.resources if (key := key_from_pb(each.key))},
+                stack.stack.id,
+                tuple(stack.stack.sources),
+                stack.entry_count,
+                {key: keeps_name(key, each.resource_id) for each in stack.entries if (key := key_from_pb(each.key))},
             )
-            for stack in answer.stacks
+            for stack in stacks
         ]
 
     async def prepared(self, known: Known, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:

@@ -39,7 +39,6 @@ from stack_svc.journal import Advance, Beginning, Planned, Start, Write, Writes
 from stack_svc.plans import NewPlan
 from stack_svc.requests import Request
 from stack_svc.store.drift_checks import DriftCheck
-from stack_svc.store.inventory import NamelessStack
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
 from stack_svc.store.plans import Part, PlanState, StoredPlan
@@ -397,16 +396,6 @@ def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
         _time(request.since, "since") if request.HasField("since") else 0,
         _time(request.until, "until") if request.HasField("until") else _LATEST,
     )
-
-
-def nameless_stacks_to_pb(stacks: Iterable[NamelessStack]) -> journal_pb2.FindNamelessStacksResponse:
-    """Translate stacks without a name."""
-    answer = journal_pb2.FindNamelessStacksResponse()
-    for stack in stacks:
-        message = answer.stacks.add(stack_id=stack.id, resource_count=stack.resource_count, sources=list(stack.sources))
-        for key, resource_id in stack.resources.items():
-            message.resources.add(key=key_fields(key), resource_id=resource_id)
-    return answer
 
 
 def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.Attachment] = ()) -> NewPlan:

@@ -334,8 +334,19 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Find the stacks without a name whose record has one of the given keys."""
         target = messages.target_of(request.target)
         keys = [Key(texts.clean(each.kind), texts.clean(each.name)) for each in request.keys]
-        found = await self._store.read(lambda tx: tx.inventory.of_nameless(target, keys))
-        return messages.nameless_stacks_to_pb(found)
+        found = await self._store.read(
+            lambda tx: [(each, stacks.existing(tx, each.id)) for each in tx.inventory.of_nameless(target, keys)]
+        )
+        return journal_pb2.FindNamelessStacksResponse(
+            stacks=[
+                journal_pb2.NamelessStack(
+                    stack=messages.stack_to_pb(stack),
+                    entries=[object_pb2.InventoryEntry(**entry_fields(entry)) for entry in each.entries],
+                    entry_count=each.entry_count,
+                )
+                for each, stack in found
+            ]
+        )
 
     async def KeepAttachment(
         self, request: journal_pb2.KeepAttachmentRequest, context: object

@@ -1,7 +1,7 @@
 """Inventories in SQLite."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
+from itertools import groupby
 from typing import Any
 
 import orjson
@@ -31,32 +31,29 @@ class SqliteInventory:
         """Read the stacks without a name that have entries of *keys*."""
         # The signs make SQLite read each entry once, and not look each key up in each stack.
         rows = self._db.execute(
-            """
+            f"""
             WITH nameless AS (
-                SELECT id, sources, create_time, COUNT(*) AS entry_count FROM stacks JOIN inventory ON stack = id
+                SELECT id, create_time, COUNT(*) AS entry_count FROM stacks JOIN inventory ON stack = id
                 WHERE stacks.platform = :platform AND stacks.org = :org AND stacks.name = ''
                     AND stacks.state = 'ACTIVE' AND inventory.state = 'PRESENT'
                 GROUP BY id
             )
-            SELECT id, sources, entry_count, kind, name, resource_id FROM nameless JOIN inventory ON stack = id
+            SELECT id, entry_count, {_COLUMNS} FROM nameless JOIN inventory ON stack = id
             WHERE state = 'PRESENT' AND (+kind, +name) IN (
                 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys)
             )
             ORDER BY create_time DESC, id, kind, name
-            """,
+            """,  # noqa: S608
             {
                 "keys": orjson.dumps(list(map(list, keys))).decode(),
                 "platform": target.platform,
                 "org": target.org,
             },
         )
-        found: dict[str, NamelessStack] = {}
-        resources: defaultdict[str, dict[Key, str]] = defaultdict(dict)
-        for stack, sources, count, kind, name, resource_id in rows:
-            resources[stack][Key(kind, name)] = resource_id
-            if stack not in found:
-                found[stack] = NamelessStack(stack, orjson.loads(sources), count, resources[stack])
-        return list(found.values())
+        return [
+            NamelessStack(stack, count, _entries(row[2:] for row in own))
+            for (stack, count), own in groupby(rows, lambda row: row[:2])
+        ]
 
     def entries(self, stack: str, keys: Collection[Key]) -> list[InventoryEntry]:
         """Read some entries of a stack."""

@@ -1,6 +1,6 @@
 """The inventories of stacks, as stored: maps from object keys to resources."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,15 +14,13 @@ class NamelessStack:
 
     Attributes:
         id: Its id.
-        sources: Names of the sources of its last apply that changed anything.
-        resource_count: Number of all its entries.
-        resources: Ids of the resources that it has under keys of the package, sorted by key.
+        entry_count: Number of all its entries.
+        entries: Its entries with keys of the package, sorted by key.
     """
 
     id: str
-    sources: Sequence[str]
-    resource_count: int
-    resources: Mapping[Key, str]
+    entry_count: int
+    entries: Sequence[InventoryEntry]
 
 
 class InventoryReading(Protocol):

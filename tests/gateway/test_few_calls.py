@@ -17,15 +17,48 @@ async def http(services: Cluster, tmp_path: Path) -> AsyncIterator[aiohttp.Clien
         yield session
 
 
-async def test_calls(http: aiohttp.ClientSession, services: Cluster, calls: Calls) -> None:
+async def test_a_first_apply_of_two_objects_takes_few_calls(http: aiohttp.ClientSession, calls: Calls) -> None:
     assert (await post(http, APPLY, body_of(SLACK)))[0] == 201
     calls.methods.clear()
     assert (await post(http, APPLY, body_of(LABEL, BUCKET)))[0] == 201
-    print(len(calls.methods), calls.methods)
+    assert sorted(calls.methods) == [
+        "AdvanceOperation",
+        "AdvanceOperation",
+        "ApplyPlan",
+        "BeginOperation",
+        "FindNamelessStacks",
+        "FinishOperation",
+        # For the plan, and before the operation sends anything.
+        "ListResources",
+        "ListResources",
+        # The token of the operation, labels, and buckets.
+        "Mutate",
+        "Mutate",
+        "Mutate",
+        "ParsePackage",
+        "PlanTemplate",
+        "PrepareSpecs",
+        "StorePlan",
+    ]
+
+
+async def test_an_apply_with_nothing_to_do_takes_few_calls(http: aiohttp.ClientSession, calls: Calls) -> None:
+    assert (await post(http, APPLY, body_of(LABEL, BUCKET)))[0] == 201
     calls.methods.clear()
     assert (await post(http, APPLY, body_of(LABEL, BUCKET)))[0] == 201
-    print(len(calls.methods), calls.methods)
-    calls.methods.clear()
-    literal = {**SLACK, "spec": {**SLACK["spec"], "token": "x"}}
+    assert sorted(calls.methods) == [
+        "ApplyPlan",
+        "BeginOperation",
+        "FindNamelessStacks",
+        "FinishOperation",
+        "ListResources",
+        "ParsePackage",
+        "PlanTemplate",
+        "StorePlan",
+    ]
+
+
+async def test_credentials_take_no_second_parse_and_plan(http: aiohttp.ClientSession, calls: Calls) -> None:
+    literal = {**SLACK, "spec": {**SLACK["spec"], "token": "a-token"}}
     assert (await post(http, APPLY, body_of(literal)))[0] == 201
-    print(len(calls.methods), calls.methods)
+    assert (calls.count("ParsePackage"), calls.count("PlanTemplate"), calls.count("CreatePlan")) == (1, 1, 0)

@@ -85,7 +85,9 @@ def test_of_many_only_the_first_are_named(source: str, shown: int, more: str) ->
 SLACK = "NotificationEndpointSlack"
 
 
-def planned_as_secrets(*objects: Object, stack_id: str = "s", skip: frozenset[Key] = frozenset()) -> tuple[Desired, dict[str, str]]:
+def planned_as_secrets(
+    *objects: Object, stack_id: str = "s", skip: frozenset[Key] = frozenset()
+) -> tuple[Desired, dict[str, str]]:
     return with_references(Desired(Package(objects), skip), EMBEDDED, stack_id)
 
 

@@ -323,7 +323,6 @@ async def test_stacks_without_a_name_are_found_by_their_entries(store: Store) ->
     old, new = a_stack("s2", "", create_time=7, update_time=7), a_stack("s3", "", create_time=8, update_time=8)
     pending, there = a_stack("s4", "", state=State.PENDING), a_stack("s5", "", target=Target(org="there"))
     await with_stack(store, old, new, pending, there)
-    await store.write(lambda tx: tx.stacks.update(replace(old, record=replace(old.record, sources=("a.yml", "ü")))))
     for stack in ("s1", "s2", "s3", "s4"):
         entries = [
             an_entry("one", f"id-{stack}"),
@@ -336,9 +335,9 @@ async def test_stacks_without_a_name_are_found_by_their_entries(store: Store) ->
         return await store.read(lambda tx: tx.inventory.of_nameless(HERE, keys))
 
     one, two, used = (an_entry(name).key for name in ("one", "two", "used"))
+    shared = an_entry("used", "u", origin=Origin.SHARED)
     assert await found(used, one) == [
-        NamelessStack("s3", [], 2, {one: "id-s3", used: "u"}),
-        NamelessStack("s2", ["a.yml", "ü"], 2, {one: "id-s2", used: "u"}),
+        NamelessStack(stack, 2, [an_entry("one", f"id-{stack}"), shared]) for stack in ("s3", "s2")
     ]
     assert await found(two, Key("Task", "one")) == []
 
