@@ -17,10 +17,11 @@ import orjson
 import yaml
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.journal.v1 import planning_pb2
+from pkger.journal.v1.planning_pb2_grpc import PlanningServiceStub
 from pkger.model.v1 import plan_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from bench.cluster import Cluster, Unexpected, cluster, cpu_of
 from bench.figures import Figure, Seconds, median_of_async, seconds
@@ -173,12 +174,12 @@ async def _dry_run(services: Cluster, http: Gateway, size: int) -> Figure:
         package=planner_pb2.PackageSources(sources=[source]),
         view=[plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_SUMMARY],
     )
-    request.stack.nameless = True
-    stub = PlannerServiceStub(services.planner.channel)
+    message = planning_pb2.PlanStandalonePackageRequest(request=request)
+    stub = PlanningServiceStub(services.planner.channel)
 
     async def by_grpc() -> None:
-        answers = services.planner.stream(stub.CreatePlan, request)
-        await joined(answers)
+        answers = services.planner.stream(stub.PlanStandalonePackage, message)
+        await joined(each.part async for each in answers if each.HasField("part"))
 
     times = 3 if size > 1_000 else TIMES * 4
     await http.post(APPLY, body)

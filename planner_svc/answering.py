@@ -82,7 +82,7 @@ async def make_answer(
     limit: int,
     stack: stack_pb2.Stack | None = None,
     *,
-    with_credentials: bool = False,
+    is_standalone: bool = False,
 ) -> Answer:
     """
     Make the plan of *request* and translate it.
@@ -94,12 +94,12 @@ async def make_answer(
         reader: Reads package, record and resources.
         limit: Largest message, in bytes, between the services.
         stack: The header of the stack, if it is known; None: it is read.
-        with_credentials: As of ``gather``.
+        is_standalone: As of ``gather``.
 
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    planned = await gather(request, reader, stack, with_credentials=with_credentials)
+    planned = await gather(request, reader, stack, is_standalone=is_standalone)
     if not isinstance(planned, Planned):
         return Answer(None, violations=planned)
     # In a thread, so that other calls are answered during the translation of a large plan.
@@ -108,7 +108,11 @@ async def make_answer(
 
 def _answer(planned: Planned, use: Use, view: Collection[View], limit: int) -> Answer:
     """Make each part of a plan once: the same messages are stored and, as far as the caller asks for them, returned."""
-    new_plan = journal_pb2.NewPlan(header=header_to_pb(planned.plan))
+    new_plan = journal_pb2.NewPlan(
+        header=header_to_pb(planned.plan),
+        baselines_digest=planned.plan.baselines_digest,
+        creates_nameless_stack=planned.plan.creates_nameless_stack,
+    )
     asked, stored = {REMARKS, *view}, _stored_views(planned.plan, use)
     size, answered = new_plan.header.ByteSize() + _ID_BYTES, list[plan_pb2.PlanPart]()
     has_credentials = planned.may_hold_credentials()

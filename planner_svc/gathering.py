@@ -32,7 +32,11 @@ from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
 from planner_svc.replacing import protected_replacements
-from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
+from planner_svc.request_checks import (
+    refuse_invalid_stack,
+    refuse_missing_sources,
+    refuse_nothing_desired,
+)
 from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
 from planner_svc.sharing import Holders, refuse_owned, refuse_sharing, shareable, with_holders
 from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
@@ -62,7 +66,7 @@ async def gather(
     reader: Reader,
     stack: stack_pb2.Stack | None = None,
     *,
-    with_credentials: bool = False,
+    is_standalone: bool = False,
 ) -> Planned | Sequence[object_pb2.Violation]:
     """
     Make the plan of a request.
@@ -71,7 +75,8 @@ async def gather(
         request: The desired state.
         reader: Reads package, record and resources.
         stack: The header of the stack, if it is known; None: it is read.
-        with_credentials: Whether the package may hold credentials: each is planned as a secret.
+        is_standalone: Whether the request is that of ``PlanStandalonePackage``: each credential is planned as a secret,
+            and a plan without a stack is for a stack without a name.
 
     Returns:
         The plan; all violations of a package that breaks rules.
@@ -93,7 +98,7 @@ async def gather(
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    return await _planned(request, parsed, untouched, known, reader, with_credentials)
+    return await _planned(request, parsed, untouched, known, reader, is_standalone)
 
 
 async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Mapping[str, str]:
@@ -133,15 +138,16 @@ async def _planned(
     untouched: frozenset[Key],
     known: Known,
     reader: Reader,
-    with_credentials: bool,
+    is_standalone: bool,
 ) -> Planned:
     traits = known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
     desired = _desired(request, parsed, skipped_keys(skips) | untouched)
     desired = _without_credentials(desired, traits)
     secrets: Mapping[str, str] = {}
-    if with_credentials:
+    if is_standalone:
         desired, secrets = with_references(desired, traits, request.stack.id)
+        desired = replace(desired, is_for_nameless=not request.HasField("stack"))
     refuse_unknown_kinds(skips)
     refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
     refuse_unusable_keys(desired, traits)
@@ -273,7 +279,6 @@ def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: froze
         options=request.options,
         rollback_of=request.revision,
         after_uninstall=after_uninstall_from_pb(request.destroy.after_uninstall, "destroy.after_uninstall"),
-        is_for_nameless=request.stack.nameless,
     )
 
 

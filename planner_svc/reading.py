@@ -125,7 +125,6 @@ class Reader:
             except StackNotFound:
                 if request.HasField("destroy"):
                     raise
-        # A nameless stack is found by the objects of the package, once they are known.
         return stack_pb2.Stack(target=target_to_pb(target), name=stack.name)
 
     async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> Parsed:

@@ -23,16 +23,13 @@ def refuse_invalid_stack(request: planner_pb2.CreatePlanRequest) -> None:
     """
     Refuse a request that does not name its stack as it has to.
 
-    Only a package may be for a nameless stack, which is found by its objects; only a package may be without a stack.
+    Only a package may be without a stack.
 
     Raises:
         RequestInvalid: It names no stack, or is ambiguous.
     """
     if request.HasField("stack"):
-        check_stack_ref(request.stack, allow_nameless=True)
-        if request.stack.nameless and not request.HasField("package"):
-            desired = request.WhichOneof("desired")
-            raise RequestInvalid("stack.nameless", f"{desired} needs a stack that is named by id or by name")
+        check_stack_ref(request.stack)
     elif request.HasField("destroy"):
         raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
     elif request.HasField("revision"):

@@ -90,7 +90,7 @@ class PlannerServicer(PlannerServiceServicer):
 
 
 class PlanningServicer(PlanningServiceServicer):
-    """Makes plans for operations and templates."""
+    """Makes plans for operations and standalone packages."""
 
     def __init__(self, reader: Reader, plans: PlanStore, limit: int) -> None:
         self._reader = reader
@@ -105,18 +105,18 @@ class PlanningServicer(PlanningServiceServicer):
         if answer.new_plan:
             await self._plans.keep_for(answer.new_plan, answer.attachments, request.operation_id)
         for message in answer.messages():
-            yield planning_pb2.PlanOperationResponse(answer=message)
+            has_header = message.part.HasField("header")
+            baselines_digest = answer.new_plan.baselines_digest if answer.new_plan and has_header else ""
+            yield planning_pb2.PlanOperationResponse(answer=message, baselines_digest=baselines_digest)
 
-    async def PlanTemplate(
-        self, request: planning_pb2.PlanTemplateRequest, context: object
-    ) -> AsyncIterator[planning_pb2.PlanTemplateResponse]:
-        secrets, messages = await _created(
-            request.request, self._reader, self._plans, self._limit, with_credentials=True
-        )
+    async def PlanStandalonePackage(
+        self, request: planning_pb2.PlanStandalonePackageRequest, context: object
+    ) -> AsyncIterator[planning_pb2.PlanStandalonePackageResponse]:
+        secrets, messages = await _created(request.request, self._reader, self._plans, self._limit, is_standalone=True)
         if secrets:
-            yield planning_pb2.PlanTemplateResponse(secrets=planning_pb2.WrittenSecrets(values=secrets))
+            yield planning_pb2.PlanStandalonePackageResponse(secrets=planning_pb2.WrittenSecrets(values=secrets))
         async for message in messages:
-            yield planning_pb2.PlanTemplateResponse(part=message)
+            yield planning_pb2.PlanStandalonePackageResponse(part=message)
 
 
 def registrations(
@@ -135,17 +135,17 @@ async def _created(
     plans: PlanStore,
     limit: int,
     *,
-    with_credentials: bool = False,
+    is_standalone: bool = False,
 ) -> tuple[Mapping[str, str], AsyncIterator[planner_pb2.CreatePlanResponse]]:
     """The credentials that are planned as secrets, and the messages of a new plan or of one of an earlier call."""
     view, key = checked_view(request.view), _request_key(request)
     plan_id = await plans.of_request(key) if key else ""
     if plan_id:
-        secrets = await written_secrets(request, reader) if with_credentials else {}
+        secrets = await written_secrets(request, reader) if is_standalone else {}
     else:
         use = Use.DRY_RUN if request.validate_only else Use.LATER_APPLY
         with uncollected():
-            answer = await make_answer(request, use, view, reader, limit, with_credentials=with_credentials)
+            answer = await make_answer(request, use, view, reader, limit, is_standalone=is_standalone)
         secrets = answer.secrets
         if answer.new_plan and not request.validate_only:
             plan_id = await plans.keep(answer.new_plan, answer.attachments, key)

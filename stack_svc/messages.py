@@ -418,9 +418,9 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
             (counts.creates, counts.updates, counts.deletes, counts.attaches, counts.detaches, counts.secrets)
         ),
         package_digest=header.package_digest,
-        baselines_digest=header.baselines_digest,
+        baselines_digest=plan.baselines_digest,
         rollback_of=header.rollback_of,
-        creates_nameless_stack=header.creates_nameless_stack,
+        creates_nameless_stack=plan.creates_nameless_stack,
         message=header.SerializeToString(),
         parts=tuple(Part(each.view, each.part, each.masked_part) for each in plan.parts),
         attachments={texts.checked_name(each.digest, "attachments.digest"): each.body for each in attachments},

@@ -1,14 +1,14 @@
 """StackService and JournalService on the wire: they translate and delegate, each call one transaction."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from functools import partial
 
 from pkger.journal.v1 import journal_pb2, journal_pb2_grpc
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
-from services.core.model import Key
+from services.core.model import InventoryEntry, Key
 from services.engine.operation import FINISHED, OperationState
 from services.engine.step_life import StepRecord
 from services.kinds.format.canonical import canonical_text
@@ -138,11 +138,10 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         size = pages.size_of(request.page_size, 1000, 5000)
         found = await self._store.read(lambda tx: stacks.resources(tx, choice, after, size))
         record = found.stack.record
-        lacking = {*found.without_baseline}
         page, token = pages.page_of(
             found.entries,
             size,
-            lambda entry: object_pb2.InventoryEntry(**entry_fields(entry), lacks_baseline=entry.key in lacking),
+            lambda entry: _listed(entry, found.without_baseline),
             lambda entry: (record.id, record.generation, *entry.key),
         )
         return stack_pb2.ListResourcesResponse(resources=page, next_page_token=token, generation=record.generation)
@@ -334,17 +333,15 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Find the stacks without a name whose record has one of the given keys."""
         target = messages.target_of(request.target)
         keys = [Key(texts.clean(each.kind), texts.clean(each.name)) for each in request.keys]
-        found = await self._store.read(
-            lambda tx: [(each, stacks.existing(tx, each.id)) for each in tx.inventory.of_nameless(target, keys)]
-        )
+        found = await self._store.read(lambda tx: stacks.nameless(tx, target, keys))
         return journal_pb2.FindNamelessStacksResponse(
             stacks=[
                 journal_pb2.NamelessStack(
-                    stack=messages.stack_to_pb(stack),
-                    entries=[object_pb2.InventoryEntry(**entry_fields(entry)) for entry in each.entries],
-                    entry_count=each.entry_count,
+                    stack=messages.stack_to_pb(page.stack),
+                    entries=[_listed(entry, page.without_baseline) for entry in page.entries],
+                    entry_count=entry_count,
                 )
-                for each, stack in found
+                for page, entry_count in found
             ]
         )
 
@@ -570,6 +567,11 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             has_more=has_more,
             state=messages.state_to_pb(found.state),
         )
+
+
+def _listed(entry: InventoryEntry, lacking: Collection[Key]) -> object_pb2.InventoryEntry:
+    """An entry in a list; *lacking* are the keys of entries without a baseline."""
+    return object_pb2.InventoryEntry(**entry_fields(entry), lacks_baseline=entry.key in lacking)
 
 
 def _with_drift_check(reading: Reading, choice: Choice) -> tuple[Stack, DriftCheck | None]:

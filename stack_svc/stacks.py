@@ -1,6 +1,6 @@
 """Records of stacks, by id and by name."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -12,7 +12,7 @@ from services.core.errors import (
     StackNotEmpty,
     StackNotFound,
 )
-from services.core.model import InventoryEntry, Key, StackRecord
+from services.core.model import InventoryEntry, Key, StackRecord, Target
 from services.kinds.policy import NO_POLICY
 from stack_svc import leases, preparing, requests, texts
 from stack_svc.requests import Request
@@ -147,7 +147,27 @@ def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int)
     if after != FIRST_RESOURCE and after[1] != record.generation:
         raise StackMoved(stack.called, after[1], record.generation)
     entries = reading.inventory.page(record.id, Key(*after[2:]), size + 1)
-    return Page(stack, entries, reading.baselines.lacking(record.id, [entry.key for entry in entries]))
+    return Page(stack, entries, _without_baseline(reading, record.id, entries))
+
+
+def nameless(reading: Reading, target: Target, keys: Collection[Key]) -> list[tuple[Page, int]]:
+    """
+    Read the active stacks of *target* without a name that have entries of *keys*, the newest first.
+
+    Returns:
+        For each stack these entries, sorted by key, and the number of all its entries; without pending deletions.
+    """
+    return [
+        (
+            Page(existing(reading, each.id), each.entries, _without_baseline(reading, each.id, each.entries)),
+            each.entry_count,
+        )
+        for each in reading.inventory.of_nameless(target, keys)
+    ]
+
+
+def _without_baseline(reading: Reading, stack: str, entries: Iterable[InventoryEntry]) -> set[Key]:
+    return {*reading.baselines.lacking(stack, [entry.key for entry in entries])}
 
 
 def create(

@@ -14,6 +14,8 @@ from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
+from pkger.journal.v1 import planning_pb2
+from pkger.journal.v1.planning_pb2_grpc import PlanningServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
@@ -189,11 +191,14 @@ class Cluster:
         platform: str = "",
         destroy: bool = False,
         store: bool = False,
+        standalone: bool = False,
         after_uninstall: plan_pb2.AfterUninstall.ValueType = plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
         **more: Any,
     ) -> Shown:
         """
-        A plan: of a dry run, or to *store*; with *more* fields of the request or its options, a stack as ``stack_ref``.
+        A plan: of a dry run, or to *store*; of a package, maybe a *standalone* one.
+
+        *more* are fields of the request or its options; a stack is ``stack_ref``.
 
         Raises:
             InvalidPackage: The package breaks rules.
@@ -206,9 +211,14 @@ class Cluster:
             request.destroy.SetInParent()
         elif texts:
             request.package.sources.extend(sources(texts))
-        stub = PlannerServiceStub(self.peers["planner"].channel)
-        answers = self.peers["planner"].stream(stub.CreatePlan, request)
-        made = await joined(answers)
+        peer = self.peers["planner"]
+        if standalone:
+            message = planning_pb2.PlanStandalonePackageRequest(request=request)
+            parts = peer.stream(PlanningServiceStub(peer.channel).PlanStandalonePackage, message)
+            made = await joined(each.part async for each in parts if each.HasField("part"))
+        else:
+            answers = peer.stream(PlannerServiceStub(peer.channel).CreatePlan, request)
+            made = await joined(answers)
         if not isinstance(made, JoinedPlan):
             raise InvalidPackage(made)
         return Shown(made)

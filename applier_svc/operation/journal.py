@@ -411,7 +411,8 @@ def _start(plan: OperationPlan, claims: Sequence[Claim]) -> journal_pb2.Start:
     if not plan.is_stored:
         parts = (plan_pb2.PlanPart(remarks=part) for part in cut(plan.body.remarks))
         stored = [stored_part(REMARKS, part, part) for part in parts]
-        start.idle_plan.CopyFrom(journal_pb2.NewPlan(header=header, parts=stored))
+        idle_plan = journal_pb2.NewPlan(header=header, parts=stored, baselines_digest=plan.baselines_digest)
+        start.idle_plan.CopyFrom(idle_plan)
     else:
         start.plan_id = header.id
     return start

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from pkger.journal.v1 import journal_pb2, planning_pb2
@@ -243,10 +243,19 @@ class Operation:
             request.stack.CopyFrom(taken.stack)
             request.request.stack.CopyFrom(object_pb2.StackRef(id=taken.stack.id))
         stub = PlanningServiceStub(self._peers.planner.channel)
-        answers = self._peers.planner.stream(stub.PlanOperation, request)
-        made = await joined(each.answer async for each in answers)
+        baselines_digest = ""
+
+        async def answers() -> AsyncIterator[planner_pb2.CreatePlanResponse]:
+            nonlocal baselines_digest
+            async for message in self._peers.planner.stream(stub.PlanOperation, request):
+                baselines_digest = message.baselines_digest or baselines_digest
+                yield message.answer
+
+        made = await joined(answers())
         if isinstance(made, JoinedPlan):
-            return OperationPlan(made.header, made.body, is_stored=not made.header.no_change)
+            if not made.header.no_change:
+                return OperationPlan(made.header, made.body)
+            return OperationPlan(made.header, made.body, is_stored=False, baselines_digest=baselines_digest)
         await self._feed.announce(*cut(object_pb2.Violations(violations=made)))
         return None
 

@@ -18,11 +18,13 @@ class OperationPlan(NamedTuple):
         header: Its header.
         body: Its remarks, steps and changes of the record.
         is_stored: Whether the store has it. A plan with nothing to do is stored at the end of its operation.
+        baselines_digest: As of ``NewPlan``; empty for a plan that is stored.
     """
 
     header: plan_pb2.Plan
     body: journal_pb2.PlanBody
     is_stored: bool = True
+    baselines_digest: str = ""
 
 
 def joined_plan(header: plan_pb2.Plan, pieces: Iterable[bytes]) -> OperationPlan:

@@ -149,12 +149,12 @@ class ApplyRoutes:
         Raises:
             PkgerError: The plan cannot be made.
         """
-        request = planning_pb2.PlanTemplateRequest(request=_plan_request(wanted, org, request_id))
+        request = planning_pb2.PlanStandalonePackageRequest(request=_plan_request(wanted, org, request_id))
         secrets = dict[str, str]()
 
         async def parts() -> AsyncIterator[planner_pb2.CreatePlanResponse]:
             stub = PlanningServiceStub(self._services.planner.channel)
-            async for message in self._services.planner.stream(stub.PlanTemplate, request):
+            async for message in self._services.planner.stream(stub.PlanStandalonePackage, request):
                 secrets.update(message.secrets.values)
                 if message.HasField("part"):
                     yield message.part
@@ -211,7 +211,7 @@ def _plan_request(wanted: Apply, org: Organisation, request_id: str) -> planner_
     if wanted.stack_id:
         request.stack.id = wanted.stack_id
     else:
-        request.stack.CopyFrom(object_pb2.StackRef(target=target_to_pb(org.target), nameless=True))
+        request.target.CopyFrom(target_to_pb(org.target))
     # A package needs at least one source. This one has no objects, so no answer mentions it.
     sources = list(map(_source, wanted.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
     request.package.sources.extend(sources)

@@ -43,7 +43,7 @@ SAFE_METHODS = {
         "ListOperations",
         "ListEvents",
     ),
-    "pkger.journal.v1.PlanningService": ("PlanOperation", "PlanTemplate"),
+    "pkger.journal.v1.PlanningService": ("PlanOperation", "PlanStandalonePackage"),
     "pkger.driver.v1.DriverService": (
         "Describe",
         "ListResources",

@@ -1,4 +1,4 @@
-"""Applies without the name of a stack, for which one is found or created (planner.proto, StackRef.nameless)."""
+"""Applies without the name of a stack, for which one is found or created (planning.proto, PlanStandalonePackage)."""
 
 import random
 from dataclasses import replace
@@ -29,8 +29,7 @@ CREATED, SHARED = object_pb2.ORIGIN_CREATED, object_pb2.ORIGIN_SHARED
 
 async def planned(case: Case, *objects: dict[str, Any], store: bool = True, **more: Any) -> Shown:
     """A plan without the name of a stack."""
-    ref = object_pb2.StackRef(nameless=True)
-    return await case.services.plan(text(*objects), stack_ref=ref, org=case.org, store=store, **more)
+    return await case.services.plan(text(*objects), standalone=True, org=case.org, store=store, **more)
 
 
 async def applied(case: Case, *objects: dict[str, Any], **more: Any) -> operation_pb2.Finished:
@@ -61,7 +60,7 @@ async def origins(case: Case, stack: str) -> dict[str, int]:
 async def test_the_first_apply_creates_a_stack_and_the_next_uses_it(faulty: World) -> None:
     case = faulty.case("")
     plan = await planned(case, SENSORS, RAW)
-    assert (plan.header.stack_id, plan.header.stack_name, plan.header.creates_nameless_stack) == ("", "", True)
+    assert (plan.header.stack_id, plan.header.stack_name) == ("", "")
     assert await stacks(case) == []
 
     first = end(await case.apply_plan(plan))
@@ -69,11 +68,7 @@ async def test_the_first_apply_creates_a_stack_and_the_next_uses_it(faulty: Worl
     [made] = await stacks(case)
     assert (first.state, first.stack_id, made.id, made.name) == (SUCCEEDED, made.id, made.id, "")
     again = await planned(case, SENSORS, RAW)
-    assert (again.header.stack_id, again.header.no_change, again.header.creates_nameless_stack) == (
-        made.id,
-        True,
-        False,
-    )
+    assert (again.header.stack_id, again.header.no_change) == (made.id, True)
     assert (await applied(case, RAW, SENSORS, an_object("Task", "t", "t", query="x", every="1h"))).stack_id == made.id
     assert await keys(case, made.id) == ["b", "l", "t"]
 
@@ -98,10 +93,9 @@ async def test_equal_keys_are_another_template_if_the_source_and_all_names_diffe
     assert (await planned(case, renamed)).header.stack_id == stack
     source = parser_pb2.Source(name="elsewhere.json", text=text(renamed))
     package = planner_pb2.PackageSources(sources=[source])
-    ref = object_pb2.StackRef(nameless=True)
-    elsewhere = await case.services.plan(stack_ref=ref, org=case.org, package=package)
-    assert elsewhere.header.creates_nameless_stack
-    assert (await planned(case, an_object("Dashboard", "another", "board"))).header.creates_nameless_stack
+    elsewhere = await case.services.plan(standalone=True, org=case.org, package=package)
+    assert elsewhere.header.stack_id == ""
+    assert (await planned(case, an_object("Dashboard", "another", "board"))).header.stack_id == ""
 
     [board] = (await case.look()).resources
     await case.services.mutate(delete("Dashboard", board.id), org=case.org)
@@ -229,14 +223,8 @@ async def test_its_digest_differs_from_that_of_a_plan_without_a_stack(faulty: Wo
 
 
 async def test_only_a_package_finds_its_stack(faulty: World) -> None:
-    case, nameless = faulty.case(""), object_pb2.StackRef(nameless=True)
-    with pytest.raises(RequestInvalid, match="destroy needs a stack that is named"):
-        await case.services.plan(org=case.org, destroy=True, stack_ref=nameless)
+    case = faulty.case("")
+    with pytest.raises(RequestInvalid, match="stack: destroy removes what a stack owns, so name the stack"):
+        await case.services.plan(org=case.org, standalone=True, destroy=True)
     with pytest.raises(RequestInvalid, match="stack: name it by id, or by name with its target"):
-        await planned_with(case, object_pb2.StackRef(nameless=False))
-    with pytest.raises(RequestInvalid, match=r"stack.nameless: leave it out: only plans of packages accept it"):
-        await case.apply(text(SENSORS), stack_ref=nameless)
-
-
-async def planned_with(case: Case, ref: object_pb2.StackRef) -> Shown:
-    return await case.services.plan(text(SENSORS), stack_ref=ref, org=case.org)
+        await case.services.plan(text(SENSORS), org=case.org, standalone=True, stack_ref=object_pb2.StackRef())

@@ -122,7 +122,7 @@ async def test_a_stack_without_a_name_follows_new_names(services: Cluster) -> No
 
     async def applied(suffix: str) -> Shown:
         objects = text(an_object("Bucket", "raw", "raw"), an_object("Dashboard", f"hosts-{suffix}", "Hosts"))
-        plan = await services.plan(objects, stack_ref=object_pb2.StackRef(nameless=True), store=True)
+        plan = await services.plan(objects, standalone=True, store=True)
         events = [event async for event in services.apply_plan(plan.name, plan.digest)]
         assert events[-1].finished.state == SUCCEEDED
         return plan
@@ -130,6 +130,6 @@ async def test_a_stack_without_a_name_follows_new_names(services: Cluster) -> No
     await applied("1")
     before = await platform(services)
     plan = await applied("2")
-    assert (plan.header.creates_nameless_stack, plan.steps) == (False, [])
+    assert (plan.header.stack_id != "", plan.steps) == (True, [])
     assert [(each.old_key.name, each.new_key.name) for each in plan.record.key_changes] == [("hosts-1", "hosts-2")]
     assert await platform(services) == before

@@ -52,16 +52,6 @@ async def test_a_reference_that_names_no_stack_or_two_is_refused(
     assert await services.stack_names() == []
 
 
-async def test_only_a_plan_may_be_for_a_nameless_stack(services: Cluster) -> None:
-    for service, rpc in RPCS:
-        ref = object_pb2.StackRef(target=services.target(), nameless=True)
-        if rpc.name == "CreatePlan":
-            await _call(services, service, rpc, ref)
-            continue
-        with pytest.raises(RequestInvalid, match=r"stack.nameless: leave it out"):
-            await _call(services, service, rpc, ref)
-
-
 async def _call(services: Cluster, service: str, rpc: MethodDescriptor, ref: object_pb2.StackRef) -> None:
     request, peer = GetMessageClass(rpc.input_type)(stack=ref, **MORE.get(rpc.name, {})), services.peers[service]
     method = getattr(STUBS[service](peer.channel), rpc.name)

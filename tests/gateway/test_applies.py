@@ -243,8 +243,8 @@ async def test_a_repeated_request_gets_the_same_plan_and_the_credentials_again(
         request_id="r",
     )
     peer = services.peers["planner"]
-    stub, message = PlanningServiceStub(peer.channel), planning_pb2.PlanTemplateRequest(request=request)
-    answers = [[each async for each in peer.stream(stub.PlanTemplate, message)] for _ in range(2)]
+    stub, message = PlanningServiceStub(peer.channel), planning_pb2.PlanStandalonePackageRequest(request=request)
+    answers = [[each async for each in peer.stream(stub.PlanStandalonePackage, message)] for _ in range(2)]
     plans = [[each.part.part.header.id for each in answer if each.part.part.HasField("header")] for answer in answers]
     secrets = [dict(answer[0].secrets.values) for answer in answers]
     assert plans[0] == plans[1] != []

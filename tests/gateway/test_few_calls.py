@@ -36,7 +36,7 @@ async def test_a_first_apply_of_two_objects_takes_few_calls(http: aiohttp.Client
         "Mutate",
         "Mutate",
         "ParsePackage",
-        "PlanTemplate",
+        "PlanStandalonePackage",
         "PrepareSpecs",
         "StorePlan",
     ]
@@ -53,7 +53,7 @@ async def test_an_apply_with_nothing_to_do_takes_few_calls(http: aiohttp.ClientS
         "FinishOperation",
         "ListResources",
         "ParsePackage",
-        "PlanTemplate",
+        "PlanStandalonePackage",
         "StorePlan",
     ]
 
@@ -61,4 +61,4 @@ async def test_an_apply_with_nothing_to_do_takes_few_calls(http: aiohttp.ClientS
 async def test_credentials_take_no_second_parse_and_plan(http: aiohttp.ClientSession, calls: Calls) -> None:
     literal = {**SLACK, "spec": {**SLACK["spec"], "token": "a-token"}}
     assert (await post(http, APPLY, body_of(literal)))[0] == 201
-    assert (calls.count("ParsePackage"), calls.count("PlanTemplate"), calls.count("CreatePlan")) == (1, 1, 0)
+    assert (calls.count("ParsePackage"), calls.count("PlanStandalonePackage"), calls.count("CreatePlan")) == (1, 1, 0)

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from pkger.journal.v1 import planning_pb2
+from pkger.journal.v1.planning_pb2_grpc import PlanningServiceStub
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.gateway.documents.answer import answer_json
 from services.rpc.plan_parts import JoinedPlan, joined
@@ -19,7 +20,7 @@ ENCODINGS = {"json": parser_pb2.ENCODING_JSON, "yaml": parser_pb2.ENCODING_YAML}
 
 @pytest.mark.parametrize("folder", corpus_parameters(pytest.mark.slow))
 async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path, folder: Path) -> None:
-    stub = PlannerServiceStub(services.peers["planner"].channel)
+    stub = PlanningServiceStub(services.peers["planner"].channel)
     async with gateway(settings(tmp_path), services) as address, client(address) as http:
         async with http.get("/api/v2/orgs") as answer:
             org = (await answer.json())["orgs"][0]["id"]
@@ -32,11 +33,11 @@ async def test_a_dry_run_is_the_plan(services: Cluster, tmp_path: Path, folder: 
             ) as answer:
                 document = await answer.json()
             request = planner_pb2.CreatePlanRequest(validate_only=True, view=ALL_VIEWS)
-            request.stack.target.org = "example"
-            request.stack.nameless = True
+            request.target.org = "example"
             request.package.sources.add(name=path.name, text=text, encoding=ENCODINGS[encoding])
-            answers = services.peers["planner"].stream(stub.CreatePlan, request)
-            made = await joined(answers)
+            message = planning_pb2.PlanStandalonePackageRequest(request=request)
+            answers = services.peers["planner"].stream(stub.PlanStandalonePackage, message)
+            made = await joined(each.part async for each in answers if each.HasField("part"))
             assert isinstance(made, JoinedPlan), path.name
             assert answer.status == 200, path.name
             assert document == json.loads(answer_json(made, "", org, is_applied=False)), path.name

@@ -99,7 +99,7 @@ def test_credentials_become_references_under_keys_of_their_own() -> None:
     assert text == CANARY
     assert (len(key), key[16:]) == (16 + len("-token"), "-token")
     assert desired.package.objects[0].spec.value == {**items[0].spec.value, "token": {"secretRef": {"key": key}}}
-    assert (desired.package.objects[1], desired.secret_keys) == (items[1], {key})
+    assert (desired.package.objects[1], desired.secret_keys) == (items[1], frozenset({key}))
     assert planned_as_secrets(*items)[1].keys() == {key}
     assert planned_as_secrets(*items, stack_id="other")[1].keys() != {key}
     named = [planned_as_secrets(an_object(SLACK, "e", token=CANARY, name=name), stack_id="")[1] for name in "ab"]

@@ -19,7 +19,10 @@ from planner_svc.desired import Desired
 from planner_svc.gathering import gather
 from planner_svc.matching import Holder, match, refuse_emptying
 from planner_svc.reading import Known, Reader
-from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
+from planner_svc.request_checks import (
+    refuse_missing_sources,
+    refuse_nothing_desired,
+)
 from planner_svc.sharing import Holders
 from services.core import errors
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
@@ -125,13 +128,6 @@ def test_a_request_for_nothing_is_refused() -> None:
     with pytest.raises(RequestInvalid, match="desired: give a package, a revision, or destroy"):
         refuse_nothing_desired(planner_pb2.CreatePlanRequest())
     refuse_nothing_desired(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
-
-
-def test_a_nameless_stack_needs_a_package() -> None:
-    nameless = object_pb2.StackRef(nameless=True)
-    with pytest.raises(RequestInvalid, match=r"stack.nameless: destroy needs a stack that is named"):
-        refuse_invalid_stack(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy(), stack=nameless))
-    refuse_invalid_stack(planner_pb2.CreatePlanRequest(package=SOURCES, stack=nameless))
 
 
 def test_a_package_without_a_source_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1.object_pb2 import ResourceId
+from pkger.model.v1.object_pb2 import ResourceId, StackRef
 from pkger.model.v1.operation_pb2 import OPERATION_STATE_SUCCEEDED
 from pkger.model.v1.plan_pb2 import PlanRecord
 from pkger.stack.v1 import stack_pb2
@@ -222,6 +222,18 @@ async def nameless(service: Client, *entries: InventoryEntry) -> str:
     made = await service.peer.call(service.stacks.CreateStack, stack_pb2.CreateStackRequest(target=target_to_pb(HERE)))
     await service.record(await service.begin(stack_id=made.stack.id), entries)
     return made.stack.id
+
+
+async def test_a_stack_without_a_name_is_found_with_its_record(service: Client) -> None:
+    stack = await nameless(service, entry("raw"), entry("other"))
+    request = journal_pb2.FindNamelessStacksRequest(target=target_to_pb(HERE), keys=[key_to_pb(Key("Bucket", "raw"))])
+    [found] = (await service.peer.call(service.journal.FindNamelessStacks, request)).stacks
+    listed = stack_pb2.ListResourcesRequest(stack=StackRef(id=stack))
+    resources = (await service.peer.call(service.stacks.ListResources, listed)).resources
+    assert (found.stack, found.entry_count) == (await service.get(stack), 2)
+    # Also whether an entry has a baseline, as a plan depends on that.
+    assert list(found.entries) == [each for each in resources if each.key.name == "raw"]
+    assert [each.lacks_baseline for each in found.entries] == [True]
 
 
 async def origins(service: Client, stack: str) -> dict[str, Origin]:

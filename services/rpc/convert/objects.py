@@ -53,26 +53,19 @@ def new_target_from_pb(message: object_pb2.Target, field: str = "target") -> mod
     return target
 
 
-def check_stack_ref(ref: object_pb2.StackRef, allow_nameless: bool = False) -> None:
+def check_stack_ref(ref: object_pb2.StackRef) -> None:
     """
     Check that the field ``stack`` of a request names one stack, by the rule of ``StackRef``.
-
-    Args:
-        ref: The field.
-        allow_nameless: Whether the request accepts ``nameless``.
 
     Raises:
         RequestInvalid: It names no stack, or is ambiguous.
     """
-    given = [field for field in ("id", "name", "nameless") if getattr(ref, field)]
-    if not given:
+    if not ref.id and not ref.name:
         raise RequestInvalid("stack", "name it by id, or by name with its target")
-    if given[1:]:
-        raise RequestInvalid("stack", f"{' and '.join(given)} exclude each other: set only one of them")
+    if ref.id and ref.name:
+        raise RequestInvalid("stack", "id and name exclude each other: set only one of them")
     if ref.id and ref.HasField("target"):
         raise RequestInvalid("stack.target", "leave it out: the stack with this id has its own target")
-    if ref.nameless and not allow_nameless:
-        raise RequestInvalid("stack.nameless", "leave it out: only plans of packages accept it")
 
 
 def org_to_pb(org: model.Organization) -> object_pb2.Organization:

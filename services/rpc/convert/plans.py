@@ -58,13 +58,11 @@ def header_to_pb(plan: model.Plan, name: str = "") -> plan_pb2.Plan:
         stages=plan.stages,
         sources=plan.sources,
         package_digest=plan.package_digest,
-        baselines_digest=plan.baselines_digest,
         rollback_of=plan.rollback_of,
         after_uninstall=_AFTER_UNINSTALL.number(plan.after_uninstall)
         if is_uninstall
         else plan_pb2.AFTER_UNINSTALL_UNSPECIFIED,
         untouched_count=plan.untouched_count,
-        creates_nameless_stack=plan.creates_nameless_stack,
         max_deletes=plan.max_deletes,
         duplicate_count=plan.duplicate_count,
     )
@@ -309,11 +307,9 @@ def work_from_pb(header: plan_pb2.Plan, body: journal_pb2.PlanBody) -> model.Pla
         digest=header.digest,
         stack_name=header.stack_name,
         package_digest=header.package_digest,
-        baselines_digest=header.baselines_digest,
         rollback_of=header.rollback_of,
         after_uninstall=_AFTER_UNINSTALL.find(header.after_uninstall) or model.AfterUninstall.KEEP,
         untouched_count=header.untouched_count,
-        creates_nameless_stack=header.creates_nameless_stack,
         max_deletes=header.max_deletes if header.HasField("max_deletes") else None,
     )
 
