@@ -18,7 +18,7 @@ OUT = ROOT / "services" / "gen"
 IMPORTS = PROTOS / ".imports"
 """Imported protos of other projects: a second module for buf, which finds imports only there without a network."""
 
-IMPORTED = ("google/api/annotations.proto", "google/api/http.proto")
+IMPORTED = ("google/api/annotations.proto", "google/api/field_behavior.proto", "google/api/http.proto")
 """The imported protos, as googleapis-common-protos names them."""
 
 CONTRACTS = OUT / "pkger" / "contracts.binpb"

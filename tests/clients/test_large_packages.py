@@ -18,6 +18,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 from bench.cluster import cluster
 from bench.package import Mix, package_text
 from services.rpc.parts import MAX_PART_BYTES
+from services.views.ids import add_ids
 from tests import needs
 from tests.clients.page import blocks, build, shell
 from tests.cluster import ALL_VIEWS, Cluster
@@ -87,7 +88,11 @@ async def test_a_python_client_with_default_limits_does_everything(objects: int)
             assert page.ByteSize() <= MAX_PART_BYTES
             owned += [entry.resource_id for entry in page.resources]
             listing.page_token = page.next_page_token
-        assert [diff.resource_id for diff in diffs] == owned
+        # The plan was made before its resources; their ids are in the events.
+        made = dict[int, str]()
+        for event in events:
+            add_ids(made, event)
+        assert [made[diff.create_step] for diff in diffs] == owned
         assert len(set(owned)) == objects
 
         uninstalling = applier.UninstallStack(applier_pb2.UninstallStackRequest(stack=STACK))
