@@ -89,19 +89,28 @@ class Peer:
         self,
         method: "grpc.aio.UnaryUnaryMultiCallable[Any, Response] | grpc.UnaryUnaryMultiCallable[Any, Response]",
         request: Any,
+        is_lasting: Callable[[Response], bool],
     ) -> Response:
         """
         As ``call``, once for each connection: for a response that stays the same as long as the process of the service
         runs. Another process has another connection.
+
+        Args:
+            method: As for ``call``.
+            request: As for ``call``.
+            is_lasting: Whether a response is kept for the next call.
         """
         key = (type(request), request.SerializeToString())
         if self._watch is None or self._watch.done():
             await self._connected(None)
             self._answers, self._watch = {}, asyncio.create_task(_end_of(self.channel))
         answers = self._answers
-        if key not in answers:
-            answers[key] = await self.call(method, request)
-        response: Response = answers[key]
+        if key in answers:
+            kept: Response = answers[key]
+            return kept
+        response = await self.call(method, request)
+        if is_lasting(response):
+            answers[key] = response
         return response
 
     async def stream(

@@ -25,6 +25,7 @@ from services.core.model import (
     WantedSpec,
 )
 from services.engine.outcome import Failed
+from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.checks import check_from_pb
 from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields
@@ -50,14 +51,14 @@ READ_AT_ONCE = 500
 
 async def platform_traits(driver: Peer) -> PlatformTraits:
     """
-    The traits of the platform of *driver*; one call for each connection.
+    The traits of the platform of *driver*; one call for each connection, if it has all kinds.
 
     Raises:
         ServiceUnavailable: The driver does not answer, returns a trait that this version does not know, or traits that
             exclude each other.
     """
     stub = DriverServiceStub(driver.channel)
-    described = await driver.call_once(stub.Describe, driver_pb2.DescribeRequest())
+    described = await driver.call_once(stub.Describe, driver_pb2.DescribeRequest(), _has_all_kinds)
     try:
         platform = platform_from_pb(described)
     except RequestInvalid as error:
@@ -70,6 +71,11 @@ async def platform_traits(driver: Peer) -> PlatformTraits:
         if traits.identity is Identity.NATURAL_KEY and not is_unique:
             raise _unreliable(driver, f"a {kind} is found by its name, but its names may repeat")
     return platform
+
+
+def _has_all_kinds(described: driver_pb2.DescribeResponse) -> bool:
+    """Whether a description may be kept: one that lacks a kind is asked for again, as it refuses packages."""
+    return {each.kind for each in described.kinds} >= KINDS.keys()
 
 
 async def list_resources(
