@@ -163,10 +163,10 @@ async def test_metadata_of_a_user_survives_an_update_of_a_telegraf_configuration
         assert (await asked(server, "GET", path))["metadata"] == {"buckets": after, "owner": "ops"}
 
 
-async def made_by_hand(server: Influx, collection: str, **body: Any) -> None:
+async def made_by_hand(server: Influx, collection: str, **body: Any) -> Any:
     """A resource as a user creates it, in the organisation of the services."""
     [org] = (await asked(server, "GET", "orgs?org=default"))["orgs"]
-    await asked(server, "POST", collection, {"orgID": org["id"], **body})
+    return await asked(server, "POST", collection, {"orgID": org["id"], **body})
 
 
 async def test_an_export_names_each_field_and_resource_that_it_leaves_out(
