@@ -226,12 +226,12 @@ def _inventory(
 
 
 def _recorded_associations(desired: Desired, matching: Matching, match: Match) -> tuple[Key, ...]:
-    """The labels that the package declares; of skipped labels, the recorded ones."""
+    """The labels that the package declares; of skipped labels, those that a live resource is recorded to have."""
     assert match.wanted is not None  # noqa: S101 - only wanted objects have any
     if not desired.skip:
         return match.wanted.associations
     labels = {label for label in match.wanted.associations if not desired.skips(label)}
-    if match.recorded:
+    if match.recorded and match.live:
         recorded = recorded_labels(match.recorded, matching)
         labels |= {label for label in recorded if desired.skips(label) or label in matching.untouched}
     return tuple(sorted(labels))

@@ -67,6 +67,16 @@ def test_an_association_with_a_skipped_label_is_recorded_once_it_is_made() -> No
     assert world.entry("Bucket", "b").associations == (LABEL_L.key,)
 
 
+def test_a_skipped_label_is_not_recorded_for_a_resource_that_is_created_again() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    del world.live[world.entry("Bucket", "b").resource_id]
+    plan = world.apply(LABEL_L, an_object("Bucket", "b", ["l"]), skip=NO_LABELS)
+    assert step_lines(plan) == ["0 create Bucket b"]
+    assert world.entry("Bucket", "b").associations == ()
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 attach Bucket b l"]
+
+
 def test_a_removed_label_leaves_the_entries_of_skipped_objects() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
