@@ -32,11 +32,7 @@ from planner_svc.planning import Remarks, make_plan
 from planner_svc.preparing import specs_to_prepare
 from planner_svc.reading import Known, Reader
 from planner_svc.replacing import protected_replacements
-from planner_svc.request_checks import (
-    refuse_invalid_stack,
-    refuse_missing_sources,
-    refuse_nothing_desired,
-)
+from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
 from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
 from planner_svc.sharing import Holders, refuse_owned, refuse_sharing, shareable, with_holders
 from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
@@ -56,7 +52,7 @@ from services.core.model import (
 from services.engine.outcome import Failed
 from services.kinds.diagnostics import Code
 from services.kinds.package_text import NOTHING_KEPT
-from services.rpc.convert.objects import credential_from_pb, object_from_pb, violation_from_pb
+from services.rpc.convert.objects import credential_from_pb, object_from_pb, target_from_pb, violation_from_pb
 from services.rpc.convert.plans import after_uninstall_from_pb
 from services.rpc.parsing import Parsed
 
@@ -108,14 +104,14 @@ async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: Reader
     Empty for an invalid package.
 
     Raises:
-        PkgerError: Package, record or platform cannot be read.
+        PkgerError: The package or the header of its stack cannot be read, or the platform does not answer.
     """
     header = await reader.header(request)
     parsed, untouched = await _desired_package(request, header.urls, reader)
     skips = skipped_keys([Key(skip.kind, skip.name) for skip in request.options.skip])
     desired = _desired(request, parsed, skips | untouched)
-    known = await reader.known(header)
-    return with_references(desired, known.platform, request.stack.id)[1]
+    platform = await reader.traits(target_from_pb(header.target))
+    return with_references(desired, platform, request.stack.id)[1]
 
 
 async def _desired_package(

@@ -253,9 +253,7 @@ class Operation:
 
         made = await joined(answers())
         if isinstance(made, JoinedPlan):
-            if not made.header.no_change:
-                return OperationPlan(made.header, made.body)
-            return OperationPlan(made.header, made.body, is_stored=False, baselines_digest=baselines_digest)
+            return OperationPlan(made.header, made.body, not made.header.no_change, baselines_digest)
         await self._feed.announce(*cut(object_pb2.Violations(violations=made)))
         return None
 

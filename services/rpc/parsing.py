@@ -35,11 +35,6 @@ class Parsed:
     objects: list[object_pb2.Object] = field(default_factory=list)
     summary: str = ""
 
-    @property
-    def package(self) -> object_pb2.Package:
-        """The objects as one message, for a render request."""
-        return object_pb2.Package(objects=self.objects, sources=self.header.sources)
-
     def add(self, message: parser_pb2.ParsePackageResponse, pieces: list[str]) -> None:
         """Add a message of the response; pieces of the summary are appended to *pieces*."""
         match message.WhichOneof("part"):
@@ -79,14 +74,3 @@ async def joined(answers: AsyncIterable[parser_pb2.ParsePackageResponse]) -> Par
         parsed.add(message, pieces)
     parsed.summary = "".join(pieces)
     return parsed
-
-
-async def render_package(peer: Peer, request: parser_pb2.RenderPackageRequest) -> str:
-    """
-    Render a package as text with the parser at *peer*.
-
-    Raises:
-        PkgerError: The error of the parser, or ``ServiceUnavailable``.
-    """
-    stream = peer.stream(ParserServiceStub(peer.channel).RenderPackage, request)
-    return "".join([message.text async for message in stream])

@@ -199,6 +199,14 @@ class FaultyDriver(DriverServiceServicer):
         self.ask_again()
         return self._description_gate
 
+    async def forget(self, kind: str) -> None:
+        """Make the next description lack *kind*."""
+        described = await self._behind.call(self._stub.Describe, driver_pb2.DescribeRequest())
+        kinds = [each for each in described.kinds if each.kind != kind]
+        del described.kinds[:]
+        described.kinds.extend(kinds)
+        self.descriptions = [described]
+
     async def change(self, org: str, *mutations: driver_pb2.Mutation) -> driver_pb2.MutateResponse:
         """Change the platform as a writer outside pkger does."""
         return await self._behind.call(self._stub.Mutate, driver_pb2.MutateRequest(org=org, mutations=mutations))

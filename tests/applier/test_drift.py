@@ -8,8 +8,6 @@ from typing import Any
 
 import grpc
 import pytest
-from pkger.driver.v1 import driver_pb2
-from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackNotFound
@@ -459,12 +457,7 @@ async def test_a_renamed_object_is_pending_until_a_package_has_its_name(faulty: 
 
 async def test_a_kind_that_the_platform_has_lost_is_unreadable(faulty: World) -> None:
     case = await faulty.case_with(text(SHARED_LABEL, BUCKET))
-    peer = case.services.peers["platform"]
-    described = await peer.call(DriverServiceStub(peer.channel).Describe, driver_pb2.DescribeRequest())
-    kinds = [kind for kind in described.kinds if kind.kind != "Bucket"]
-    del described.kinds[:]
-    described.kinds.extend(kinds)
-    case.driver.descriptions = [described]
+    await case.driver.forget("Bucket")
 
     found = await drift(case)
 

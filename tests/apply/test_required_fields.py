@@ -8,6 +8,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
 from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from pkger.planner.v1 import planner_pb2
@@ -16,6 +17,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import OperationNotFound, PkgerError, PlanNotFound, RequestInvalid
+from tests.apply.packages import LABEL, text
 from tests.cluster import Cluster
 
 SERVICES: dict[str, tuple[Any, Any]] = {
@@ -63,9 +65,35 @@ async def test_an_empty_request_is_refused_if_fields_are_required(
             pytest.fail(f"{fields} are required; an empty request: {error!r}")
 
 
-async def refusal(services: Cluster, service: str, rpc: MethodDescriptor) -> PkgerError | None:
-    """The error for an empty request; None: it is accepted."""
-    request, peer = GetMessageClass(rpc.input_type)(), services.peers[service]
+FILLED: dict[str, Any] = {
+    "key": object_pb2.ObjectKey(kind="Label", name="lucid_einstein"),
+    "new_name": "m",
+    "package": planner_pb2.PackageSources(sources=[parser_pb2.Source(name="p.json", text="[]")]),
+    "resources": [applier_pb2.ResourceImport(kind="Label", id="0")],
+    "stack": object_pb2.StackRef(name="s"),
+}
+"""Values of required fields that are not alone in their request."""
+
+
+@pytest.mark.parametrize(
+    ("service", "rpc", "field"),
+    [(service, rpc, field) for service, rpc in RPCS for field in required(rpc) if required(rpc)[1:]],
+    ids=lambda value: getattr(value, "name", value),
+)
+async def test_each_of_several_required_fields_is_required(
+    services: Cluster, service: str, rpc: MethodDescriptor, field: str
+) -> None:
+    await services.apply(text(LABEL), stack="s")
+    FILLED["stack"].target.CopyFrom(services.target())
+    others = {name: FILLED[name] for name in required(rpc) if name != field}
+    error = await refusal(services, service, rpc, **others)
+    assert isinstance(error, RequestInvalid), error
+    assert error.metadata["field"].partition(".")[0] == field
+
+
+async def refusal(services: Cluster, service: str, rpc: MethodDescriptor, **fields: Any) -> PkgerError | None:
+    """The error for a request with these fields only; None: it is accepted."""
+    request, peer = GetMessageClass(rpc.input_type)(**fields), services.peers[service]
     method = getattr(SERVICES[service][1](peer.channel), rpc.name)
     try:
         if rpc.server_streaming:

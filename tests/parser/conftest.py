@@ -11,11 +11,16 @@ from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
 from services.rpc.client import Peer
-from services.rpc.parsing import Parsed, parse_package, render_package
+from services.rpc.parsing import Parsed, parse_package
 from services.rpc.server import serving
 
 VIEWS = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUMMARY, parser_pb2.PACKAGE_VIEW_WARNINGS)
 """All views."""
+
+
+def package_of(parsed: Parsed) -> object_pb2.Package:
+    """The parsed objects as one message, to render it."""
+    return object_pb2.Package(objects=parsed.objects, sources=parsed.header.sources)
 
 
 class Parser:
@@ -35,7 +40,7 @@ class Parser:
         self, package: object_pb2.Package | None, encoding: parser_pb2.Encoding.ValueType = parser_pb2.ENCODING_YAML
     ) -> str:
         request = parser_pb2.RenderPackageRequest(package=package, encoding=encoding)
-        return await render_package(self._peer, request)
+        return "".join([message.text async for message in self._peer.stream(self._stub.RenderPackage, request)])
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())

@@ -14,10 +14,10 @@ from parser_svc.bounds import Bounds
 from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
 from services.rpc.client import Peer
-from services.rpc.parsing import parse_package, render_package
+from services.rpc.parsing import parse_package
 from services.rpc.parts import MAX_PART_BYTES
 from services.rpc.server import serving
-from tests.parser.conftest import VIEWS
+from tests.parser.conftest import VIEWS, Parser, package_of
 from tests.parser.parsing import document
 
 ORDER = ["header", "missing", "violations", "warnings", "credentials", "objects", "summary_json"]
@@ -71,8 +71,9 @@ async def test_many_objects_and_their_text_come_in_parts(address: str, count: in
         assert (parsed.header.object_count, dict(parsed.header.kind_counts)) == (count, {"Variable": count})
         assert parsed.missing_env_refs == sorted(f"k{n}" for n in range(count))
         assert len(orjson.loads(parsed.summary)["variables"]) == count
-        rendering = parser_pb2.RenderPackageRequest(package=parsed.package, encoding=parser_pb2.ENCODING_JSON)
-        text = await render_package(peer, rendering)
+        package = package_of(parsed)
+        text = await Parser(peer).render(package, parser_pb2.ENCODING_JSON)
+    rendering = parser_pb2.RenderPackageRequest(package=package, encoding=parser_pb2.ENCODING_JSON)
     pieces = await messages(address, rendering, "RenderPackage")
     assert "".join(piece.text for piece in pieces) == text
     assert len(orjson.loads(text)) == count

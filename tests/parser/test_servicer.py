@@ -6,7 +6,7 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 
 from services.core.errors import RequestInvalid, SourceTooLarge, SourceUndecodable
-from tests.parser.conftest import VIEWS, Parser
+from tests.parser.conftest import VIEWS, Parser, package_of
 from tests.parser.parsing import document
 
 LABEL = document("Label", "name: {envRef: {key: shown, default: Good}}")
@@ -162,13 +162,13 @@ async def test_valid_parts_are_returned_if_they_are_asked_for(parser: Parser) ->
 )
 async def test_a_package_is_written_and_read_back(parser: Parser, encoding: parser_pb2.Encoding.ValueType) -> None:
     env = {"shown": '"Other"'}
-    package = (await parser.parse(source(LABEL), env_json=env)).package
+    package = package_of(await parser.parse(source(LABEL), env_json=env))
     text = await parser.render(package, encoding)
-    assert without_locations((await parser.parse(source(text), env_json=env)).package) == without_locations(package)
+    assert without_locations(package_of(await parser.parse(source(text), env_json=env))) == without_locations(package)
 
 
 async def test_a_package_that_cannot_be_written_is_an_error(parser: Parser) -> None:
-    package = (await parser.parse(source(LABEL))).package
+    package = package_of(await parser.parse(source(LABEL)))
     with pytest.raises(RequestInvalid, match="package"):
         await parser.render(None)
     with pytest.raises(RequestInvalid, match="encoding"):
