@@ -122,8 +122,11 @@ def simulated(scenario: Scenario, folder: Path, template: Path) -> Result:
         clients = {client: StackClient(world, client) for client in scenario.clients}
         tasks = [world.actor(f"client {client.stack}{client.rival}", asked.work()) for client, asked in clients.items()]
         tasks.append(world.actor("person", Person(world).work()))
-        await asyncio.wait(tasks, timeout=LONGEST_STORM)
+        _, still_working = await asyncio.wait(tasks, timeout=LONGEST_STORM)
         world.calm()
+        for task in still_working:
+            # It would begin operations between the checks of the end.
+            task.cancel()
         await Ends(world, oracle, clients).judge()
         is_over = True
 
