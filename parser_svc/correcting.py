@@ -3,10 +3,10 @@
 import json
 import re
 
-from parser_svc.places import Written
 from services.core.model import Edit, Fix, Location, Position
 from services.kinds.format.fields import Rewrite
 from services.kinds.format.scalars import plain_scalar
+from services.syntax.places import Written
 
 _WORD = re.compile(r"[A-Za-z0-9_][-A-Za-z0-9_./]*")
 """A text that needs no escape in quotes, and no quotes in YAML unless YAML reads it as a number or another scalar."""

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from parser_svc.other_formats import other_format
-from parser_svc.places import NOWHERE, Place, Pointer, places, source_texts
 from services.core.errors import SourceUndecodable
 from services.core.model import Location
+from services.kinds.other_formats import other_format
+from services.syntax.places import NOWHERE, Place, Pointer, places, source_texts
 
 _KEYS = ("apiVersion", "kind", "metadata", "spec")
 _KEY_SET = frozenset(_KEYS)

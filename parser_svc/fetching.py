@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from yarl import URL
 
-from parser_svc.bounds import Usage
 from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUndecodable, SourceUnreadable
+from services.syntax.usage import Usage
 
 if TYPE_CHECKING:
     # Imported only when a text is fetched: most commands fetch nothing, and the import would take most of their time.

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from parser_svc.bounds import Bounds, Usage
 from parser_svc.fetching import Fetcher
 from parser_svc.sources import Encoding, Source, encoding_of, size
 from services.addresses import without_user
 from services.core import source_names
 from services.core.errors import EncodingInvalid
 from services.jsonnet.evaluation import Limits, evaluate
-from services.settings import Settings
+from services.settings import Bounds, Settings
+from services.syntax.usage import Usage
 
 FETCHES = 8
 EVALUATIONS = 2

@@ -8,13 +8,13 @@ from itertools import accumulate, islice, pairwise, takewhile
 from sys import intern
 from typing import NamedTuple
 
-from parser_svc.bounds import Usage
 from parser_svc.document_cache import CachedObject, DocumentCache
 from parser_svc.envelope import RawObject, from_documents
-from parser_svc.places import Pointer
-from parser_svc.yaml_reader import Stream, read_stream
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.core.model import Location, Object, Spec
+from services.syntax.places import Pointer
+from services.syntax.usage import Usage
+from services.syntax.yaml_reader import Stream, read_stream
 
 _NEXT_DOCUMENT = re.compile(r"\n(?=---(?:[ \t\n]|\Z))")
 """A line break before ``---`` where libyaml starts a document."""

@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parser_svc.bounds import Bounds, stopped_clock
 from parser_svc.correcting import fixes
 from parser_svc.document_cache import DocumentCache
 from parser_svc.envelope import RawObject
 from parser_svc.known_documents import KnownDocuments, KnownObject
-from parser_svc.places import NOWHERE, Pointer, Written, places
 from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
 from parser_svc.validation import Outcome, validate
@@ -18,6 +16,9 @@ from services.core.errors import RequestInvalid
 from services.core.model import Credential, Key, Location, Object, Package, Position, Related, Violation
 from services.kinds.diagnostics import DIAGNOSTICS, Code
 from services.kinds.format.fields import Fault, Remark
+from services.settings import Bounds
+from services.syntax.places import NOWHERE, Pointer, Written, places
+from services.syntax.usage import stopped_clock
 
 _Fault = tuple[int, Fault]
 """A fault and the position of its object."""

@@ -8,7 +8,7 @@ from parser_svc.sources import Encoding
 from services.core.errors import RequestInvalid
 from services.core.model import Object, Package
 from services.kinds.registry import KINDS
-from services.writing import JsonWriter, YamlWriter
+from services.syntax.writer import JsonWriter, YamlWriter
 
 
 def render(package: Package, encoding: Encoding) -> str:

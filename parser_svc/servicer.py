@@ -10,10 +10,8 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
-from parser_svc.bounds import Bounds
 from parser_svc.document_cache import DocumentCache
 from parser_svc.gathering import Gatherer, Wanted
-from parser_svc.json_reader import read_value
 from parser_svc.package import Options, Parsed, parse
 from parser_svc.rendering import render
 from parser_svc.sources import Encoding, Source
@@ -33,6 +31,8 @@ from services.rpc.convert.objects import (
 )
 from services.rpc.parts import cut, parts, pieces
 from services.rpc.server import Register
+from services.settings import Bounds
+from services.syntax.json_reader import read_value
 
 SERVICE = "pkger.parser.v1.ParserService"
 

@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from parser_svc.bounds import Bounds, Usage, stopped_clock
 from parser_svc.envelope import RawObject, from_array, from_documents
-from parser_svc.json_reader import read_array
 from parser_svc.known_documents import KnownDocuments, KnownObject
-from parser_svc.yaml_reader import read_stream
 from services.addresses import is_of_jsonnet
 from services.core.errors import EncodingInvalid, SourceUndecodable
+from services.settings import Bounds
+from services.syntax.json_reader import read_array
+from services.syntax.usage import Usage, stopped_clock
+from services.syntax.yaml_reader import read_stream
 
 
 class Encoding(Enum):

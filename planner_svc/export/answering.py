@@ -13,7 +13,7 @@ from planner_svc.export.reading import ExportReader
 from planner_svc.export.selecting import Warned
 from services.core.errors import RequestInvalid
 from services.rpc.parts import cut, pieces
-from services.writing import JsonWriter, Writer, YamlWriter
+from services.syntax.writer import JsonWriter, Writer, YamlWriter
 
 _MODELINE = "yaml-language-server: $schema="
 """The comment by which editors with the YAML language server find the schema of a document."""

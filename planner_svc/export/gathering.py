@@ -15,7 +15,7 @@ from services.core.errors import ResourceNotFound
 from services.core.model import PlatformTraits, Resource, ResourceKey, Target
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import new_target_from_pb
-from services.writing import Writer
+from services.syntax.writer import Writer
 
 
 async def gather_export(request: planner_pb2.ExportPackageRequest, reader: ExportReader, writer: Writer) -> Exported:

@@ -15,7 +15,7 @@ from services.kinds.format.fields import Fields
 from services.kinds.format.kind import Reading, Scope
 from services.kinds.registry import EXPORT_ORDER, KINDS
 from services.kinds.schema import API_VERSIONS
-from services.writing import Writer
+from services.syntax.writer import Writer
 
 _SHOWN_PATHS = 3
 

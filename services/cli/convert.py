@@ -3,7 +3,6 @@
 import orjson
 from rich.text import Text
 
-from parser_svc.other_formats import other_format
 from planner_svc.export.naming import names_of
 from planner_svc.export.objects import export_objects
 from planner_svc.export.selecting import Chosen
@@ -14,7 +13,8 @@ from services.cli.options import caller
 from services.cli.sources import read_sources
 from services.drivers.influxdb.kinds import traits
 from services.drivers.influxdb.ui_exports import NotExported, UiExport, read_exports
-from services.writing import JsonWriter, Writer, YamlWriter
+from services.kinds.other_formats import other_format
+from services.syntax.writer import JsonWriter, Writer, YamlWriter
 
 
 async def convert(file: str, out: str) -> None:

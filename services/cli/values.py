@@ -80,8 +80,8 @@ def mapping(option: str, name: str) -> Mapping[str, Any]:
         Failed: The file cannot be read, or holds something else.
     """
     # The reader for packages reads YAML 1.2, where `on` and `no` are texts. It is imported late, as that takes time.
-    from parser_svc.yaml_reader import read_documents
     from services.core.errors import PkgerError
+    from services.syntax.yaml_reader import read_documents
 
     try:
         data = Path(name).read_bytes()
@@ -111,8 +111,8 @@ def yaml_value(option: str, text: str) -> Any:
     Raises:
         Failed: The text is not YAML; *option* names it.
     """
-    from parser_svc.yaml_reader import read_documents
     from services.core.errors import PkgerError
+    from services.syntax.yaml_reader import read_documents
 
     try:
         [value] = read_documents(option, text)

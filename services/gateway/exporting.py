@@ -28,7 +28,7 @@ from services.gateway.stack_reading import StackReader
 from services.gateway.warnings import warning_headers
 from services.kinds.registry import EXPORT_ORDER, family_of, kinds_meant
 from services.rpc.convert.objects import target_to_pb
-from services.writing import JsonWriter, YamlWriter
+from services.syntax.writer import JsonWriter, YamlWriter
 
 log = logging.getLogger("pkger.http")
 

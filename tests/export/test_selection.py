@@ -7,7 +7,7 @@ from services.core.model import InventoryEntry, Key, Origin, Resource, StackReco
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.format.canonical import spec_of
 from services.kinds.generated_names import generated_name
-from services.writing import YamlWriter
+from services.syntax.writer import YamlWriter
 
 
 def test_a_name_of_the_stack_that_no_package_can_write_is_another_one_and_a_warning() -> None:

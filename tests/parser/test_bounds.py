@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pkger.parser.v1 import parser_pb2
 
-from parser_svc.bounds import Bounds, Usage
 from parser_svc.gathering import Gatherer
-from parser_svc.json_reader import read_array
 from parser_svc.servicer import SERVICE, register
 from parser_svc.sources import Encoding, Source, read_sources
-from parser_svc.yaml_reader import read_documents
 from services.core.errors import SourceTooLarge
 from services.rpc.client import Peer
 from services.rpc.server import serving
-from services.settings import SettingInvalid, bound_variable, load
+from services.settings import Bounds, SettingInvalid, bound_variable, load
+from services.syntax.json_reader import read_array
+from services.syntax.usage import Usage
+from services.syntax.yaml_reader import read_documents
 from tests.conftest import ROOT
 from tests.parser.conftest import Parser
 

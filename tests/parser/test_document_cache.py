@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.package import Mix, package_text
-from parser_svc.bounds import Bounds
 from parser_svc.document_cache import CachedObject, DocumentCache
 from parser_svc.package import Options, parse
 from parser_svc.sources import Source
-from parser_svc.yaml_reader import Stream, read_stream
 from services.core.errors import PkgerError
 from services.core.model import LABEL, Key
-from services.settings import SettingInvalid, load
+from services.settings import Bounds, SettingInvalid, load
+from services.syntax.yaml_reader import Stream, read_stream
 from tests.corpora import corpus_parameters, packages_in
 from tests.parser.parsing import document
 from tests.parser.test_laws import NEARLY, as_yaml

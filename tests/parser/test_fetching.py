@@ -12,9 +12,10 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parser_svc.bounds import Bounds, Usage
 from parser_svc.fetching import MAX_REDIRECTS, Fetcher
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
+from services.settings import Bounds
+from services.syntax.usage import Usage
 from tests.parser.web import Handler, Names, drip, packed, redirect, serving
 
 TEXT = "kind: Label # é\n"

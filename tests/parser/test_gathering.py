@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from parser_svc.bounds import Bounds
 from parser_svc.fetching import Fetcher
 from parser_svc.gathering import EVALUATIONS, FETCHES, Gatherer, Wanted
 from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
-from services.settings import load
+from services.settings import Bounds, load
 from tests.parser.web import drip, serving
 
 YAML = "kind: Label\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parser_svc.json_reader import read_array
 from parser_svc.sources import Encoding
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable
+from services.syntax.json_reader import read_array
 from tests.parser.parsing import objects, parse_text, places
 
 ENVELOPE = '"apiVersion": "influxdata.com/v2alpha1", "kind": "Label", "metadata": {"name": "thing"}'

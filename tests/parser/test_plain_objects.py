@@ -12,13 +12,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from bench.package import Mix, package_text
-from parser_svc.yaml_reader import read_documents
 from services.kinds.format.canonical import canonical_text
 from services.kinds.format.field_table import Table
 from services.kinds.format.fields import Fields
 from services.kinds.format.plain_reading import plain_reader
 from services.kinds.registry import KINDS
 from services.kinds.schema import plain_spec, spec_table
+from services.syntax.yaml_reader import read_documents
 from tests.corpora import corpus_parameters
 from tests.parser.test_document_cache import answer, edited, packages_to_edit
 from tests.parser.test_laws import as_yaml

@@ -6,11 +6,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from parser_svc.json_reader import read_array
-from parser_svc.yaml_reader import read_documents
 from services.kinds.format.canonical import plain
 from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema, package_schema
+from services.syntax.json_reader import read_array
+from services.syntax.yaml_reader import read_documents
 from tests.corpora import cases_in, corpus_parameters, package_text, packages_in
 
 RULE = "$.spec.retentionRules[0]"

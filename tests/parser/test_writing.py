@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.writing import JsonWriter, Writer, YamlWriter
+from services.syntax.writer import JsonWriter, Writer, YamlWriter
 from tests.parser.parsing import parse_text
 
 TRAPS = [

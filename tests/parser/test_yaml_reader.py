@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parser_svc.bounds import Bounds
-from parser_svc.yaml_reader import read_documents
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable
+from services.settings import Bounds
+from services.syntax.yaml_reader import read_documents
 
 
 def read(text: str) -> list[Any]:

@@ -16,7 +16,7 @@ from services.drivers.influxdb.codecs.registry import CODECS
 from services.drivers.influxdb.kinds import traits
 from services.drivers.influxdb.ui_exports import NotExported, UiExport, read_exports
 from services.kinds.format.canonical import canonical_text
-from services.writing import YamlWriter
+from services.syntax.writer import YamlWriter
 from tests.drivers.influxdb.server_model import held
 from tests.drivers.influxdb.test_codec_laws import normal_specs
 from tests.parser.parsing import objects

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from services.core.errors import SourceTooLarge
 from services.settings import Bounds
 
-__all__ = ["Bounds", "Usage", "stopped_clock"]
-
 
 def stopped_clock() -> float:
     """Return the same time always, for sources that may take any time to read."""

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from parser_svc.bounds import Usage
 from services.core.errors import SourceUndecodable
+from services.syntax.usage import Usage
 
 
 class _Anchored(NamedTuple):

@@ -5,11 +5,11 @@ import math
 import re
 from typing import Any, NoReturn
 
-from parser_svc.bounds import Usage
-from parser_svc.other_formats import other_format
-from parser_svc.places import Place
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.kinds.format.fields import LARGEST_EXACT, fits
+from services.kinds.other_formats import other_format
+from services.syntax.places import Place
+from services.syntax.usage import Usage
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")

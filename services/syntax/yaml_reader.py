@@ -20,11 +20,11 @@ from yaml.events import (
 )
 from yaml.reader import ReaderError
 
-from parser_svc.anchors import Anchors
-from parser_svc.bounds import Usage
-from parser_svc.places import Place, place_of_byte, place_of_repeated_key
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.kinds.format.scalars import MERGE, PlainScalars, plain_scalar, tagged_scalar
+from services.syntax.anchors import Anchors
+from services.syntax.places import Place, place_of_byte, place_of_repeated_key
+from services.syntax.usage import Usage
 
 _ONLY_TEXT = frozenset((str,))
 
