@@ -14,12 +14,14 @@ from bench.figures import Figure, Seconds, seconds
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Target
 from services.engine.operation import OperationState
 from services.machine import machine_clock
-from stack_svc import endings, journal, plans
-from stack_svc.endings import Ending, Record
-from stack_svc.journal import Advance, Beginning, Begun, Start, Write, Writes
-from stack_svc.leases import SECOND
-from stack_svc.plans import NewPlan
-from stack_svc.requests import Request
+from stack_svc.rules import finish as endings
+from stack_svc.rules import operations as journal
+from stack_svc.rules import plans
+from stack_svc.rules.finish import Ending, Record
+from stack_svc.rules.leases import SECOND
+from stack_svc.rules.operations import Advance, Beginning, Begun, Start, Write, Writes
+from stack_svc.rules.plans import NewPlan
+from stack_svc.rules.requests import Request
 from stack_svc.sqlite.schema import MIGRATIONS
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.plans import Part

@@ -9,9 +9,9 @@ from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.process import Service, run_process
 from services.settings import STACK_DATABASE, Settings
-from stack_svc.announcing import Watchers
 from stack_svc.housekeeping import sweep
-from stack_svc.leases import SECOND
+from stack_svc.notify import Watchers
+from stack_svc.rules.leases import SECOND
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Limits

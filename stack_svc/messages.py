@@ -33,11 +33,15 @@ from services.rpc.convert.objects import (
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
 from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
-from stack_svc import pages, stacks, texts
-from stack_svc.endings import Abandon, Ending, Outcome, Record, Remove, StalePlan
-from stack_svc.journal import Advance, Beginning, Planned, Start, Write, Writes
-from stack_svc.plans import NewPlan
-from stack_svc.requests import Request
+from stack_svc.rules import pages, stacks
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules.finish import Abandon, Ending, Outcome, Record, Remove, StalePlan
+from stack_svc.rules.operations import Advance, Beginning, Planned, Start, Write, Writes
+from stack_svc.rules.plans import NewPlan
+from stack_svc.rules.requests import Request
+from stack_svc.rules.updates import Update
+from stack_svc.rules.urls import checked_urls
+from stack_svc.rules.watching import Phase, PhaseChange, Position
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Blocks, Filter, Operation
 from stack_svc.store.owners import Owner
@@ -45,9 +49,6 @@ from stack_svc.store.plans import Part, PlanState, StoredPlan
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.stacks import Filter as StacksFilter
-from stack_svc.updates import Update
-from stack_svc.urls import checked_urls
-from stack_svc.watching import Phase, PhaseChange, Position
 
 MOST_CHOSEN = 1000
 """Largest number of ids or names in a request for a list of stacks (stack.proto)."""

@@ -24,27 +24,18 @@ from services.rpc.parts import cut
 from services.rpc.plan_parts import BODY, REMARKS, checked_view, diffs_parts, inflated, shown_part
 from services.rpc.requests import content_digest
 from services.rpc.server import Register
-from stack_svc import (
-    attachments,
-    blocking,
-    drift_checks,
-    endings,
-    journal,
-    keeping,
-    messages,
-    pages,
-    plans,
-    reading_journals,
-    revisions,
-    stacks,
-    texts,
-    updates,
-    uses,
-    watching,
-)
-from stack_svc.announcing import Announcing, Watchers
-from stack_svc.journal import Beginning, Begun, Claimed, ClaimsRefused, Planned
-from stack_svc.requests import Request
+from stack_svc import messages
+from stack_svc.notify import Announcing, Watchers
+from stack_svc.rules import attachments, drift_checks, pages, plans, revisions, stacks, updates, uses, watching
+from stack_svc.rules import defects as blocking
+from stack_svc.rules import finish as endings
+from stack_svc.rules import journal_replay as reading_journals
+from stack_svc.rules import operations as journal
+from stack_svc.rules import resource_edits as keeping
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules.operations import Beginning, Begun, Claimed, ClaimsRefused, Planned
+from stack_svc.rules.requests import Request
+from stack_svc.rules.urls import checked_urls
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
 from stack_svc.store import revisions as stored_revisions
@@ -55,7 +46,6 @@ from stack_svc.store.plans import Part
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.store import Reading, Store, Transaction
-from stack_svc.urls import checked_urls
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
 """Full names, for health and reflection."""

@@ -5,7 +5,7 @@ import sqlite_utils
 from stack_svc.store.leases import Lease
 
 IS_FREE = "(leases.expires < :now OR leases.expires > :now + leases.ttl)"
-"""``stack_svc.leases.is_free`` as a condition with the parameter *now*."""
+"""``stack_svc.rules.leases.is_free`` as a condition with the parameter *now*."""
 
 
 class SqliteLeases:

@@ -13,6 +13,6 @@ implements it. Callers and stores keep to this protocol:
 - S6: no call removes expired rows; ``sweep`` does.
 - S7: methods take and return lists: one call for each batch, not for each row.
 - S8: texts are ordered by code point; a page starts after a key.
-- S9: text is valid Unicode without NUL; keys from outside are short (``stack_svc.texts``).
+- S9: text is valid Unicode without NUL; keys from outside are short (``stack_svc.rules.sanitize``).
 - S12: integers fit 64 bits signed, times are microseconds since 1970, JSON is canonical text.
 """

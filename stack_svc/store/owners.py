@@ -19,7 +19,7 @@ class Owner:
     A stack that owns an item or, in ``stack_svc.store.uses``, uses it.
 
     Attributes:
-        what: The item, as text made by ``stack_svc.owners.text_of`` or ``removal_of``.
+        what: The item, as text made by ``stack_svc.rules.owners.text_of`` or ``removal_of``.
         name: Name of the object that the item is for; empty when it is for none.
         stack: Id of the stack.
         stack_name: Its name; may be empty.

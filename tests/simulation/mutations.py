@@ -59,10 +59,10 @@ _SCHEDULER = "services/engine/scheduler.py"
 _STEP_LIFE = "services/engine/step_life.py"
 _PLANNING = "planner_svc/planning.py"
 _PLATFORM = "services/drivers/embedded/sqlite/store.py"
-_INVENTORY = "stack_svc/inventory.py"
-_JOURNAL = "stack_svc/journal.py"
-_LEASES = "stack_svc/leases.py"
-_PLANS = "stack_svc/plans.py"
+_INVENTORY = "stack_svc/rules/inventory.py"
+_JOURNAL = "stack_svc/rules/operations.py"
+_LEASES = "stack_svc/rules/leases.py"
+_PLANS = "stack_svc/rules/plans.py"
 
 _SHARING = frozenset({"share", "plans", "slow"})
 """Features with which stacks share resources, and release shared ones, at the same time."""
@@ -376,7 +376,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "what_is_used_is_taken_away",
-        "stack_svc/claiming.py",
+        "stack_svc/rules/claims.py",
         "        *uses.in_use(tx, operation, removed),\n",
         "",
         frozenset({"LACKS"}),
@@ -385,7 +385,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "what_is_let_go_gets_no_owner",
-        "stack_svc/endings.py",
+        "stack_svc/rules/finish.py",
         "    inheriting.hand_over(tx, estate, existing, now)\n",
         "",
         frozenset({"I8"}),

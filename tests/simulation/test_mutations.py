@@ -40,7 +40,7 @@ def test_a_quick_mutation_is_found(name: str) -> None:
 
 @pytest.mark.parametrize(("old", "count"), [("text that does not occur", 0), ("import", 2)])
 def test_a_text_that_does_not_fit_once_is_refused(old: str, count: int) -> None:
-    mutation = Mutation("misfit", "stack_svc/leases.py", old, "", frozenset({"I2"}), 1)
+    mutation = Mutation("misfit", "stack_svc/rules/leases.py", old, "", frozenset({"I2"}), 1)
     assert (ROOT / mutation.file).read_text("utf-8").count(old) >= count
     with pytest.raises(MutationMisfit, match="and not once"):
         mutated(mutation)

@@ -36,7 +36,7 @@ from services.rpc.convert.plans import record_changes_to_pb
 from services.rpc.plan_parts import BODY, inflated, stored_part
 from services.rpc.process import Service
 from services.times import Times
-from stack_svc.announcing import Watchers
+from stack_svc.notify import Watchers
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Limits, Store, Swept

@@ -30,7 +30,8 @@ from services.core.errors import (
 from services.engine import step_life
 from services.machine import MachineIds
 from services.rpc.claim_parts import joined_claim
-from stack_svc import journal, reading_journals
+from stack_svc.rules import journal_replay as reading_journals
+from stack_svc.rules import operations as journal
 from stack_svc.servicer import JournalServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.operations import Operation

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stack_svc.texts import LONGEST_KEY, clean, key
+from stack_svc.rules.sanitize import LONGEST_KEY, clean, key
 
 
 @pytest.mark.parametrize(

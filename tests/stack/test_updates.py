@@ -17,7 +17,7 @@ from services.core.errors import (
     StackExists,
     StackNotFound,
 )
-from stack_svc.urls import LONGEST, MOST, checked_urls
+from stack_svc.rules.urls import LONGEST, MOST, checked_urls
 from tests.stack.service import ELSEWHERE, Client, Clock, entry, microseconds, service_in_memory
 
 YML, JSON = "https://example.com/package.yml", "http://example.com/package.json?ref=1"

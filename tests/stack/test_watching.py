@@ -23,10 +23,10 @@ from services.rpc.watching import watch_stack
 from services.settings import Settings
 from services.times import Times
 from stack_svc.__main__ import opened
-from stack_svc.announcing import Watchers
+from stack_svc.notify import Watchers
+from stack_svc.rules.watching import Phase, PhaseChange, Position, Snapshot, changes
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Stack, State
-from stack_svc.watching import Phase, PhaseChange, Position, Snapshot, changes
 from tests.stack.service import Client, Clock, entry
 
 BEGUN, BLOCKED, ENDED = Phase.BEGUN, Phase.BLOCKED, Phase.ENDED

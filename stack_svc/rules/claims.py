@@ -6,7 +6,7 @@ The claims of an operation, granted until its end or refused for conflicts (docs
 from collections.abc import Sequence
 
 from services.engine.claims import Claim, ClaimedAssociation, ClaimedResource, ClaimMode, Refusal
-from stack_svc import owners, uses
+from stack_svc.rules import owners, uses
 from stack_svc.store.operations import Operation
 from stack_svc.store.store import Transaction
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from services.core.errors import RequestInvalid
 from services.core.model import InventoryEntry, Key, Origin, RecordChanges, ResourceKey
 from services.engine.claims import Claim, ClaimedResource, Refusal
-from stack_svc import owners
+from stack_svc.rules import owners
 from stack_svc.store.owners import RECORDED
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import Reading, Transaction

@@ -18,9 +18,10 @@ from services.core.errors import (
 )
 from services.core.model import Target
 from services.engine.operation import OperationState
-from stack_svc import attachments, requests, texts
-from stack_svc.leases import SECOND, rfc3339
-from stack_svc.requests import Request
+from stack_svc.rules import attachments, requests
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules.leases import SECOND, rfc3339
+from stack_svc.rules.requests import Request
 from stack_svc.store.operations import Operation
 from stack_svc.store.plans import START, Header, Part, Place, PlanState, StoredPlan
 from stack_svc.store.store import Reading, Transaction

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from services.core.errors import StackChanged, StackExists
-from stack_svc import requests, stacks, texts
-from stack_svc.requests import Request
+from stack_svc.rules import requests, stacks
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules.requests import Request
 from stack_svc.store.stacks import Choice, Named, Stack
 from stack_svc.store.store import Transaction
 

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import journal, leases, preparing, texts
-from stack_svc.journal import Write
+from stack_svc.rules import leases
+from stack_svc.rules import operations as journal
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules import unstarted as preparing
+from stack_svc.rules.operations import Write
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import Blocks, Operation
 from stack_svc.store.stacks import Stack, State

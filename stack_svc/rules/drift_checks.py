@@ -5,7 +5,7 @@ The last drift detection of each stack: the counts of a comparison of all its re
 
 from services.core.drift import DriftCounts
 from services.core.errors import RequestInvalid
-from stack_svc import stacks
+from stack_svc.rules import stacks
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.store import Transaction
 

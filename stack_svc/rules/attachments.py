@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from services.core.errors import RequestInvalid
 from services.kinds.attachment import decompressed, text_digest
-from stack_svc import texts
-from stack_svc.leases import SECOND
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules.leases import SECOND
 from stack_svc.store.store import Reading, Transaction
 
 KEPT = 24 * 3600 * SECOND

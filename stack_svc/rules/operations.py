@@ -15,9 +15,12 @@ from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, Pla
 from services.core.model import OperationKind, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import claiming, leases, owners, plans, preparing, requests, stacks, texts, uses
-from stack_svc.plans import NewPlan
-from stack_svc.requests import Request
+from stack_svc.rules import claims as claiming
+from stack_svc.rules import leases, owners, plans, requests, stacks, uses
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules import unstarted as preparing
+from stack_svc.rules.plans import NewPlan
+from stack_svc.rules.requests import Request
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import NOT_BLOCKED, Operation

@@ -14,8 +14,10 @@ from services.core.errors import (
 )
 from services.core.model import InventoryEntry, Key, StackRecord, Target
 from services.kinds.policy import NO_POLICY
-from stack_svc import leases, preparing, requests, texts
-from stack_svc.requests import Request
+from stack_svc.rules import leases, requests
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules import unstarted as preparing
+from stack_svc.rules.requests import Request
 from stack_svc.store.stacks import Choice, Named, Stack, State
 from stack_svc.store.store import Reading, Transaction
 

@@ -11,8 +11,9 @@ from services.core.model import Baseline, InventoryEntry, Key, Origin, RecordCha
 from services.kinds.format.names import check_meta_name
 from services.kinds.kind_words import meant_kind
 from services.kinds.registry import family_of, kinds_of
-from stack_svc import inheriting, inventory, owners, requests, stacks
-from stack_svc.requests import Request
+from stack_svc.rules import inventory, owners, requests, stacks
+from stack_svc.rules import ownership_transfer as inheriting
+from stack_svc.rules.requests import Request
 from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import Reading, Transaction
 

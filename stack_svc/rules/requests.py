@@ -6,8 +6,8 @@ from hashlib import sha256
 
 from services.core.errors import RequestIdReused
 from services.kinds.format.canonical import canonical_text
-from stack_svc import texts
-from stack_svc.leases import SECOND
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules.leases import SECOND
 from stack_svc.store.requests import Answer
 from stack_svc.store.store import Reading, Transaction
 

@@ -15,21 +15,14 @@ from pkger.model.v1 import operation_pb2
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
 from services.core.model import Baseline, Key, RecordChanges, Use
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import (
-    baselines,
-    claiming,
-    drift_checks,
-    inheriting,
-    inventory,
-    journal,
-    leases,
-    plans,
-    preparing,
-    revisions,
-    texts,
-)
-from stack_svc.inheriting import Estate
-from stack_svc.journal import NO_WRITES, Write, Writes
+from stack_svc.rules import baselines, drift_checks, inventory, leases, plans, revisions
+from stack_svc.rules import claims as claiming
+from stack_svc.rules import operations as journal
+from stack_svc.rules import ownership_transfer as inheriting
+from stack_svc.rules import sanitize as texts
+from stack_svc.rules import unstarted as preparing
+from stack_svc.rules.operations import NO_WRITES, Write, Writes
+from stack_svc.rules.ownership_transfer import Estate
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
 from stack_svc.store.stacks import Stack, State
 from stack_svc.store.store import Reading, Transaction

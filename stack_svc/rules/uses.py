@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from services.core.model import Key, ResourceKey, Target
 from services.engine.claims import Claim, ClaimedAssociation, ClaimedResource, ClaimMode, Refusal
-from stack_svc import owners
+from stack_svc.rules import owners
 from stack_svc.store.operations import Operation
 from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.store import Reading

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from services.core.errors import OperationUnfinished
 from services.engine.operation import OperationState
-from stack_svc import leases
+from stack_svc.rules import leases
 from stack_svc.store.operations import GONE, Operation
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import Reading, Transaction

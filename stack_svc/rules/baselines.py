@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from services.core.model import Baseline, Key, RecordChanges
 from services.kinds.baseline_text import read_baselines
-from stack_svc import attachments
+from stack_svc.rules import attachments
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.store import Reading
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from services.engine.operation import FINISHED, OperationState
-from stack_svc import stacks
+from stack_svc.rules import stacks
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Choice, Stack, State

@@ -17,7 +17,7 @@ from services.engine.claims import (
     Holder,
     Refusal,
 )
-from stack_svc import texts
+from stack_svc.rules import sanitize as texts
 from stack_svc.store.owners import Owner
 from stack_svc.store.store import Reading
 

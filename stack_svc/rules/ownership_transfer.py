@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from services.core.model import InventoryEntry, Key, Origin, RecordChanges, Target, Use
-from stack_svc import owners, uses
-from stack_svc.inventory import resource_of
+from stack_svc.rules import owners, uses
+from stack_svc.rules.inventory import resource_of
 from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.stacks import Stack
 from stack_svc.store.store import Reading, Transaction

@@ -1,0 +1,1 @@
+"""The rules of stacks, leases, plans and operations, on any store."""
