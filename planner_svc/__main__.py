@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from planner_svc.drift_reading import DriftReader
-from planner_svc.export.reading import ExportReader
-from planner_svc.reading import Reader
+from planner_svc.drift.inputs import DriftReader
+from planner_svc.export.inputs import ExportReader
+from planner_svc.inputs import Reader
 from planner_svc.servicer import SERVICES, registrations
-from planner_svc.storing import PlanStore
+from planner_svc.store_plan import PlanStore
 from services.machine import Ids, MachineIds
 from services.platforms import address_of, read_platforms
 from services.rpc.call import MESSAGE_LIMIT

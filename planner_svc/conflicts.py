@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from planner_svc.desired import Desired
-from planner_svc.differences import Differences
-from planner_svc.matching import Match, Matching
+from planner_svc.changes.differences import Differences
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Match, Matching
 from services.core.errors import ReplacementRefused
 from services.core.model import Conflict, PlatformTraits, Undo
 

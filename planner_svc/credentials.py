@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from planner_svc.desired import Desired
+from planner_svc.matching.desired import Desired
 from services.core.errors import RequestInvalid
 from services.core.listing import fitting, listed
 from services.core.model import Credential, Key, Location, Object, PlatformTraits, Spec

@@ -5,8 +5,8 @@ The digest of a plan: the steps of an apply, and the facts that they follow from
 import hashlib
 from collections.abc import Iterator, Sequence
 
-from planner_svc.desired import Desired
-from planner_svc.steps import Stage
+from planner_svc.changes.steps import Stage
+from planner_svc.matching.desired import Desired
 from services.core.model import InventoryEntry, PlatformTraits, StackRecord, Step, StepReference
 from services.kinds.format.canonical import canonical_text
 

@@ -6,9 +6,9 @@ What a plan adds to the history of its stack: the package of its revision, and b
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner_svc.desired import Desired
-from planner_svc.differences import Differences
-from planner_svc.matching import Matching
+from planner_svc.changes.differences import Differences
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Matching
 from services.core.model import Baseline, InventoryEntry, Key, Object, StackRecord, Step, by_key
 from services.kinds.attachment import text_digest
 from services.kinds.baseline_text import baselines_text

@@ -4,20 +4,22 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from planner_svc.associations import associations, recorded_labels
+from planner_svc.changes.associations import associations, recorded_labels
+from planner_svc.changes.data_loss import with_protected_data
+from planner_svc.changes.differences import differences
+from planner_svc.changes.prepare_specs import refuse_content, with_prepared
+from planner_svc.changes.rename_order import refuse_equal_names, refuse_taken_names
+from planner_svc.changes.steps import refuse_cycles, schedule, stages
 from planner_svc.conflicts import conflicts_of, refuse_replacements
-from planner_svc.desired import Desired
-from planner_svc.differences import differences
 from planner_svc.digests import plan_digest
 from planner_svc.history import history_of
-from planner_svc.losing import with_protected_data
-from planner_svc.matching import Match, Matching
-from planner_svc.names import refuse_equal_names, refuse_taken_names
-from planner_svc.namesakes import namesakes_of, warnings_about
-from planner_svc.preparing import refuse_content, with_prepared
-from planner_svc.references import refuse_missing_references
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Match, Matching
+from planner_svc.matching.references import refuse_missing_references
 from planner_svc.secrets import missing_secrets, secret_steps
-from planner_svc.sharing import (
+from planner_svc.sharing.cross_stack_use import refuse_used
+from planner_svc.sharing.namesakes import namesakes_of, warnings_about
+from planner_svc.sharing.ownership import (
     Holders,
     refuse_differing,
     refuse_used_replacements,
@@ -26,8 +28,6 @@ from planner_svc.sharing import (
     uses_of,
     with_take_overs,
 )
-from planner_svc.steps import refuse_cycles, schedule, stages
-from planner_svc.uses import refuse_used
 from planner_svc.views import Planned
 from planner_svc.warnings import warnings_of
 from services.core.model import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Set
 
-from planner_svc.desired import Desired
+from planner_svc.matching.desired import Desired
 from services.core.errors import RequestInvalid
 from services.core.model import SECRET, Key, PlatformTraits, Step, Undo, Verb
 

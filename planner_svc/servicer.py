@@ -8,15 +8,15 @@ from pkger.journal.v1.planning_pb2_grpc import PlanningServiceServicer, add_Plan
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
-from planner_svc.answering import Answer, Use, make_answer
-from planner_svc.detecting import detect
-from planner_svc.drift_reading import DriftReader
-from planner_svc.export.answering import make_export
-from planner_svc.export.reading import ExportReader
-from planner_svc.gathering import written_secrets
-from planner_svc.live_answering import find_imports, list_live
-from planner_svc.reading import Reader
-from planner_svc.storing import PlanStore
+from planner_svc.create_plan import written_secrets
+from planner_svc.drift.detect import detect
+from planner_svc.drift.inputs import DriftReader
+from planner_svc.export.inputs import ExportReader
+from planner_svc.export.response import make_export
+from planner_svc.imports.response import find_imports, list_live
+from planner_svc.inputs import Reader
+from planner_svc.response import Answer, Use, make_answer
+from planner_svc.store_plan import PlanStore
 from services.core.model import DEFAULT_PLATFORM
 from services.rpc.collection import uncollected
 from services.rpc.convert.checks import check_to_pb

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from planner_svc.associations import Association
-from planner_svc.desired import Desired
-from planner_svc.differences import Differences
-from planner_svc.matching import Match, Matching
+from planner_svc.changes.associations import Association
+from planner_svc.changes.differences import Differences
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Match, Matching
 from services.core.masking import masked, may_hold_credential
 from services.core.model import (
     DiffStatus,

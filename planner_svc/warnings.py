@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from planner_svc.desired import Desired
-from planner_svc.matching import Matching, Spared
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Matching, Spared
 from services.core.listing import deletes_text, listed
 from services.core.model import (
     DataLoss,

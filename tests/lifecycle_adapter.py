@@ -13,7 +13,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from planner_svc.drift import Found, Side, fields_of, status_of
+from planner_svc.drift.three_way import Found, Side, fields_of, status_of
 from services.core.drift import DriftStatus
 from services.kinds.comparing import comparable
 from services.kinds.format.canonical import spec_of

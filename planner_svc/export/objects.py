@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner_svc.export.selecting import Chosen, Warned
-from planner_svc.export.wanted import Named
+from planner_svc.export.request import Named
+from planner_svc.export.selection import Chosen, Warned
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKey, Spec

@@ -5,7 +5,7 @@ from rich.text import Text
 
 from planner_svc.export.naming import names_of
 from planner_svc.export.objects import export_objects
-from planner_svc.export.selecting import Chosen
+from planner_svc.export.selection import Chosen
 from services.cli.consoles import console
 from services.cli.errors import Failed, plain_errors
 from services.cli.export import write_file

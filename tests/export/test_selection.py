@@ -1,8 +1,8 @@
 """The objects of a selection, as a pure function."""
 
-from planner_svc.export.gathering import export_selection
-from planner_svc.export.selecting import select
-from planner_svc.export.wanted import Wanted
+from planner_svc.export.create_export import export_selection
+from planner_svc.export.request import Wanted
+from planner_svc.export.selection import select
 from services.core.model import InventoryEntry, Key, Origin, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.format.canonical import spec_of

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from planner_svc.credentials import refuse_written_secrets, with_references
-from planner_svc.desired import Desired
+from planner_svc.matching.desired import Desired
 from services.core.errors import RequestInvalid
 from services.core.model import Credential, EnvReference, Key, Location, Object, Package, WrittenValue
 from services.drivers.embedded.kinds import EMBEDDED

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_svc.drift import Found, Side, fields_of, status_of
+from planner_svc.drift.three_way import Found, Side, fields_of, status_of
 from services.core.drift import DriftClass, DriftField, DriftStatus, drift_counts
 from services.kinds.format.canonical import canonical_text
 from tests.corpora import FIXTURES, RECORDED, cases_in, parameters

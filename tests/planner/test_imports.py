@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner_svc.imports import ImportStatus, kinds_to_list, plan_import, refuse_missing_names
-from planner_svc.live import LiveResource, Owner, in_order, kinds_named
+from planner_svc.imports.live_resources import LiveResource, Owner, in_order, kinds_named
+from planner_svc.imports.planned_import import ImportStatus, kinds_to_list, plan_import, refuse_missing_names
 from services.core.errors import KindUnsupported, RequestInvalid
 from services.core.model import EnvReference, InventoryEntry, Key, Object, Origin, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED

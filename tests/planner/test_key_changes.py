@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_svc.desired import Desired
-from planner_svc.key_changes import Named, key_changes
-from planner_svc.matching import match
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.key_changes import Named, key_changes
+from planner_svc.matching.match import match
 from services.core.model import Key, Object, Origin, Package, Verb
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.format.canonical import spec_of

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from planner_svc.desired import Desired
-from planner_svc.matching import Holder, kinds_of_record, kinds_to_list, match
-from planner_svc.sharing import Holders, refuse_owned, with_holders
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Holder, kinds_of_record, kinds_to_list, match
+from planner_svc.sharing.ownership import Holders, refuse_owned, with_holders
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
 from services.core.model import InventoryEntry, Key, Origin, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED

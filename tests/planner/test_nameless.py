@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_svc.nameless import Candidate, chosen
+from planner_svc.nameless_stack import Candidate, chosen
 from services.core.model import Key
 
 KEYS = [Key("Bucket", name) for name in "abcdefgh"]

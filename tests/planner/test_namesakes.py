@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from planner_svc.desired import Desired
-from planner_svc.matching import Holder, match
-from planner_svc.namesakes import kinds_to_search, namesakes_of, warnings_about
-from planner_svc.sharing import Holders
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Holder, match
+from planner_svc.sharing.namesakes import kinds_to_search, namesakes_of, warnings_about
+from planner_svc.sharing.ownership import Holders
 from services.core.model import Key, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.format.canonical import spec_of

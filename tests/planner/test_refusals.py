@@ -15,15 +15,15 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 import planner_svc
-from planner_svc.desired import Desired
-from planner_svc.gathering import gather
-from planner_svc.matching import Holder, match, refuse_emptying
-from planner_svc.reading import Known, Reader
+from planner_svc.create_plan import gather
+from planner_svc.inputs import Known, Reader
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Holder, match, refuse_emptying
 from planner_svc.request_checks import (
     refuse_missing_sources,
     refuse_nothing_desired,
 )
-from planner_svc.sharing import Holders
+from planner_svc.sharing.ownership import Holders
 from services.core import errors
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
 from services.core.model import (

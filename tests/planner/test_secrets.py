@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from planner_svc.desired import Desired
+from planner_svc.matching.desired import Desired
 from planner_svc.secrets import missing_secrets, refuse_unusable_keys, secret_steps, secrets_of
 from services.core.errors import RequestInvalid
 from services.core.model import SECRET, Key, Object, Package, PlatformTraits, Undo, Verb

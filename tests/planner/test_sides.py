@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from planner_svc.detecting import selected
-from planner_svc.sides import Facts, Live, reports_of, specs_to_compare
+from planner_svc.drift.detect import selected
+from planner_svc.drift.report import Facts, Live, reports_of, specs_to_compare
 from services.core.drift import DriftStatus
 from services.core.errors import RequestInvalid
 from services.core.model import (

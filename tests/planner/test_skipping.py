@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
+from planner_svc.matching.skip import idle_skips, refuse_unknown_kinds, skipped_keys
 from services.core.errors import RequestInvalid
 from services.core.model import InventoryEntry, Key, Object, Origin, Package, StackRecord, Target
 from tests.planner.world import World, an_object, step_lines

@@ -6,11 +6,11 @@ from typing import Any, assert_never
 
 from pkger.planner.v1 import planner_pb2
 
+from planner_svc.changes.prepare_specs import specs_to_prepare
 from planner_svc.credentials import refuse_written_secrets
-from planner_svc.desired import Desired
-from planner_svc.matching import kinds_to_list, match, refuse_adoptions, refuse_clashes, refuse_unsupported_kinds
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import kinds_to_list, match, refuse_adoptions, refuse_clashes, refuse_unsupported_kinds
 from planner_svc.planning import Remarks, make_plan
-from planner_svc.preparing import specs_to_prepare
 from planner_svc.secrets import refuse_unusable_keys
 from planner_svc.views import Planned
 from services.core.model import (

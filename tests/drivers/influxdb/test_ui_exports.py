@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from planner_svc.export.naming import names_of
 from planner_svc.export.objects import Exported, export_objects
-from planner_svc.export.selecting import Chosen
+from planner_svc.export.selection import Chosen
 from services.core.model import Object
 from services.drivers.influxdb.codecs.codec import Refused
 from services.drivers.influxdb.codecs.registry import CODECS

@@ -6,9 +6,15 @@ from collections.abc import Iterator, Sequence
 from pkger.model.v1 import object_pb2
 from pkger.planner.v1 import planner_pb2
 
-from planner_svc.imports import ImportStatus, ObjectImport, kinds_to_list, plan_import, refuse_missing_names
-from planner_svc.live import LiveResource, Owner, in_order, kinds_named, with_owners
-from planner_svc.reading import Reader
+from planner_svc.imports.live_resources import LiveResource, Owner, in_order, kinds_named, with_owners
+from planner_svc.imports.planned_import import (
+    ImportStatus,
+    ObjectImport,
+    kinds_to_list,
+    plan_import,
+    refuse_missing_names,
+)
+from planner_svc.inputs import Reader
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.core.model import Target
@@ -65,7 +71,9 @@ async def find_imports(
 
 async def _live(target: Target, kinds: Sequence[str], reader: Reader) -> list[LiveResource]:
     listed = await reader.listed(target, kinds)
-    return with_owners(listed, await reader.owners(target, [(each.kind, each.id) for each in listed]))
+    holders = await reader.owners(target, [(each.kind, each.id) for each in listed])
+    owners = {key: Owner(owner.stack_id, owner.stack_name, owner.key.name) for key, owner in holders.items()}
+    return with_owners(listed, owners)
 
 
 def _resource_to_pb(live: LiveResource) -> planner_pb2.LiveResource:

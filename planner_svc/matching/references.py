@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence, Set
 
-from planner_svc.desired import Desired
-from planner_svc.matching import Matching, entries_of
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Matching, entries_of
 from services.core.errors import RequestInvalid
 from services.core.listing import and_more
 from services.core.model import FieldChange, Key, Object, PlatformTraits, Resource, ResourceKey, StepReference

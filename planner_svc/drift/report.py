@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from planner_svc.drift import Found, Side, fields_of, status_of, value_text
+from planner_svc.drift.three_way import Found, Side, fields_of, status_of, value_text
 from services.core.drift import DriftField, DriftStatus
 from services.core.masking import masked_sides
 from services.core.model import (

@@ -5,8 +5,8 @@ The resources of other stacks that would lose a label or a reference by a deleti
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
-from planner_svc.matching import Match, Matching
-from planner_svc.sharing import Holders
+from planner_svc.matching.match import Match, Matching
+from planner_svc.sharing.ownership import Holders
 from services.core.errors import InUse
 from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKey, StackRecord, Step
 

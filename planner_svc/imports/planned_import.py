@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from planner_svc.live import LiveResource
-from planner_svc.matching import entries_of
+from planner_svc.imports.live_resources import LiveResource
+from planner_svc.matching.match import entries_of
 from services.core.errors import KindUnsupported, RequestInvalid
 from services.core.listing import listed
 from services.core.model import Key, Object, PlatformTraits, ResourceKey, StackRecord

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner_svc.associations import Association, label_id_of, recorded_labels, unwanted_labels
-from planner_svc.desired import Desired
-from planner_svc.differences import Differences
-from planner_svc.matching import Holder, Match, Matching
+from planner_svc.changes.associations import Association, label_id_of, recorded_labels, unwanted_labels
+from planner_svc.changes.differences import Differences
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Holder, Match, Matching
 from services.core.diff import shown_values
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
 from services.core.listing import and_more

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner_svc.desired import Desired
-from planner_svc.matching import Match, Matching
-from planner_svc.references import (
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Match, Matching
+from planner_svc.matching.references import (
     References,
     live_references,
     names_of_resources,

@@ -7,10 +7,10 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 
-from planner_svc.export.gathering import gather_export
+from planner_svc.export.create_export import gather_export
+from planner_svc.export.inputs import ExportReader
 from planner_svc.export.objects import Exported
-from planner_svc.export.reading import ExportReader
-from planner_svc.export.selecting import Warned
+from planner_svc.export.selection import Warned
 from services.core.errors import RequestInvalid
 from services.rpc.parts import cut, pieces
 from services.syntax.writer import JsonWriter, Writer, YamlWriter

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from planner_svc.holders import holders_of, taken_by_object, taken_by_resources
-from planner_svc.matching import Match, Matching
+from planner_svc.matching.match import Match, Matching
+from planner_svc.matching.name_index import holders_of, taken_by_object, taken_by_resources
 from services.core.errors import NameTaken
 from services.core.model import Key, Object, PlatformTraits, ResourceKey
 

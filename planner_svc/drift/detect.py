@@ -8,10 +8,10 @@ from pkger.model.v1 import drift_pb2, object_pb2
 from pkger.planner.v1 import planner_pb2
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from planner_svc.drift_reading import DriftReader
-from planner_svc.matching import Holder
-from planner_svc.reading import Reader
-from planner_svc.sides import Facts, Report, reports_of
+from planner_svc.drift.inputs import DriftReader
+from planner_svc.drift.report import Facts, Report, reports_of
+from planner_svc.inputs import Reader
+from planner_svc.matching.match import Holder
 from services.core.drift import DriftCounts, drift_counts
 from services.core.errors import RequestInvalid, StackMoved
 from services.core.listing import listed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from planner_svc.matching import Match, Matching
+from planner_svc.matching.match import Match, Matching
 from services.core.model import Key, PlatformTraits, Spec, StackRecord
 from services.kinds.comparing import differences as spec_differences
 from services.kinds.format.canonical import spec_of

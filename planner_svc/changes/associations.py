@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
-from planner_svc.matching import Match, Matching
-from planner_svc.references import names_of_resources
+from planner_svc.matching.match import Match, Matching
+from planner_svc.matching.references import names_of_resources
 from services.core.model import LABEL, DiffStatus, InventoryEntry, Key, PlatformTraits
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pkger.planner.v1 import planner_pb2
 
 from planner_svc.export.doubts import Doubts, doubts_of
+from planner_svc.export.inputs import ExportReader, own_names
 from planner_svc.export.naming import Recorded, names_of
 from planner_svc.export.objects import Exported, export_objects, in_order
-from planner_svc.export.reading import ExportReader, own_names
-from planner_svc.export.selecting import Selection, Warned, kinds_to_list, select
-from planner_svc.export.wanted import Wanted, wanted_from_pb
+from planner_svc.export.request import Wanted, wanted_from_pb
+from planner_svc.export.selection import Selection, Warned, kinds_to_list, select
 from services.core.errors import ResourceNotFound
 from services.core.model import PlatformTraits, Resource, ResourceKey, Target
 from services.kinds.registry import KINDS

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from planner_svc.differences import loss_in
-from planner_svc.ignoring import with_values_of
-from planner_svc.matching import Match, Matching
-from planner_svc.replacing import protected_keys
+from planner_svc.changes.differences import loss_in
+from planner_svc.changes.ignored_fields import with_values_of
+from planner_svc.changes.protection import protected_keys
+from planner_svc.matching.match import Match, Matching
 from services.core.model import DataLoss, Key, StackRecord
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from planner_svc.desired import Desired
-from planner_svc.differences import differences
-from planner_svc.matching import Matching, Spared
-from planner_svc.preparing import with_prepared
+from planner_svc.changes.differences import differences
+from planner_svc.changes.prepare_specs import with_prepared
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Matching, Spared
 from services.core.model import FieldChange, Key, PlatformTraits, Spec, StackRecord
 from services.engine.outcome import Failed
 from services.kinds.policy import read, resolved

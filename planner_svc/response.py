@@ -10,8 +10,8 @@ from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
-from planner_svc.gathering import gather
-from planner_svc.reading import Reader
+from planner_svc.create_plan import gather
+from planner_svc.inputs import Reader
 from planner_svc.views import Planned
 from services.core.limits import refuse_too_large
 from services.core.model import Plan

@@ -6,8 +6,8 @@ Namesakes: resources that have the kind and the name of an object that is create
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from planner_svc.matching import Matching
-from planner_svc.sharing import Holders
+from planner_svc.matching.match import Matching
+from planner_svc.sharing.ownership import Holders
 from services.core.listing import listed
 from services.core.model import Key, PlatformTraits, Resource, ResourceKey, StackRecord
 from services.kinds.registry import KINDS

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner_svc.desired import Desired
-from planner_svc.holders import Holders, holders_of, taken_by_object, taken_by_resources
-from planner_svc.key_changes import key_changes
-from planner_svc.policies import policy_of_leaving, stays_behind
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.key_changes import key_changes
+from planner_svc.matching.name_index import Holders, holders_of, taken_by_object, taken_by_resources
+from planner_svc.matching.policies import policy_of_leaving, stays_behind
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty
 from services.core.model import (
     LABEL,

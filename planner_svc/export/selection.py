@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planner_svc.export.wanted import Filter, Named, Wanted
+from planner_svc.export.request import Filter, Named, Wanted
 from services.core.model import LABEL, InventoryEntry, PlatformTraits, Resource, ResourceKey, StackRecord
 from services.kinds.registry import KINDS
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner_svc.desired import Desired
-from planner_svc.differences import replacements, spec_changes
-from planner_svc.matching import Match, Matching
-from planner_svc.references import wanted_references
+from planner_svc.changes.differences import replacements, spec_changes
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import Match, Matching
+from planner_svc.matching.references import wanted_references
 from services.core.errors import ContentRefused
 from services.core.model import Key, PlatformTraits, Reference, Spec, WantedSpec
 from services.engine.outcome import Failed

@@ -12,11 +12,10 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.checking import check
-from planner_svc.live import Owner
-from planner_svc.matching import Holder, kinds_of_record
-from planner_svc.nameless import Candidate, chosen
-from planner_svc.sharing import Holders
+from planner_svc.matching.match import Holder, kinds_of_record
+from planner_svc.nameless_stack import Candidate, chosen
+from planner_svc.platform_check import check
+from planner_svc.sharing.ownership import Holders
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
 from services.core.model import (
@@ -307,12 +306,11 @@ class Reader:
         driver = self.driver(target)
         return await list_resources(driver, target.org, kinds, is_lenient=True) if kinds else []
 
-    async def owners(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Owner]:
+    async def owners(
+        self, target: Target, resources: Collection[ResourceKey]
+    ) -> dict[ResourceKey, stack_pb2.ResourceHolder]:
         """The owners of *resources*; one call, and no call without resources."""
-        return {
-            key: Owner(owner.stack_id, owner.stack_name, owner.key.name)
-            for key, owner in (await find_owners(self._stack, target, resources)).items()
-        }
+        return await find_owners(self._stack, target, resources)
 
     def driver(self, target: Target) -> Peer:
         """The driver of the platform of *target*."""

@@ -10,8 +10,8 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.reading import Reader
-from planner_svc.sides import Facts, Live, missing_scopes, specs_to_compare
+from planner_svc.drift.report import Facts, Live, missing_scopes, specs_to_compare
+from planner_svc.inputs import Reader
 from services.core.drift import DriftCounts
 from services.core.errors import PkgerError, StackMoved
 from services.core.model import (

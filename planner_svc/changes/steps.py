@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner_svc.associations import Association
-from planner_svc.differences import Differences
-from planner_svc.ignoring import with_values_of
-from planner_svc.matching import Matching
-from planner_svc.names import NameOrder, creatable_first, name_order
-from planner_svc.references import References
+from planner_svc.changes.associations import Association
+from planner_svc.changes.differences import Differences
+from planner_svc.changes.ignored_fields import with_values_of
+from planner_svc.changes.rename_order import NameOrder, creatable_first, name_order
+from planner_svc.matching.match import Matching
+from planner_svc.matching.references import References
 from services.core.diff import covers
 from services.core.graph import waves
 from services.core.model import (

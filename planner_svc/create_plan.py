@@ -14,10 +14,13 @@ from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
+from planner_svc.changes.ignored_fields import used_as_they_are, with_ignored
+from planner_svc.changes.prepare_specs import specs_to_prepare
+from planner_svc.changes.protection import protected_replacements
 from planner_svc.credentials import refuse_written_secrets, with_references, without_credentials
-from planner_svc.desired import Desired
-from planner_svc.ignoring import used_as_they_are, with_ignored
-from planner_svc.matching import (
+from planner_svc.inputs import Known, Reader
+from planner_svc.matching.desired import Desired
+from planner_svc.matching.match import (
     Matching,
     Spared,
     kinds_to_list,
@@ -27,16 +30,13 @@ from planner_svc.matching import (
     refuse_emptying,
     refuse_unsupported_kinds,
 )
-from planner_svc.namesakes import kinds_to_search, namesakes_of
+from planner_svc.matching.skip import idle_skips, refuse_unknown_kinds, skipped_keys
 from planner_svc.planning import Remarks, make_plan
-from planner_svc.preparing import specs_to_prepare
-from planner_svc.reading import Known, Reader
-from planner_svc.replacing import protected_replacements
 from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
 from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
-from planner_svc.sharing import Holders, refuse_owned, refuse_sharing, shareable, with_holders
-from planner_svc.skipping import idle_skips, refuse_unknown_kinds, skipped_keys
-from planner_svc.uses import possible_users
+from planner_svc.sharing.cross_stack_use import possible_users
+from planner_svc.sharing.namesakes import kinds_to_search, namesakes_of
+from planner_svc.sharing.ownership import Holders, refuse_owned, refuse_sharing, shareable, with_holders
 from planner_svc.views import Planned
 from services.core.errors import ServiceUnavailable
 from services.core.model import (

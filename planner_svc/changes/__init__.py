@@ -1,0 +1,1 @@
+"""What an apply changes: differences, and the steps that remove them."""

@@ -1,0 +1,1 @@
+"""Detects drift: how package, baseline and platform differ."""

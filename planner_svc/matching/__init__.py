@@ -1,0 +1,1 @@
+"""Which live resource belongs to which object of a package."""

@@ -1,0 +1,1 @@
+"""Resources that several stacks have: one owns them, and others use them."""
