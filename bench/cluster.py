@@ -19,7 +19,7 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from bench.figures import Seconds
-from services.cli.supervisor import Supervisor, children
+from services.cli.process.supervisor import Supervisor, children
 from services.platforms import read_platforms
 from services.rpc.client import Peer
 from services.rpc.convert.drift import counts_from_pb

@@ -5,8 +5,8 @@ import copy
 import click
 
 from services.cli.commands import about, exports, operations, packages, plans, platforms, resources, services, stacks
+from services.cli.entrypoint import Root
 from services.cli.options import caller, common_options
-from services.cli.root import Root
 
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:

@@ -93,7 +93,7 @@ def _context(environ: Mapping[str, str]) -> Mapping[str, str]:
     home = home_folder(environ)
     if not (home / "config.yml").exists():
         return {}
-    from services.cli.config import in_use
+    from services.cli.contexts import in_use
 
     return in_use(home)
 

@@ -12,8 +12,8 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.planner.v1 import planner_pb2
 
-from services.cli.approval import waited_for
-from services.cli.terminal import Terminal
+from services.cli.plan.approval import waited_for
+from services.cli.process.terminal import Terminal
 from tests.apply.packages import STEPS, an_endpoint, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, parts, pkger, process_at_terminal
 from tests.cluster import Cluster

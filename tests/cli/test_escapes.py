@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from services.cli.consoles import console
-from services.cli.documents import text_document
-from services.cli.escapes import escaped, one_line
-from services.cli.tables import print_table
+from services.cli.output.consoles import console
+from services.cli.output.documents import text_document
+from services.cli.output.escapes import escaped, one_line
+from services.cli.output.tables import print_table
 from tests.apply.packages import an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster

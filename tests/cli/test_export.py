@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pkger.driver.v1 import driver_pb2
 
-from services.cli.pairs import CommandOfPairs, Named, named_resources
+from services.cli.resource_args import CommandOfPairs, Named, named_resources
 from tests.apply.packages import EVERY_KIND, LABEL, an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster

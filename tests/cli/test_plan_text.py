@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from services.cli.plan_text import FIRST_ENTRIES, print_plan
+from services.cli.output.plan_text import FIRST_ENTRIES, print_plan
 from tests.apply.packages import an_object, text
 from tests.cluster import Cluster, Shown
 

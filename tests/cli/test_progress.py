@@ -3,7 +3,7 @@
 import pytest
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
-from services.cli.progress import Progress
+from services.cli.operations.progress import Progress
 
 LABEL = plan_pb2.Step(create=plan_pb2.CreateStep(key=object_pb2.ObjectKey(kind="Label", name="l")))
 

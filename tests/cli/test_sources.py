@@ -13,7 +13,7 @@ import pytest
 from pkger.parser.v1.parser_pb2 import ENCODING_JSON, ENCODING_UNSPECIFIED, Source
 
 from services.cli.errors import Failed
-from services.cli.sources import MAX_BYTES, read_sources
+from services.cli.packages.sources import MAX_BYTES, read_sources
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.settings import Bounds
 from tests import needs

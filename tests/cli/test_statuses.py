@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 from google.protobuf import descriptor_pool, message_factory
 
-from services.cli import following
+from services.cli.operations import follower
 from services.rpc.channel import grpc_channel
 from tests.apply.packages import BUCKET, LABEL, an_object, text
 from tests.cli.command import Ended, environment, pkger
@@ -217,7 +217,7 @@ async def test_every_call_of_the_command_line_is_tried(recorded: Commands) -> No
 
 
 async def test_a_status_without_a_reason_is_one_sentence(recorded: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "SECOND", 0.01)
+    monkeypatch.setattr(follower, "SECOND", 0.01)
     for number, fault in recorded.faults():
         check(await recorded.with_fault(number, fault), fault, recorded, number)
 
@@ -227,7 +227,7 @@ async def test_a_status_without_a_reason_is_one_sentence(recorded: Commands, mon
 async def test_each_status_at_each_call_is_one_sentence(
     recorded: Commands, code: grpc.StatusCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "SECOND", 0.01)
+    monkeypatch.setattr(follower, "SECOND", 0.01)
     for number, fault in recorded.faults():
         coded = replace(fault, code=code)
         check(await recorded.with_fault(number, coded), coded, recorded, number)

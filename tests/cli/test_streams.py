@@ -11,9 +11,9 @@ import pytest
 import yaml
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
-from services.cli import status_line
-from services.cli.progress import Progress
-from services.cli.status_line import StatusLine
+from services.cli.operations.progress import Progress
+from services.cli.output import status_line
+from services.cli.output.status_line import StatusLine
 from tests import needs
 from tests.apply.packages import STEPS, an_object, text
 from tests.cli.command import PKGER, at_terminal, environment, pkger

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from services.cli.supervisor import STOP_SECONDS
+from services.cli.process.supervisor import STOP_SECONDS
 from services.settings import HTTP_PORT, PORTS, address_variable, load
 from services.times import Times
 from tests.compose.compose_file import COMPOSE_FILE, compose_services, containers, instructions, interpolated, seconds

@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from services.cli.supervisor import MODULES
+from services.cli.process.supervisor import MODULES
 
 STOPPED = "stopped"
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from services.cli.supervisor import MODULES
+from services.cli.process.supervisor import MODULES
 from services.rpc.health import problem_of
 from services.settings import address_variable
 from tests.crash.forks import Fork, fork

@@ -14,12 +14,19 @@ def config() -> None:
 @common_options
 def list_contexts() -> None:
     """List the contexts; a star marks the one in use."""
-    from services.cli.config import contexts, show_contexts
-    from services.cli.documents import print_document
+    from services.cli.contexts import contexts
+    from services.cli.output.consoles import console
+    from services.cli.output.documents import print_document
+    from services.cli.output.tables import print_table
 
     rows = contexts(home_folder(caller().environ))
     if common().format == "text":
-        show_contexts(rows)
+        titles = ("", "NAME", "SERVER", "TARGET")
+        print_table(
+            console(),
+            titles,
+            [("*" if row["current"] else "", row["name"], row["server"], row["target"]) for row in rows],
+        )
     else:
         print_document(rows, common().format)
 
@@ -28,9 +35,11 @@ def list_contexts() -> None:
 @click.argument("name")
 def use_context(name: str) -> None:
     """Make context NAME the one in use; options and environment variables override it."""
-    from services.cli.config import use
+    from services.cli.contexts import use
+    from services.cli.output.consoles import console
 
     use(home_folder(caller().environ), name)
+    console(stderr=True).print(f"using {name}" if name else "using no context")
 
 
 @config.command("set", epilog="\b\nExamples:\n  pkger config set prod --server pkger.example.com --target influx/main")
@@ -38,7 +47,7 @@ def use_context(name: str) -> None:
 @common_options
 def set_context(name: str) -> None:
     """Create context NAME, or change its --server and --target."""
-    from services.cli.config import change
+    from services.cli.contexts import change
 
     typed = common()
     given = {"server": typed.server, "target": "/".join(typed.target) if typed.target else None}
@@ -52,7 +61,7 @@ def version() -> None:
     import platform
     from importlib.metadata import version as version_of
 
-    from services.cli.documents import print_document
+    from services.cli.output.documents import print_document
 
     found = {"pkger": version_of("pkger"), "python": platform.python_version()}
     if common().format == "text":

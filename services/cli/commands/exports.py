@@ -4,7 +4,7 @@ import click
 
 from services.cli import options
 from services.cli.options import common, export_options
-from services.cli.pairs import CommandOfPairs, named_resources
+from services.cli.resource_args import CommandOfPairs, named_resources
 
 
 @click.command(
@@ -65,8 +65,8 @@ def export_package(
     "Check" and "NotificationEndpoint" stand for all kinds of their family. Warnings, and the secrets that another
     target needs, are printed on standard error.
     """
-    from services.cli.export import Wanted, export
-    from services.cli.running import run
+    from services.cli.packages.export import Wanted, export
+    from services.cli.run_async import run
 
     platform, org = common().place(platform, org)
     if out in ("text", "json", "yaml"):
@@ -113,7 +113,7 @@ def convert(file: str, out: str) -> None:
 
     Variables and labels that it uses become objects as well. What a package cannot express is named on standard error.
     """
-    from services.cli.convert import convert as make_package
-    from services.cli.running import run
+    from services.cli.packages.convert import convert as make_package
+    from services.cli.run_async import run
 
     run(make_package(file, out))

@@ -19,8 +19,8 @@ def operations() -> None:
 @common_options
 def list_operations(unfinished: bool, platform: str, org: str, limit: int | None) -> None:
     """List the newest operations, of all targets or of one."""
-    from services.cli.operations import list_all
-    from services.cli.running import run
+    from services.cli.operations.operations import list_all
+    from services.cli.run_async import run
 
     place = common().target or (platform, org)
     run(list_all(common().environ(), unfinished, place, common().format, limit))
@@ -31,8 +31,8 @@ def list_operations(unfinished: bool, platform: str, org: str, limit: int | None
 @common_options
 def show_operation(operation_id: str) -> None:
     """Show operation ID."""
-    from services.cli.operations import show
-    from services.cli.running import run
+    from services.cli.operations.operations import show
+    from services.cli.run_async import run
 
     run(show(operation_id, common().environ(), common().format))
 
@@ -42,9 +42,9 @@ def show_operation(operation_id: str) -> None:
 @common_options
 def watch_operation(operation_id: str) -> None:
     """Show the events of operation ID, from the first to the last."""
-    from services.cli.operations import watch
-    from services.cli.packages import Manner
-    from services.cli.running import run
+    from services.cli.operations.operations import watch
+    from services.cli.output.manner import Manner
+    from services.cli.run_async import run
 
     run(watch(operation_id, common().environ(), Manner(common().format, common().quiet)))
 
@@ -54,8 +54,8 @@ def watch_operation(operation_id: str) -> None:
 @common_options
 def cancel_operation(operation_id: str) -> None:
     """Cancel operation ID: it rolls back."""
-    from services.cli.operations import cancel
-    from services.cli.running import run
+    from services.cli.operations.operations import cancel
+    from services.cli.run_async import run
 
     run(cancel(operation_id, common().environ(), common().format))
 
@@ -80,16 +80,16 @@ def recover_operation(operation_id: str, steps: tuple[str, ...]) -> None:
     send it again if it had no effect. skip: give up the step, or its undo. force: overwrite what the platform holds.
     keep: accept what the platform holds as the outcome. adopt:ID: the creation made the resource with that id.
     """
-    from services.cli.operations import recover
-    from services.cli.packages import Manner
-    from services.cli.running import run
+    from services.cli.operations.operations import recover
+    from services.cli.output.manner import Manner
+    from services.cli.run_async import run
 
     run(recover(operation_id, _decisions(steps), common().environ(), Manner(common().format, common().quiet)))
 
 
 def _decisions(values: tuple[str, ...]) -> dict[int, tuple[str, str]]:
     """The options ``NUMBER=DECISION``: decision and id of a resource by step number."""
-    from services.cli.operations import DECISIONS
+    from services.cli.operations.operations import DECISIONS
 
     decisions: dict[int, tuple[str, str]] = {}
     for value in values:

@@ -38,10 +38,10 @@ def validate(
     env_files: tuple[str, ...],
 ) -> int:
     """Validate FILE..., together one package: print each violation with its location. Exit status 1: invalid."""
-    from services.cli import values
-    from services.cli.running import run
-    from services.cli.validate import Wanted
-    from services.cli.validate import validate as check
+    from services.cli.packages import values
+    from services.cli.packages.validate import Wanted
+    from services.cli.packages.validate import validate as check
+    from services.cli.run_async import run
 
     given = {**values.env_files(env_files), **values.pairs(env)}
     wanted = Wanted(_some(files + more_files), recursive, given, encoding or "", options.libraries(jpath))
@@ -60,8 +60,8 @@ Examples:
 @common_options
 def schema(kind: str, is_array: bool) -> None:
     """Print the JSON Schema of KIND, for editors; without KIND, of an object of any kind."""
-    from services.cli.kinds import print_schema
-    from services.cli.running import run
+    from services.cli.packages.kinds import print_schema
+    from services.cli.run_async import run
 
     run(print_schema(kind, is_array, common().environ()))
 
@@ -75,8 +75,8 @@ Examples:
 @common_options
 def kinds() -> None:
     """List the kinds of objects that packages may have."""
-    from services.cli.kinds import print_kinds
-    from services.cli.running import run
+    from services.cli.packages.kinds import print_kinds
+    from services.cli.run_async import run
 
     run(print_kinds(common().environ(), common().format))
 
@@ -129,12 +129,13 @@ def plan(
     plan_options: "PlanOptions",
 ) -> int:
     """Show what an apply of FILE... would do. Nothing is written, except a plan that --save or --out stores."""
-    from services.cli import values
-    from services.cli.packages import Manner, Saving
-    from services.cli.packages import plan as show
-    from services.cli.running import run
-    from services.cli.secrets import split
-    from services.cli.wanted import Wanted
+    from services.cli.output.manner import Manner
+    from services.cli.packages import values
+    from services.cli.plan.apply import Saving
+    from services.cli.plan.apply import plan as show
+    from services.cli.plan.plan_input import Wanted
+    from services.cli.plan.secrets import split
+    from services.cli.run_async import run
 
     typed = common()
     platform, org = typed.place(platform, org)
@@ -213,12 +214,13 @@ def apply(
     At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources, loses data
     or creates duplicates is refused, and any other plan runs. --yes runs the plan without asking.
     """
-    from services.cli import values
-    from services.cli.packages import Manner, apply_stored
-    from services.cli.packages import apply as apply_package
-    from services.cli.running import run
-    from services.cli.secrets import given
-    from services.cli.wanted import Wanted
+    from services.cli.output.manner import Manner
+    from services.cli.packages import values
+    from services.cli.plan.apply import apply as apply_package
+    from services.cli.plan.apply import apply_stored
+    from services.cli.plan.plan_input import Wanted
+    from services.cli.plan.secrets import given
+    from services.cli.run_async import run
 
     typed, sources = common(), files + more_files
     manner = Manner(typed.format, typed.quiet, full, yes, wait)

@@ -19,8 +19,8 @@ def plans() -> None:
 @common_options
 def list_plans(stack: str, platform: str, org: str, limit: int | None) -> None:
     """List the newest plans, of all targets or of one."""
-    from services.cli.plans import list_all
-    from services.cli.running import run
+    from services.cli.plan.stored_plans import list_all
+    from services.cli.run_async import run
 
     place = common().target or (platform, org)
     run(list_all(common().environ(), stack, place, common().format, limit))
@@ -32,8 +32,8 @@ def list_plans(stack: str, platform: str, org: str, limit: int | None) -> None:
 @common_options
 def show_plan(plan_id: str, full: bool) -> None:
     """Show plan ID and its state."""
-    from services.cli.plans import show
-    from services.cli.running import run
+    from services.cli.plan.stored_plans import show
+    from services.cli.run_async import run
 
     run(show(plan_id, common().environ(), common().format, full))
 
@@ -43,7 +43,7 @@ def show_plan(plan_id: str, full: bool) -> None:
 @common_options
 def delete_plan(plan_id: str) -> None:
     """Delete plan ID, which no operation has run."""
-    from services.cli.plans import delete
-    from services.cli.running import run
+    from services.cli.plan.stored_plans import delete
+    from services.cli.run_async import run
 
     run(delete(plan_id, common().environ()))

@@ -19,8 +19,8 @@ def platforms() -> None:
 @common_options
 def list_platforms() -> None:
     """List the platforms, with the organisations that hold resources."""
-    from services.cli.platforms_list import list_all
-    from services.cli.running import run
+    from services.cli.platforms.list_platforms import list_all
+    from services.cli.run_async import run
 
     run(list_all(common().environ(), common().format))
 
@@ -40,8 +40,8 @@ def check_platforms(name: str, org: str) -> "Exit":
     With an organisation, also check the rights of the credential there. Nothing is written, so rights to write are
     unknown. The exit status is 1 if a check fails.
     """
-    from services.cli.platforms_check import check
-    from services.cli.running import run
+    from services.cli.platforms.check import check
+    from services.cli.run_async import run
 
     platform, org = common().place(name, org) if common().target else (name, org)
     return run(check(common().environ(), platform, org, common().format))

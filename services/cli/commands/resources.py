@@ -25,8 +25,8 @@ def resources(kinds: tuple[str, ...], platform: str, org: str) -> None:
     """
     from pkger.model.v1 import object_pb2
 
-    from services.cli.resources import list_all
-    from services.cli.running import run
+    from services.cli.platforms.resources import list_all
+    from services.cli.run_async import run
 
     platform, org = common().place(platform, org)
     run(list_all(object_pb2.Target(platform=platform, org=org), kinds, common().environ(), common().format))

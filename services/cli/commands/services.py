@@ -27,7 +27,7 @@ def up(data: Path | None, platforms: tuple[str, ...], has_http: bool) -> None:
     """Run all services, and the drivers of the platforms file, until Ctrl-C."""
     import asyncio
 
-    from services.cli.up import up as run
+    from services.cli.process.up import up as run
 
     asyncio.run(run(data, platforms, caller().environ, has_http))
 
@@ -39,7 +39,7 @@ def up(data: Path | None, platforms: tuple[str, ...], has_http: bool) -> None:
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def serve(service: str, platform: str, listen: str | None, data: Path | None) -> None:
     """Run one service in the foreground: for "platform", the driver of PLATFORM, a row of the platforms file."""
-    from services.cli.supervisor import GATEWAY, MODULES
+    from services.cli.process.supervisor import GATEWAY, MODULES
 
     if platform and service != "platform":
         raise click.UsageError(f"{service} is one service for all platforms; omit {platform}")
@@ -64,7 +64,7 @@ def mark_restored() -> None:
     Run it before an applier runs. It blocks unfinished operations until an operator recovers them, and marks pending
     plans as stale: both may have run since the backup.
     """
-    from services.cli.admin import restored
-    from services.cli.running import run
+    from services.cli.process.admin import restored
+    from services.cli.run_async import run
 
     run(restored(common().environ(), common().format))

@@ -43,8 +43,8 @@ Examples:
 @common_options
 def init_stack(name: str, urls: tuple[str, ...], description: str | None, policy: str, platform: str, org: str) -> None:
     """Create an empty stack: NAME, or one without a name, which commands find by its id."""
-    from services.cli.running import run
-    from services.cli.stack_records import Described, init
+    from services.cli.run_async import run
+    from services.cli.stacks.records import Described, init
 
     platform, org = common().place(platform, org)
 
@@ -77,8 +77,8 @@ def update_stack(
     org: str,
 ) -> None:
     """Change name, description or URLs of stack NAME; --url replaces all of its URLs."""
-    from services.cli.running import run
-    from services.cli.stack_records import Described, update
+    from services.cli.run_async import run
+    from services.cli.stacks.records import Described, update
 
     platform, org = common().place(platform, org)
 
@@ -112,8 +112,8 @@ def list_stacks(
     limit: int | None,
 ) -> None:
     """List all stacks, or stacks whose names match PATTERN: * stands for any characters, ? for one."""
-    from services.cli.running import run
-    from services.cli.stacks import StackFilter, list_all
+    from services.cli.run_async import run
+    from services.cli.stacks.stacks import StackFilter, list_all
 
     platform, org = common().target or (platform, org)
 
@@ -132,8 +132,8 @@ Examples:
 @common_options
 def show_stack(name: str, platform: str, org: str) -> None:
     """Show the record of stack NAME."""
-    from services.cli.running import run
-    from services.cli.stacks import show
+    from services.cli.run_async import run
+    from services.cli.stacks.stacks import show
 
     platform, org = common().place(platform, org)
 
@@ -153,8 +153,8 @@ Examples:
 @common_options
 def stack_history(name: str, platform: str, org: str, limit: int | None) -> None:
     """List the revisions of stack NAME, newest first."""
-    from services.cli.history import history
-    from services.cli.running import run
+    from services.cli.run_async import run
+    from services.cli.stacks.history import history
 
     platform, org = common().place(platform, org)
 
@@ -176,8 +176,8 @@ Examples:
 @common_options
 def diff_revisions(name: str, old: int, new: int, platform: str, org: str, full: bool) -> None:
     """Show the differences between the revisions OLD and NEW of stack NAME."""
-    from services.cli.history import diff
-    from services.cli.running import run
+    from services.cli.run_async import run
+    from services.cli.stacks.history import diff
 
     platform, org = common().place(platform, org)
 
@@ -212,9 +212,10 @@ def roll_back(
     run_options: "RunOptions",
 ) -> None:
     """Roll back stack NAME to REVISION: apply it, and record it as a new revision."""
-    from services.cli.packages import Manner, apply
-    from services.cli.running import run
-    from services.cli.wanted import Wanted
+    from services.cli.output.manner import Manner
+    from services.cli.plan.apply import apply
+    from services.cli.plan.plan_input import Wanted
+    from services.cli.run_async import run
 
     platform, org = common().place(platform, org)
 
@@ -239,8 +240,8 @@ Examples:
 @common_options
 def stack_policy(name: str, file: str, changes: tuple[str, ...], platform: str, org: str) -> None:
     """Show or change the policy of stack NAME: its rules for protection, ownership, drift and removal."""
-    from services.cli.running import run
-    from services.cli.stack_edits import policy
+    from services.cli.run_async import run
+    from services.cli.stacks.edits import policy
 
     platform, org = common().place(platform, org)
 
@@ -301,11 +302,11 @@ def import_resources(
     KIND NAME is one resource, by id or by display name. With -f, it is every object of the package whose display name
     exactly one resource has: they are listed, and at a terminal, the import needs approval.
     """
-    from services.cli import values
-    from services.cli.packages import Manner
-    from services.cli.running import run
-    from services.cli.stack_imports import import_package, import_resource
-    from services.cli.wanted import Wanted
+    from services.cli.output.manner import Manner
+    from services.cli.packages import values
+    from services.cli.plan.plan_input import Wanted
+    from services.cli.run_async import run
+    from services.cli.stacks.imports import import_package, import_resource
 
     typed = common()
     platform, org = typed.place(platform, org)
@@ -346,8 +347,8 @@ Examples:
 @common_options
 def forget_resource(name: str, objects: tuple[str, ...], platform: str, org: str) -> None:
     """Remove objects from the record of stack NAME; their resources stay on the platform."""
-    from services.cli.running import run
-    from services.cli.stack_edits import forget
+    from services.cli.run_async import run
+    from services.cli.stacks.edits import forget
 
     platform, org = common().place(platform, org)
 
@@ -368,8 +369,8 @@ Examples:
 @common_options
 def rename_resource(name: str, object_key: str, new_name: str, platform: str, org: str) -> None:
     """Change metadata.name of an object in the record of stack NAME; its resource stays the same."""
-    from services.cli.running import run
-    from services.cli.stack_edits import rename
+    from services.cli.run_async import run
+    from services.cli.stacks.edits import rename
 
     platform, org = common().place(platform, org)
 
@@ -388,8 +389,8 @@ Examples:
 @common_options
 def watch_stack(name: str, platform: str, org: str) -> None:
     """Show the changes of stack NAME, until it is deleted."""
-    from services.cli.running import run
-    from services.cli.stack_watch import watch
+    from services.cli.run_async import run
+    from services.cli.stacks.watch import watch
 
     platform, org = common().place(platform, org)
 
@@ -423,9 +424,9 @@ def drift_of_stack(
     """
     from pkger.model.v1 import object_pb2
 
-    from services.cli.drift import drift, keys_of
     from services.cli.exit_codes import Exit
-    from services.cli.running import run
+    from services.cli.run_async import run
+    from services.cli.stacks.drift import drift, keys_of
 
     platform, org = common().place(platform, org)
     target, wanted = object_pb2.Target(platform=platform, org=org), keys_of(keys)
@@ -457,10 +458,10 @@ def uninstall_stack(
     run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and keep the stack; adopted resources stay."""
-    from services.cli.packages import Manner
-    from services.cli.running import run
-    from services.cli.stack_removal import uninstall
-    from services.cli.wanted import Wanted
+    from services.cli.output.manner import Manner
+    from services.cli.plan.plan_input import Wanted
+    from services.cli.run_async import run
+    from services.cli.stacks.removal import uninstall
 
     platform, org = common().place(platform, org)
 
@@ -493,10 +494,10 @@ def delete_stack(
     run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and the stack; adopted resources stay."""
-    from services.cli.packages import Manner
-    from services.cli.running import run
-    from services.cli.stack_removal import delete
-    from services.cli.wanted import Wanted
+    from services.cli.output.manner import Manner
+    from services.cli.plan.plan_input import Wanted
+    from services.cli.run_async import run
+    from services.cli.stacks.removal import delete
 
     platform, org = common().place(platform, org)
 

@@ -1,0 +1,91 @@
+"""Contexts: named pairs of server and target, in ``config.yml`` of ``PKGER_HOME``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from services.cli.errors import Failed
+from services.private_files import private_file, private_folder
+
+_FIELDS = ("server", "target")
+
+
+def in_use(home: Path) -> Mapping[str, str]:
+    """
+    Server and target of the context in use; without a key for one that it does not set.
+
+    Raises:
+        UsageError: The file cannot be read, or does not hold contexts.
+    """
+    config = _read(home)
+    found: Mapping[str, str] = config["contexts"].get(config["current"], {})
+    return found
+
+
+def contexts(home: Path) -> list[dict[str, Any]]:
+    """All contexts as data, by name."""
+    config = _read(home)
+    return [
+        {"name": name, "current": name == config["current"], **{field: known.get(field, "") for field in _FIELDS}}
+        for name, known in sorted(config["contexts"].items())
+    ]
+
+
+def use(home: Path, name: str) -> None:
+    """
+    Make a context the one in use; an empty name: none.
+
+    Raises:
+        Failed: There is no context of that name.
+    """
+    config = _read(home)
+    if name and name not in config["contexts"]:
+        known = ", ".join(sorted(config["contexts"])) or "none"
+        raise Failed(f"there is no context {name!r}; there are: {known}; `pkger config set {name}` creates it")
+    _write(home, {**config, "current": name})
+
+
+def change(home: Path, name: str, given: Mapping[str, str]) -> None:
+    """Create a context, or change the *given* fields of one; an empty text removes a field."""
+    if not name or not name.isprintable():
+        raise Failed("the name of a context is empty, or has characters that cannot be printed")
+    config = _read(home)
+    known = {**config["contexts"].get(name, {}), **given}
+    contexts = {**config["contexts"], name: {field: value for field, value in known.items() if value}}
+    _write(home, {**config, "contexts": contexts})
+
+
+def _read(home: Path) -> dict[str, Any]:
+    path = home / "config.yml"
+    try:
+        found = yaml.safe_load(path.read_text()) or {}
+    except FileNotFoundError:
+        found = {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise click.UsageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    contexts = found.get("contexts", {}) if isinstance(found, dict) else None
+    if not isinstance(contexts, dict) or not all(
+        isinstance(name, str)
+        and isinstance(known, dict)
+        and all(key in _FIELDS and isinstance(value, str) for key, value in known.items())
+        for name, known in contexts.items()
+    ):
+        raise click.UsageError(f"{path}: contexts must map names to server and target; `pkger config set` writes them")
+    current = found.get("current", "")
+    return {"current": current if isinstance(current, str) else "", "contexts": contexts}
+
+
+def _write(home: Path, config: Mapping[str, Any]) -> None:
+    """Replace the file atomically; only its owner may read it."""
+    path, new = home / "config.yml", home / "config.yml.new"
+    try:
+        private_folder(home)
+        private_file(new)
+        with new.open("w") as file:
+            yaml.safe_dump(dict(config), file, sort_keys=True)
+        new.replace(path)
+    except OSError as error:
+        raise Failed(f"cannot write {path}: {error.strerror or error}") from error

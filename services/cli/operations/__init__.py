@@ -1,0 +1,1 @@
+"""Operations: followed to their end, listed, recovered, cancelled."""

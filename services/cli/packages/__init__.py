@@ -1,0 +1,1 @@
+"""Packages as files: reading, validating, exporting, converting them."""

@@ -1,0 +1,59 @@
+"""``pkger kinds`` and ``pkger schema``: the kinds of objects that packages may have."""
+
+import json
+from collections.abc import Mapping
+
+from pkger.parser.v1 import parser_pb2
+
+from services.cli.errors import Failed, plain_errors
+from services.cli.output.consoles import console
+from services.cli.output.documents import print_document
+from services.cli.output.tables import print_table
+from services.cli.packages.parser import parser
+from services.cli.process.interrupts import Interrupts
+from services.kinds.format.shapes import nearest
+from services.kinds.registry import FAMILY_NAMES, kinds_meant
+from services.rpc.documents import document_of
+
+
+async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:
+    """
+    Print the JSON Schema of a kind, or of an object of any kind; with *is_array*, of a JSON array of such objects.
+
+    Raises:
+        Failed: There is no such kind.
+    """
+    answer = await _kinds(environ)
+    schemas = {found.name: found.schema_json for found in answer.kinds}
+    if kind in FAMILY_NAMES:
+        raise Failed(f"objects of kind {kind} are ignored; write one of {', '.join(kinds_meant(kind))}")
+    if kind and kind not in schemas:
+        alike = nearest(kind, schemas)
+        raise Failed(
+            f"there is no kind {kind!r}; " + (f"did you mean {alike}?" if alike else f"there are {', '.join(schemas)}")
+        )
+    schema = json.loads(schemas[kind] if kind else answer.schema_json)
+    if is_array:
+        # References within the schema are absolute, so its $defs have to stay at the top.
+        known = {key: schema.pop(key) for key in ("$schema", "$defs") if key in schema}
+        schema = {**known, "type": "array", "items": schema}
+    print_document(schema, "json")
+
+
+async def print_kinds(environ: Mapping[str, str], output: str) -> None:
+    """Print all kinds; as data, with their schemas."""
+    answer = await _kinds(environ)
+    if output != "text":
+        print_document([document_of(kind) for kind in answer.kinds], output)
+        return
+    rows = [
+        (kind.name, kind.resource_type, "yes" if kind.unique_display_name else "", "yes" if kind.labelled else "")
+        for kind in answer.kinds
+    ]
+    print_table(console(), ("KIND", "RESOURCE TYPE", "UNIQUE NAME", "LABELS"), rows)
+
+
+async def _kinds(environ: Mapping[str, str]) -> parser_pb2.ListKindsResponse:
+    with Interrupts() as interrupts, plain_errors():
+        async with parser(environ) as found:
+            return await interrupts.or_stop(found.kinds())

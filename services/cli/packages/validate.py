@@ -1,0 +1,134 @@
+"""``pkger validate``: all violations of a package, each with its location."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pkger.parser.v1 import parser_pb2
+
+from services.cli.errors import Failed, plain_errors
+from services.cli.output.consoles import console
+from services.cli.output.documents import print_records
+from services.cli.packages.parser import Parser, parser
+from services.cli.packages.sources import expanded, read_sources, sendable
+from services.cli.packages.violation_output import Findings, findings_documents, print_findings
+from services.cli.process.interrupts import Interrupts
+from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
+from services.core.masking import masked
+from services.core.model import Location, Violation
+from services.kinds.diagnostics import Code
+from services.settings import Bounds, load
+
+_UNREADABLE = (SourceUndecodable, SourceTooLarge, SourceUnreadable, EncodingInvalid)
+"""Errors of one source, after which the other sources can still be checked."""
+
+_ELSEWHERE = {Code.LABEL_NOT_FOUND, Code.ENDPOINT_NOT_FOUND, Code.PACKAGE_EMPTY}
+"""Violations that do not count if a source cannot be read: the missing object may be in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """
+    What to validate.
+
+    Attributes:
+        files: Package files, addresses and, if recursive, folders; together one package.
+        recursive: Whether to read folders.
+        env: Environment values by key: JSON values.
+        encoding: Encoding of sources whose names do not show it; empty: the parser detects it.
+        libraries: Folders in which Jsonnet imports are looked up, the first one first.
+    """
+
+    files: Sequence[str]
+    recursive: bool
+    env: Mapping[str, Any]
+    encoding: str = ""
+    libraries: Sequence[Path] = ()
+
+
+async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> bool:
+    """
+    Validate a package and print the findings.
+
+    Returns:
+        Whether it is valid.
+
+    Raises:
+        Failed: It cannot be checked.
+    """
+    with Interrupts() as interrupts, plain_errors():
+        sources, unreadable = await interrupts.or_stop(_read(wanted, load(environ).bounds))
+        async with parser(environ) as reading:
+            found = await interrupts.or_stop(_check(reading, sources, unreadable, wanted.env))
+    if output != "text":
+        print_records(findings_documents(found), output)
+    else:
+        texts = {source.name: source.text for source in sources if source.text and not source.generated}
+        print_findings(console(), found, texts)
+    return found.valid
+
+
+async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
+    """The sources, and a violation for each source that cannot be read or evaluated."""
+    sources: list[parser_pb2.Source] = []
+    unreadable: list[Violation] = []
+    failures: list[Failed] = []
+    for given in wanted.files:
+        try:
+            for name in expanded((given,), wanted.recursive):
+                try:
+                    sources += await read_sources((name,), False, bounds, wanted.encoding, wanted.libraries)
+                except _UNREADABLE as error:
+                    unreadable.append(_violation(error))
+                except Failed as error:
+                    failures.append(error)
+                    unreadable.append(_missing(name, error))
+        except Failed as error:
+            failures.append(error)
+            unreadable.append(_missing(given, error))
+    if failures and not sources and len(failures) == len(unreadable) == 1:
+        # Nothing else was given.
+        raise failures[0]
+    return sources, unreadable
+
+
+async def _check(
+    reading: Parser, sources: Sequence[parser_pb2.Source], unreadable: Sequence[Violation], env: Mapping[str, Any]
+) -> Findings:
+    """All violations: first of sources that cannot be read, then of the others."""
+    broken = list(unreadable)
+    left = list(sources)
+    while left or not broken:
+        request = parser_pb2.ParsePackageRequest(sources=left, view=[parser_pb2.PACKAGE_VIEW_WARNINGS])
+        request.env_json.update(sendable(env))
+        try:
+            answer = await reading.parse(request)
+        except _UNREADABLE as error:
+            broken.append(_violation(error))
+            # A service masks addresses in its errors.
+            unread = masked(error.metadata["source"])
+            spared = [source for source in left if masked(source.name or source.url) != unread]
+            # If no source is named, all sources together exceed a bound.
+            left = spared if len(spared) < len(left) else []
+            continue
+        found = Findings.of(answer)
+        if not broken:
+            return found
+        rest = [violation for violation in found.violations if violation.code not in _ELSEWHERE]
+        return replace(found, violations=(*broken, *rest), kinds={}, sources=())
+    return Findings(tuple(broken))
+
+
+def _missing(name: str, error: Failed) -> Violation:
+    """The violation for a file that cannot be read."""
+    shown = os.fsencode(name).decode(errors="replace")
+    return Violation("Source", "", error.message.removeprefix(f"{shown}: "), Location(shown), "source-unreadable")
+
+
+def _violation(error: PkgerError) -> Violation:
+    data = error.metadata
+    location = Location(data["source"], int(data.get("line", 0)), int(data.get("column", 0)))
+    reason = data.get("problem") or str(error).removeprefix(f"{data['source']}: ")
+    return Violation("Source", "", reason, location, error.reason.lower().replace("_", "-"))

@@ -1,0 +1,1 @@
+"""Plans: made, shown, approved, applied, stored."""

@@ -1,0 +1,1 @@
+"""Connections to services, and the processes of services that a command starts."""

@@ -1,0 +1,1 @@
+"""Stacks: their records, history, drift, imports, removal."""

@@ -1,0 +1,175 @@
+"""``pkger stacks import``: adds existing resources to the record of a stack, one of them or those of a package."""
+
+from collections.abc import Mapping, Sequence
+
+from pkger.applier.v1 import applier_pb2
+from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
+from pkger.model.v1 import object_pb2
+from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+from rich.console import Console
+from rich.text import Text
+
+from services.cli.errors import Failed, InvalidPackageError, plain_errors
+from services.cli.find_stack import ref_of
+from services.cli.output.consoles import console, progress_console
+from services.cli.output.documents import print_document, print_records
+from services.cli.output.escapes import one_line
+from services.cli.output.manner import Manner
+from services.cli.output.status_line import StatusLine
+from services.cli.output.tables import print_table
+from services.cli.plan.plan_input import Wanted
+from services.cli.process.interrupts import Interrupts
+from services.cli.process.session import APPLYING, Session, session
+from services.cli.process.terminal import Terminal
+from services.core.listing import listed
+from services.rpc.convert.objects import violation_from_pb
+from services.rpc.documents import document_of
+from services.settings import load
+
+_SHOWN_IDS = 5
+"""How many resources of one name are listed."""
+
+
+async def import_resource(
+    name: str,
+    target: object_pb2.Target,
+    resource: tuple[str, str],
+    object_name: str,
+    environ: Mapping[str, str],
+    output: str,
+) -> None:
+    """
+    Import a resource into a stack.
+
+    Args:
+        name: The stack, by name or id.
+        target: Where a name is looked up.
+        resource: Kind of the resource, and its id or display name.
+        object_name: ``metadata.name`` of its object; empty: the service makes one.
+        environ: The environment.
+        output: How to print.
+
+    Raises:
+        Failed: There is no such resource, several have the name, or a stack owns it.
+    """
+    kind, id_or_name = resource
+    wanted = applier_pb2.ResourceImport(kind=kind, id_or_name=id_or_name, name=object_name)
+    with Interrupts() as interrupts, plain_errors():
+        async with session(APPLYING, environ, target.platform) as services:
+
+            async def run() -> applier_pb2.ImportResourcesResponse:
+                ref = await ref_of(services.stack, target, name)
+                return await _import(services, ref, [wanted])
+
+            answer = await interrupts.or_stop(run())
+    if output != "text":
+        print_document(document_of(answer), output)
+        return
+    [entry] = answer.entries
+    imported = f"{entry.key.kind} {entry.key.name} is resource {entry.resource_id}"
+    console().print(Text(one_line(f"{imported}; add it to the package, or the next apply removes it")))
+
+
+async def import_package(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
+    """
+    Import the resources of the objects of a package: show them, ask for approval, and import exactly these.
+
+    Raises:
+        Failed: The package is invalid, the user refuses, or nothing can be imported because of a change in between.
+    """
+    out = progress_console() if manner.output == "text" else console(stderr=True)
+    async with StatusLine(quiet=manner.quiet) as status:
+        with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
+            package = (await interrupts.or_stop(wanted.request(load(environ).bounds, store=False))).package
+            target = object_pb2.Target(platform=wanted.platform, org=wanted.org)
+            async with session(APPLYING, environ, wanted.platform) as services:
+                status.show(lambda: "looking for the resources of the package", "the platform")
+                ref = await interrupts.or_stop(ref_of(services.stack, target, wanted.stack))
+                request = planner_pb2.PlanImportRequest(stack=ref, package=package)
+                plan = await interrupts.or_stop(_planned(services, request))
+                status.hide()
+                resources = _to_import(plan)
+                asked = None if manner.yes or not resources else terminal
+                if not out.quiet and (manner.output == "text" or asked):
+                    _print_plan(out, plan, len(resources))
+                if asked and not await asked.confirm("Import these resources?", interrupts):
+                    raise Failed("not imported; nothing was written")
+                imported = applier_pb2.ImportResourcesResponse()
+                if resources:
+                    imported = await interrupts.or_stop(_import(services, ref, resources))
+    if manner.output != "text":
+        print_records(map(document_of, [plan, imported] if resources else [plan]), manner.output)
+    elif resources:
+        out.print(
+            Text(f"Imported {_counted(len(resources))} into stack {wanted.stack}, generation {imported.generation}.")
+        )
+
+
+async def _planned(services: Session, request: planner_pb2.PlanImportRequest) -> planner_pb2.ObjectImports:
+    """The result of the planner for each object of a package."""
+    plan, violations = planner_pb2.ObjectImports(), list[object_pb2.Violation]()
+    stub = PlannerServiceStub(services.planner.channel)
+    async for answer in services.planner.stream(stub.PlanImport, request):
+        plan.MergeFrom(answer.imports)
+        violations += answer.violations.violations
+    if violations:
+        raise InvalidPackageError(list(map(violation_from_pb, violations)))
+    return plan
+
+
+def _to_import(plan: planner_pb2.ObjectImports) -> list[applier_pb2.ResourceImport]:
+    """The resources that the import adds, with the names of their objects."""
+    return [
+        applier_pb2.ResourceImport(kind=each.key.kind, id=each.resources[0].resource.id, name=each.key.name)
+        for each in plan.objects
+        if each.status == planner_pb2.IMPORT_STATUS_UNOWNED
+    ]
+
+
+async def _import(
+    services: Session, ref: object_pb2.StackRef, resources: Sequence[applier_pb2.ResourceImport]
+) -> applier_pb2.ImportResourcesResponse:
+    """Import *resources*, and join the parts of the response."""
+    request = applier_pb2.ImportResourcesRequest(stack=ref, resources=resources)
+    stub, joined = ApplierServiceStub(services.applier.channel), applier_pb2.ImportResourcesResponse()
+    async for part in services.applier.stream(stub.ImportResources, request):
+        joined.MergeFrom(part)
+    return joined
+
+
+def _print_plan(out: Console, plan: planner_pb2.ObjectImports, count: int) -> None:
+    rows = [(each.key.kind, each.key.name, each.display_name, _result(each)) for each in plan.objects]
+    print_table(out, ("KIND", "OBJECT", "DISPLAY NAME", "IMPORT"), rows)
+    out.print(Text(f"To import: {_counted(count)}; nothing is written to the platform."))
+
+
+def _counted(count: int) -> str:
+    return "1 resource" if count == 1 else f"{count:,} resources"
+
+
+def _result(found: planner_pb2.ObjectImport) -> str:
+    """The resource that the import adds for an object, or why it adds none."""
+    match found.status:
+        case planner_pb2.IMPORT_STATUS_UNOWNED:
+            return f"resource {found.resources[0].resource.id}"
+        case planner_pb2.IMPORT_STATUS_MISSING:
+            return "no: it does not exist"
+        case planner_pb2.IMPORT_STATUS_OWNED:
+            [live] = found.resources
+            stack = live.owner.stack_name or live.owner.stack_id
+            as_object = f", as {live.owner.object_name!r}" if live.owner.object_name else ""
+            return f"no: stack {stack!r} owns resource {live.resource.id}{as_object}"
+        case planner_pb2.IMPORT_STATUS_RECORDED:
+            return "no: it is in the stack already"
+        case _:
+            return f"no: {_ambiguity(found)}"
+
+
+def _ambiguity(found: planner_pb2.ObjectImport) -> str:
+    ids = [f"{each.resource.kind} {each.resource.id}" for each in found.resources]
+    if ids[1:]:
+        return f"{len(ids):,} resources have the name: {listed(ids, _SHOWN_IDS)}"
+    if any(each.resource.kind != found.key.kind for each in found.resources):
+        return f"{ids[0]} has the name"
+    return "several objects of the package have the name"
