@@ -11,13 +11,13 @@ from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.servicer import SERVICE, register
-from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.platforms import address_of, read_platforms
-from services.rpc.background import BackgroundLoop
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
+from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.process import Service, run_process
 from services.settings import Settings
+from services.system import Clock, Ids, MachineIds, machine_clock
 
 
 @asynccontextmanager

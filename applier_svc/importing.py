@@ -10,7 +10,6 @@ from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import object_pb2
 
 from services.core.errors import RequestInvalid, ResourceNotFound
-from services.core.listing import listed
 from services.core.model import (
     Baseline,
     InventoryEntry,
@@ -21,6 +20,7 @@ from services.core.model import (
     StackRecord,
     Target,
 )
+from services.core.text_lists import listed
 from services.kinds.format.names import check_meta_name
 from services.kinds.generated_names import generated_name
 from services.kinds.kind_words import unknown_kind
@@ -30,7 +30,7 @@ from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import baseline_to_pb, entry_fields
 from services.rpc.parts import cut
-from services.rpc.requests import content_digest
+from services.rpc.request_digest import content_digest
 from services.rpc.resources import list_resources, platform_traits, read_record, read_resources
 
 _SHOWN = 10

@@ -21,9 +21,9 @@ from services.rpc.client import Peer, Platforms
 from services.rpc.convert.operations import decision_from_pb
 from services.rpc.convert.plans import after_uninstall_from_pb
 from services.rpc.dispatcher import Register
+from services.rpc.missing_values import refuse_negative_limit
 from services.rpc.parts import parts
-from services.rpc.readiness import refuse_negative_limit
-from services.rpc.requests import content_digest
+from services.rpc.request_digest import content_digest
 
 SERVICE = "pkger.applier.v1.ApplierService"
 

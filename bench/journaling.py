@@ -13,19 +13,19 @@ from pkger.model.v1 import operation_pb2
 from bench.figures import Figure, Seconds, seconds
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Target
 from services.engine.operation import OperationState
-from services.machine import machine_clock
+from services.system import machine_clock
 from stack_svc.rules import finish as endings
 from stack_svc.rules import operations as journal
 from stack_svc.rules import plans
-from stack_svc.rules.finish import Ending, Record
+from stack_svc.rules.finish import FinishRequest, RecordOutcome
 from stack_svc.rules.leases import SECOND
-from stack_svc.rules.operations import Advance, Beginning, Begun, Start, Write, Writes
+from stack_svc.rules.operations import Advance, BeginRequest, BeginResult, JournalWrite, Start, Writes
 from stack_svc.rules.plans import NewPlan
-from stack_svc.rules.requests import Request
+from stack_svc.rules.requests import RequestId
 from stack_svc.sqlite.schema import MIGRATIONS
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.plans import Part
-from stack_svc.store.stacks import Named
+from stack_svc.store.stacks import StackName
 from stack_svc.store.store import Store
 
 BATCH = 500
@@ -77,18 +77,18 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
     writes = [
         (_sent(2 * number, batch), _ended(2 * number + 1, batch)) for number, batch in enumerate(batches, start=1)
     ]
-    record = Record(RecordChanges(tuple(_entries(step_count))), ["bench.yml"], True)
+    record = RecordOutcome(RecordChanges(tuple(_entries(step_count))), ["bench.yml"], True)
     last = 2 + 2 * len(batches)
-    ending = Ending(last, b"", OperationState.SUCCEEDED, record, 0, "", _event(last))
+    ending = FinishRequest(last, b"", OperationState.SUCCEEDED, record, 0, "", _event(last))
     store = SqliteStore(path, machine_clock)
     if synchronous != "FULL":
         # Only this benchmark runs a store without fsync, so there is no setting for it.
         store._database._db.execute(f"PRAGMA synchronous={synchronous}")
     started = time.perf_counter()
     begun = await store.write(lambda tx: journal.begin(tx, _beginning()))
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, BeginResult)
     token, plan = begun.lease.token, _plan(begun.stack.record.id, step_count)
-    first = Write(1, b"", _events(_event(1)), [1])
+    first = JournalWrite(1, b"", _events(_event(1)), [1])
     await store.write(lambda tx: plans.store_for(tx, plan, _NAME))
     start = Writes(Start(plan.id, plan.digest, first))
     await store.write(lambda tx: journal.advance(tx, _NAME, token, start))
@@ -103,7 +103,7 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
     return taken
 
 
-async def _advance(store: Store, token: int, write: Write, done: int) -> None:
+async def _advance(store: Store, token: int, write: JournalWrite, done: int) -> None:
     change = Advance((), (), done, seal=False, rollback=False, cause="")
     await store.write(lambda tx: journal.advance(tx, _NAME, token, Writes(advances=[(write, change)])))
 
@@ -134,9 +134,9 @@ def _opened(path: Path) -> sqlite_utils.Database:
     return db
 
 
-def _beginning() -> Beginning:
-    named = Named(Target(), "bench")
-    return Beginning(_NAME, named, True, OperationKind.APPLY, "bench", 600 * SECOND, "0a", Request())
+def _beginning() -> BeginRequest:
+    named = StackName(Target(), "bench")
+    return BeginRequest(_NAME, named, True, OperationKind.APPLY, "bench", 600 * SECOND, "0a", RequestId())
 
 
 def _plan(stack: str, step_count: int) -> NewPlan:
@@ -158,18 +158,18 @@ def _plan(stack: str, step_count: int) -> NewPlan:
     )
 
 
-def _sent(seq: int, steps: range) -> Write:
+def _sent(seq: int, steps: range) -> JournalWrite:
     event = operation_pb2.OperationEvent(operation_id=_NAME, seq=seq)
     event.steps_sent.steps.extend(steps)
-    return Write(seq, b"", _events(event), [seq], steps)
+    return JournalWrite(seq, b"", _events(event), [seq], steps)
 
 
-def _ended(seq: int, steps: range) -> Write:
+def _ended(seq: int, steps: range) -> JournalWrite:
     event = operation_pb2.OperationEvent(operation_id=_NAME, seq=seq)
     event.steps_ended.outcomes.extend(
         operation_pb2.StepOutcome(step=step, done=operation_pb2.StepDone(resource_id=f"{step:016x}")) for step in steps
     )
-    return Write(seq, b"", _events(event), [seq], steps)
+    return JournalWrite(seq, b"", _events(event), [seq], steps)
 
 
 def _event(seq: int) -> operation_pb2.OperationEvent:

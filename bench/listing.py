@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bench.figures import Figure, Seconds, seconds
 from services.core.model import StackRecord, Target
-from services.machine import machine_clock
+from services.system import machine_clock
 from stack_svc.sqlite.store import SqliteStore
-from stack_svc.store.stacks import START, Filter, Place, Stack, State
+from stack_svc.store.stacks import START, Stack, StackFilter, StackPlace, State
 from stack_svc.store.store import Store
 
 PAGE = 100
@@ -24,10 +24,10 @@ TIMES = 3
 def listing(count: int) -> list[Figure]:
     """Read all pages of *count* stacks, unfiltered and with filters, and report the slowest page of each list."""
     filters = {
-        "list of stacks, the slowest page": Filter(),
-        "  of one target": Filter(Target(org="org-1")),
-        "  with names like *7*9*": Filter(glob="*7*9*"),
-        "  with names like none": Filter(glob="none*x"),
+        "list of stacks, the slowest page": StackFilter(),
+        "  of one target": StackFilter(Target(org="org-1")),
+        "  with names like *7*9*": StackFilter(glob="*7*9*"),
+        "  with names like none": StackFilter(glob="none*x"),
     }
     with tempfile.TemporaryDirectory(prefix="pkger-bench-") as folder:
         slowest = asyncio.run(_slowest(Path(folder, "stack.db"), count, list(filters.values())))
@@ -37,7 +37,7 @@ def listing(count: int) -> list[Figure]:
     ]
 
 
-async def _slowest(path: Path, count: int, filters: list[Filter]) -> list[Seconds]:
+async def _slowest(path: Path, count: int, filters: list[StackFilter]) -> list[Seconds]:
     """Seconds that the slowest page of each of *filters* takes."""
     store = SqliteStore(path, machine_clock)
     made = [
@@ -56,9 +56,9 @@ async def _slowest(path: Path, count: int, filters: list[Filter]) -> list[Second
     return found
 
 
-async def _pages(store: Store, wanted: Filter) -> Seconds:
+async def _pages(store: Store, wanted: StackFilter) -> Seconds:
     """Seconds that the slowest page of the stacks that match *wanted* takes."""
-    place: Place = START
+    place: StackPlace = START
     slowest = 0.0
     while True:
         taken = []

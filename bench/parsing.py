@@ -15,9 +15,9 @@ from yaml._yaml import CParser
 from bench.figures import Figure, median_of, seconds
 from bench.package import Mix, package_text
 from parser_svc.document_cache import DocumentCache
-from parser_svc.package import Options, parse
+from parser_svc.package import ParseOptions, parse
 from parser_svc.sources import Source
-from services.rpc.collection import uncollected
+from services.rpc.gc_pause import gc_paused
 from services.settings import DOCUMENT_CACHE_BYTES
 
 RUNS = 5
@@ -34,7 +34,7 @@ def parsing_corpus(folder: Path | None, count: int = 97) -> list[Figure]:
     texts = [path.read_bytes().decode() for path in sorted(folder.glob("*.yml"))] if folder else _stand_ins(count)
     size = f"{len(texts)} {'real' if folder else 'generated'} packages"
     return [
-        *_rates(size, texts, lambda text: parse([Source("bench.yml", text)], {}, Options(warn=False))),
+        *_rates(size, texts, lambda text: parse([Source("bench.yml", text)], {}, ParseOptions(warn=False))),
         _rate("  with all warnings and their places", texts, lambda text: parse([Source("bench.yml", text)], {})),
     ]
 
@@ -75,7 +75,7 @@ def _cpu(work: Callable[[], object]) -> float:
     """Seconds of CPU time, the least of some runs, as parsers run: without collections in between."""
     taken = []
     for _ in range(RUNS):
-        with uncollected():
+        with gc_paused():
             before = time.process_time()
             work()
             taken.append(time.process_time() - before)

@@ -8,10 +8,10 @@ from services.core.model import Spec
 from services.drivers.embedded.driver import EmbeddedDriver, place_of
 from services.drivers.mutation import Create, Rejected, Update
 from services.drivers.servicer import SERVICES, register
-from services.machine import MachineIds
 from services.platforms import Platform
 from services.rpc.process import Service, run_process
 from services.settings import Settings
+from services.system import MachineIds
 
 
 class UncheckedDriver(EmbeddedDriver):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from services.engine.step_life import FINAL, TRANSITIONS, StepEvent, StepState
+from services.engine.step_state import FINAL, TRANSITIONS, StepEvent, StepState
 
 
 def steps_diagrams() -> str:

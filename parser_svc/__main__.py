@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from parser_svc.document_cache import DocumentCache
-from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
+from parser_svc.source_texts import Gatherer
 from services.rpc.process import Service, run_process
 from services.settings import Settings
 

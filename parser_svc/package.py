@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parser_svc.correcting import fixes
 from parser_svc.document_cache import DocumentCache
 from parser_svc.envelope import RawObject
+from parser_svc.fixes import fixes
 from parser_svc.known_documents import KnownDocuments, KnownObject
 from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
@@ -33,7 +33,7 @@ _Held = tuple[int, Key, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ParseOptions:
     """
     The options of a caller (docs/reference/package-format.md, "Options").
 
@@ -48,11 +48,11 @@ class Options:
     warn: bool = True
 
 
-_DEFAULTS = Options()
+_DEFAULTS = ParseOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParseResult:
     """
     The result of parsing sources.
 
@@ -81,11 +81,11 @@ class Parsed:
 def parse(
     sources: Sequence[Source],
     env: Mapping[str, Any],
-    options: Options = _DEFAULTS,
+    options: ParseOptions = _DEFAULTS,
     bounds: Bounds | None = None,
     clock: Callable[[], float] = stopped_clock,
     cache: DocumentCache | None = None,
-) -> Parsed:
+) -> ParseResult:
     """
     Parse sources as one package (docs/reference/package-format.md, "Several sources").
 
@@ -123,7 +123,7 @@ def parse(
     contributing = {raw.source for raw in raw_objects}
     names = tuple(source.name for number, source in enumerate(sources) if number in contributing)
     valid = options.keep_valid_parts or not violations
-    return Parsed(
+    return ParseResult(
         package=Package(outcome.objects, names) if valid else None,
         sources=names,
         violations=violations,

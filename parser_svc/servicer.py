@@ -11,9 +11,9 @@ from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
 from parser_svc.document_cache import DocumentCache
-from parser_svc.gathering import Gatherer, Wanted
-from parser_svc.package import Options, Parsed, parse
-from parser_svc.rendering import render
+from parser_svc.package import ParseOptions, ParseResult, parse
+from parser_svc.render import render
+from parser_svc.source_texts import Gatherer, SourceSpec
 from parser_svc.sources import Encoding, Source
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
@@ -21,7 +21,6 @@ from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema, package_schema
 from services.kinds.summary import summary_document
-from services.rpc.collection import uncollected
 from services.rpc.convert.objects import (
     credential_to_pb,
     object_bytes,
@@ -29,6 +28,7 @@ from services.rpc.convert.objects import (
     package_from_pb,
     violation_to_pb,
 )
+from services.rpc.gc_pause import gc_paused
 from services.rpc.parts import cut, parts, pieces
 from services.rpc.server import Register
 from services.settings import Bounds
@@ -100,7 +100,7 @@ def register(gatherer: Gatherer, cache: DocumentCache | None = None) -> Register
     return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer, cache))
 
 
-@uncollected()
+@gc_paused()
 def _answer(
     request: parser_pb2.ParsePackageRequest,
     sources: Sequence[Source],
@@ -111,7 +111,7 @@ def _answer(
     """All messages of the response."""
     env = _env(request)
     wants_warnings = parser_pb2.PACKAGE_VIEW_WARNINGS in request.view
-    options = Options(request.allow_empty, request.keep_valid_parts, warn=wants_warnings)
+    options = ParseOptions(request.allow_empty, request.keep_valid_parts, warn=wants_warnings)
     parsed = parse(sources, env, options, bounds, clock, cache)
     messages = [parser_pb2.ParsePackageResponse(header=_header(parsed)), *_findings(parsed)]
     if parsed.package and parser_pb2.PACKAGE_VIEW_OBJECTS in request.view:
@@ -122,7 +122,7 @@ def _answer(
     return messages
 
 
-def _header(parsed: Parsed) -> parser_pb2.PackageHeader:
+def _header(parsed: ParseResult) -> parser_pb2.PackageHeader:
     objects = parsed.package.objects if parsed.package else ()
     return parser_pb2.PackageHeader(
         sources=parsed.sources,
@@ -134,7 +134,7 @@ def _header(parsed: Parsed) -> parser_pb2.PackageHeader:
     )
 
 
-def _findings(parsed: Parsed) -> Iterator[parser_pb2.ParsePackageResponse]:
+def _findings(parsed: ParseResult) -> Iterator[parser_pb2.ParsePackageResponse]:
     """Missing values, violations, warnings and credentials of the package."""
     for missing in cut(parser_pb2.MissingValues(env_refs=parsed.missing_env_refs, secrets=parsed.missing_secrets)):
         yield parser_pb2.ParsePackageResponse(missing=missing)
@@ -179,13 +179,13 @@ def _check_names(sources: Sequence[parser_pb2.Source]) -> None:
         raise RequestInvalid("sources", f"their names have {taken:,} bytes together; at most {MOST_NAME_BYTES:,} fit")
 
 
-def _wanted(position: int, source: parser_pb2.Source) -> Wanted:
+def _wanted(position: int, source: parser_pb2.Source) -> SourceSpec:
     if not source.HasField("content") or (source.WhichOneof("content") == "url" and not source.url):
         raise RequestInvalid(f"sources[{position}].content", "is not set; give the text of the source, or its address")
     if source.encoding not in _ENCODINGS:
         problem = f"{source.encoding} is no encoding; use YAML, JSON or JSONNET"
         raise RequestInvalid(f"sources[{position}].encoding", problem)
-    return Wanted(source.name, _ENCODINGS[source.encoding], source.text, source.url, source.generated)
+    return SourceSpec(source.name, _ENCODINGS[source.encoding], source.text, source.url, source.generated)
 
 
 def _env(request: parser_pb2.ParsePackageRequest) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _env(request: parser_pb2.ParsePackageRequest) -> dict[str, Any]:
     return values
 
 
-def _summary(parsed: Parsed) -> str:
+def _summary(parsed: ParseResult) -> str:
     if parsed.package is None:
         return ""
     document = summary_document(

@@ -13,9 +13,9 @@ from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
 from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import canonical_text, spec_of
 from services.kinds.format.fields import Elsewhere, Fault, Fields, Remark, Rewrite
-from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.format.kind import Kind, ReadResult, Scope
 from services.kinds.format.names import LONGEST_META_NAME, is_meta_name
-from services.kinds.format.references import Reference, Use, read_reference
+from services.kinds.format.references import ReferenceSpec, UsedReference, read_reference
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS, REFERABLE_FAMILIES
 from services.kinds.schema import API_VERSIONS, plain_spec
@@ -75,8 +75,8 @@ class _Named(NamedTuple):
     position: int
     raw: RawObject | KnownObject
     kind: Kind
-    meta: Reference
-    display: Reference
+    meta: ReferenceSpec
+    display: ReferenceSpec
     name: str
     display_name: str
     fault: Fault | None = None
@@ -120,7 +120,7 @@ class _Findings:
     remarks: dict[int, Sequence[Remark]] = field(default_factory=dict)
     unremarkable: set[int] = field(default_factory=set)
     credentials: dict[int, tuple[Key, Sequence[str]]] = field(default_factory=dict)
-    references: list[Reference] = field(default_factory=list)
+    references: list[ReferenceSpec] = field(default_factory=list)
     self_contained: dict[int, Object] = field(default_factory=dict)
 
 
@@ -170,7 +170,9 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
 def _known(position: int, known: KnownObject) -> _Named:
     """The result of steps 1 to 3 for an object that passed them before; its names are not references."""
     name, display_name = known.cached.key.name, known.cached.display_name
-    return _Named(position, known, KINDS[known.kind], Reference(name), Reference(display_name), name, display_name)
+    return _Named(
+        position, known, KINDS[known.kind], ReferenceSpec(name), ReferenceSpec(display_name), name, display_name
+    )
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
@@ -198,7 +200,7 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     return _Named(position, raw, KINDS[raw.kind], meta, display, name, display_name, fault)
 
 
-def _invalid_name(meta: Reference, env: Mapping[str, Any]) -> Fault | None:
+def _invalid_name(meta: ReferenceSpec, env: Mapping[str, Any]) -> Fault | None:
     """The fault of an invalid ``metadata.name``."""
     name = meta.resolved(env)
     # Both the text of the package and the value that replaces it must be valid names.
@@ -301,15 +303,18 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
         findings.self_contained[item.position] = found
 
 
-def _uses(item: _Named, reading: Reading, attached: Sequence[Key], labels: _Labels) -> list[Use]:
+def _uses(item: _Named, reading: ReadResult, attached: Sequence[Key], labels: _Labels) -> list[UsedReference]:
     """The references of an object to values and secrets: its names, those of its labels, and those in its spec."""
     uses = []
     if item.meta.is_one or item.display.is_one or reading.named_by:
-        uses += [Use(item.meta, "metadata.name"), reading.named_by or Use(item.display, "spec.name")]
+        uses += [
+            UsedReference(item.meta, "metadata.name"),
+            reading.named_by or UsedReference(item.display, "spec.name"),
+        ]
     if labels.by_value:
         # Not registered: the label itself reports a missing value.
         uses += [
-            Use(labels.by_name[key.name].meta, f"spec.associations[{position}].name", registered=False)
+            UsedReference(labels.by_name[key.name].meta, f"spec.associations[{position}].name", registered=False)
             for position, key in enumerate(attached)
             if key.name in labels.by_value
         ]
@@ -317,14 +322,14 @@ def _uses(item: _Named, reading: Reading, attached: Sequence[Key], labels: _Labe
     return [use for use in uses if use.reference.is_one]
 
 
-def _env_references(kind: Kind, uses: Sequence[Use], env: Mapping[str, Any]) -> tuple[EnvReference, ...]:
+def _env_references(kind: Kind, uses: Sequence[UsedReference], env: Mapping[str, Any]) -> tuple[EnvReference, ...]:
     listed = [use.listed(env) for use in uses if use.reference.env_key and use.resource_field]
     if kind.references_by_key:
         listed.sort(key=lambda reference: reference.env_key)
     return tuple(listed)
 
 
-def _written(item: _Named, reading: Reading) -> tuple[WrittenValue, ...]:
+def _written(item: _Named, reading: ReadResult) -> tuple[WrittenValue, ...]:
     """The values that rendering writes instead of those of the spec."""
     if not (item.meta.is_one or item.display.is_one or reading.written):
         return ()

@@ -6,16 +6,16 @@ from functools import partial
 
 from planner_svc.drift.inputs import DriftReader
 from planner_svc.export.inputs import ExportReader
-from planner_svc.inputs import Reader
+from planner_svc.inputs import PlanInputs
 from planner_svc.servicer import SERVICES, registrations
 from planner_svc.store_plan import PlanStore
-from services.machine import Ids, MachineIds
 from services.platforms import address_of, read_platforms
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
 from services.settings import Settings
+from services.system import Ids, MachineIds
 
 
 @asynccontextmanager
@@ -42,7 +42,7 @@ async def opened(
         platforms = await stack.enter_async_context(
             Platforms(partial(address_of, configured), connect, ids, configured, settings.times)
         )
-        reader, exports = Reader(parser, stacks, platforms), ExportReader(stacks, platforms)
+        reader, exports = PlanInputs(parser, stacks, platforms), ExportReader(stacks, platforms)
         drift = DriftReader(reader, stacks)
         yield Service(registrations(reader, PlanStore(stacks, ids), exports, drift, limit), SERVICES)
 

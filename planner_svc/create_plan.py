@@ -18,11 +18,11 @@ from planner_svc.changes.ignored_fields import used_as_they_are, with_ignored
 from planner_svc.changes.prepare_specs import specs_to_prepare
 from planner_svc.changes.protection import protected_replacements
 from planner_svc.credentials import refuse_written_secrets, with_references, without_credentials
-from planner_svc.inputs import Known, Reader
+from planner_svc.inputs import BaseState, PlanInputs
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import (
     Matching,
-    Spared,
+    ProtectedReplacement,
     kinds_to_list,
     match,
     refuse_adoptions,
@@ -36,8 +36,8 @@ from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sour
 from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
 from planner_svc.sharing.cross_stack_use import possible_users
 from planner_svc.sharing.namesakes import kinds_to_search, namesakes_of
-from planner_svc.sharing.ownership import Holders, refuse_owned, refuse_sharing, shareable, with_holders
-from planner_svc.views import Planned
+from planner_svc.sharing.ownership import ResourceHolders, refuse_owned, refuse_sharing, shareable, with_holders
+from planner_svc.views import ViewInput
 from services.core.errors import ServiceUnavailable
 from services.core.model import (
     AfterUninstall,
@@ -54,16 +54,16 @@ from services.kinds.diagnostics import Code
 from services.kinds.package_text import NOTHING_KEPT
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, target_from_pb, violation_from_pb
 from services.rpc.convert.plans import after_uninstall_from_pb
-from services.rpc.parsing import Parsed
+from services.rpc.parsed_package import ParsedPackage
 
 
-async def gather(
+async def create_plan(
     request: planner_pb2.CreatePlanRequest,
-    reader: Reader,
+    reader: PlanInputs,
     stack: stack_pb2.Stack | None = None,
     *,
     is_standalone: bool = False,
-) -> Planned | Sequence[object_pb2.Violation]:
+) -> ViewInput | Sequence[object_pb2.Violation]:
     """
     Make the plan of a request.
 
@@ -97,7 +97,7 @@ async def gather(
     return await _planned(request, parsed, untouched, known, reader, is_standalone)
 
 
-async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: Reader) -> Mapping[str, str]:
+async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanInputs) -> Mapping[str, str]:
     """
     The credentials of the package in *request*, by the keys of the secrets that are planned in their place.
 
@@ -115,27 +115,29 @@ async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: Reader
 
 
 async def _desired_package(
-    request: planner_pb2.CreatePlanRequest, urls: Sequence[str], reader: Reader
-) -> tuple[Parsed, frozenset[Key]]:
+    request: planner_pb2.CreatePlanRequest, urls: Sequence[str], reader: PlanInputs
+) -> tuple[ParsedPackage, frozenset[Key]]:
     """The desired package, and the keys that it leaves as they are; only the package of a revision has such keys."""
     match request.WhichOneof("desired"):
         case "package":
             return await reader.package(request.package, urls), frozenset()
         case "revision":
             found = await reader.revision(request)
-            return Parsed(parser_pb2.PackageHeader(sources=found.sources), objects=found.objects), found.untouched
+            return ParsedPackage(
+                parser_pb2.PackageHeader(sources=found.sources), objects=found.objects
+            ), found.untouched
         case _:
-            return Parsed(), frozenset()
+            return ParsedPackage(), frozenset()
 
 
 async def _planned(
     request: planner_pb2.CreatePlanRequest,
-    parsed: Parsed,
+    parsed: ParsedPackage,
     untouched: frozenset[Key],
-    known: Known,
-    reader: Reader,
+    known: BaseState,
+    reader: PlanInputs,
     is_standalone: bool,
-) -> Planned:
+) -> ViewInput:
     traits = known.platform
     skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
     desired = _desired(request, parsed, skipped_keys(skips) | untouched)
@@ -172,10 +174,10 @@ async def _planned(
     live = await reader.live(known, kinds_to_list(desired, stack, traits))
     try:
         fitted = await _fitted(desired, known, live, reader)
-        if spared := protected_replacements(fitted.desired, fitted.matching, fitted.prepared, stack, traits):
+        if protected := protected_replacements(fitted.desired, fitted.matching, fitted.prepared, stack, traits):
             # Protected objects are treated as skipped ones: the plan has all others.
-            skip = desired.skip | {key for each in spared for key in (each.key, each.recorded)}
-            fitted = await _fitted(replace(desired, skip=skip), known, live, reader, spared)
+            skip = desired.skip | {key for each in protected for key in (each.key, each.recorded)}
+            fitted = await _fitted(replace(desired, skip=skip), known, live, reader, protected)
         previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
         # In a thread, so that other calls are answered while a large plan is made.
         planned = await asyncio.to_thread(
@@ -197,7 +199,7 @@ async def _planned(
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitted:
+class _Reconciled:
     """
     The desired state, matched with the live resources.
 
@@ -211,30 +213,34 @@ class _Fitted:
 
     desired: Desired
     matching: Matching
-    holders: Mapping[ResourceKey, Holders]
+    holders: Mapping[ResourceKey, ResourceHolders]
     prepared: Mapping[Key, Spec | Failed]
     remarks: Sequence[str]
 
 
 async def _fitted(
-    desired: Desired, known: Known, live: Sequence[Resource], reader: Reader, spared: Sequence[Spared] = ()
-) -> _Fitted:
+    desired: Desired,
+    known: BaseState,
+    live: Sequence[Resource],
+    reader: PlanInputs,
+    protected: Sequence[ProtectedReplacement] = (),
+) -> _Reconciled:
     """
     Match *desired* with *live*.
 
     Args:
-        desired: The desired state, without the *spared* objects.
+        desired: The desired state, without the *protected* objects.
         known: Record and platform.
         live: The live resources.
         reader: Reads holders and prepared specs.
-        spared: The protected objects that would be replaced.
+        protected: The protected objects that would be replaced.
 
     Raises:
         PkgerError: A check refuses.
     """
     stack, traits = known.stack, known.platform
     matching = with_ignored(match(desired, stack, live, traits), stack)
-    matching = replace(matching, spared=spared)
+    matching = replace(matching, protected_replacements=protected)
     matching = await _with_namesakes(matching, desired, known, reader)
     if matching.is_anything_protected:
         # A stack with a protected resource is not deleted.
@@ -252,10 +258,10 @@ async def _fitted(
     refuse_sharing(desired, matching, stack)
     refuse_owned(matching, holders, stack)
     prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
-    return _Fitted(desired, matching, holders, prepared, [remark for remark in used.values() if remark])
+    return _Reconciled(desired, matching, holders, prepared, [remark for remark in used.values() if remark])
 
 
-async def _with_namesakes(matching: Matching, desired: Desired, known: Known, reader: Reader) -> Matching:
+async def _with_namesakes(matching: Matching, desired: Desired, known: BaseState, reader: PlanInputs) -> Matching:
     """*matching* with all resources of the kinds that are created and have a costly listing; no call if none is."""
     stack, traits = known.stack, known.platform
     costly = {kind for kind in kinds_to_search(matching, traits) if traits.kinds[kind].costly_listing}
@@ -266,7 +272,7 @@ async def _with_namesakes(matching: Matching, desired: Desired, known: Known, re
     return replace(matching, live={**matching.live, **more})
 
 
-def _desired(request: planner_pb2.CreatePlanRequest, parsed: Parsed, skip: frozenset[Key]) -> Desired:
+def _desired(request: planner_pb2.CreatePlanRequest, parsed: ParsedPackage, skip: frozenset[Key]) -> Desired:
     return Desired(
         package=Package(tuple(map(object_from_pb, parsed.objects)), tuple(parsed.header.sources)),
         skip=skip,

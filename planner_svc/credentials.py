@@ -9,8 +9,8 @@ from typing import Any
 
 from planner_svc.matching.desired import Desired
 from services.core.errors import RequestInvalid
-from services.core.listing import fitting, listed
 from services.core.model import Credential, Key, Location, Object, PlatformTraits, Spec
+from services.core.text_lists import fitting, listed
 from services.kinds.format.canonical import spec_of
 
 _SHOWN = 10

@@ -92,14 +92,14 @@ def kept_package(
     entries, before = by_key([*inventory]), previous.applied
     kept = matching.protected_entries
     left_alone = {key for key, entry in matching.untouched.items() if not (entry.is_pending_delete or key in kept)}
-    spared = {each.key for each in matching.spared}
+    protected = {each.key for each in matching.protected_replacements}
     # Not the objects of the matches: their specs are as the platform would hold them.
     objects = {
         item.key: _as_applied(item, entries[item.key].associations)
         for item in desired.package.objects
         if item.key in matching.matches
     }
-    objects |= {item.key: item for item in desired.package.objects if item.key in spared}
+    objects |= {item.key: item for item in desired.package.objects if item.key in protected}
     # Labels of these objects may have left the package, or have got other keys.
     objects |= {key: _as_applied(before[key], entries[key].associations) for key in left_alone & before.keys()}
     unknown = left_alone - before.keys()

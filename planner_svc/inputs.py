@@ -12,10 +12,10 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.matching.match import Holder, kinds_of_record
+from planner_svc.matching.match import ResourceHolder, kinds_of_record
 from planner_svc.nameless_stack import Candidate, chosen
 from planner_svc.platform_check import check
-from planner_svc.sharing.ownership import Holders
+from planner_svc.sharing.ownership import ResourceHolders
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
 from services.core.model import (
@@ -41,7 +41,7 @@ from services.rpc.convert.objects import (
     stack_from_pb,
     target_to_pb,
 )
-from services.rpc.parsing import Parsed, parse_package
+from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.resources import (
     find_holders,
     find_owners,
@@ -59,7 +59,7 @@ from services.rpc.resources import (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BaseState:
     """
     The facts that are read before the package is known.
 
@@ -77,7 +77,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class StoredRevision:
     """
     A revision of a stack.
 
@@ -94,7 +94,7 @@ class Revision:
     has_package: bool
 
 
-class Reader:
+class PlanInputs:
     """Asks the parser, the stack service and the driver; every failure is an error, never "there is none"."""
 
     def __init__(self, parser: Peer, stack: Peer, platforms: Platforms) -> None:
@@ -126,7 +126,7 @@ class Reader:
                     raise
         return stack_pb2.Stack(target=target_to_pb(target), name=stack.name)
 
-    async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> Parsed:
+    async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> ParsedPackage:
         """
         Have *sources* and, after them, the sources at *urls* parsed as one package.
 
@@ -144,7 +144,7 @@ class Reader:
         )
         return await parse_package(self._parser, request)
 
-    async def revision(self, request: planner_pb2.CreatePlanRequest) -> Revision:
+    async def revision(self, request: planner_pb2.CreatePlanRequest) -> StoredRevision:
         """
         The revision that *request* rolls back to.
 
@@ -166,16 +166,16 @@ class Reader:
         found = await self._revision(ref, stack.revision)
         return KeptPackage(tuple(map(object_from_pb, found.objects)), found.untouched)
 
-    async def _revision(self, stack: object_pb2.StackRef, number: int) -> Revision:
+    async def _revision(self, stack: object_pb2.StackRef, number: int) -> StoredRevision:
         request = stack_pb2.GetRevisionRequest(stack=stack, number=number, unmasked=True)
         header, objects = stack_pb2.Revision(), stack_pb2.RevisionObjects()
         async for answer in self._stack.stream(StackServiceStub(self._stack.channel).GetRevision, request):
             header.MergeFrom(answer.revision)
             objects.MergeFrom(answer.objects)
         untouched = frozenset(map(key_from_pb, objects.untouched))
-        return Revision(header.sources, list(objects.objects), untouched, bool(header.package_digest))
+        return StoredRevision(header.sources, list(objects.objects), untouched, bool(header.package_digest))
 
-    async def known(self, header: stack_pb2.Stack) -> Known:
+    async def known(self, header: stack_pb2.Stack) -> BaseState:
         """
         Read the facts that do not depend on the package: with a stack, most plans need only the recorded kinds.
 
@@ -191,9 +191,9 @@ class Reader:
         kinds = kinds_of_record(stack, platform)
         driver = self.driver(stack.target)
         live = await live_resources(driver, stack.target.org, kinds, _recorded(stack), platform)
-        return Known(stack, platform, kinds, live)
+        return BaseState(stack, platform, kinds, live)
 
-    async def live(self, known: Known, kinds: Sequence[str]) -> list[Resource]:
+    async def live(self, known: BaseState, kinds: Sequence[str]) -> list[Resource]:
         """
         All resources of *kinds*; one call lists all kinds that are not listed yet.
 
@@ -202,7 +202,7 @@ class Reader:
         live = (await self.with_listed(known, kinds)).live
         return [each for each in live if each.kind in kinds or known.platform.kinds[each.kind].costly_listing]
 
-    async def with_listed(self, known: Known, kinds: Sequence[str]) -> Known:
+    async def with_listed(self, known: BaseState, kinds: Sequence[str]) -> BaseState:
         """*known* with all resources of *kinds*; one call lists all kinds that are not listed yet."""
         unlisted = [kind for kind in kinds if kind not in known.listed]
         if not unlisted:
@@ -212,7 +212,7 @@ class Reader:
         live = {(resource.kind, resource.id): resource for resource in (*known.live, *more)}
         return replace(known, listed=[*known.listed, *unlisted], live=list(live.values()))
 
-    async def nameless(self, known: Known, package: Package) -> Known:
+    async def nameless(self, known: BaseState, package: Package) -> BaseState:
         """
         Find the stack without a name that holds the same template as *package*, or else a new one, and read its record.
 
@@ -238,7 +238,7 @@ class Reader:
             return await self.known(header)
         return replace(known, stack=replace(known.stack, is_new_nameless=True))
 
-    async def _nameless_stacks(self, known: Known, package: Package) -> Sequence[journal_pb2.NamelessStack]:
+    async def _nameless_stacks(self, known: BaseState, package: Package) -> Sequence[journal_pb2.NamelessStack]:
         """The stacks without a name that have keys of *package*, the newest first."""
         request = journal_pb2.FindNamelessStacksRequest(
             target=target_to_pb(known.stack.target), keys=[key_to_pb(item.key) for item in package.objects]
@@ -246,7 +246,7 @@ class Reader:
         return (await self._stack.call(JournalServiceStub(self._stack.channel).FindNamelessStacks, request)).stacks
 
     async def _candidates(
-        self, known: Known, package: Package, stacks: Sequence[journal_pb2.NamelessStack]
+        self, known: BaseState, package: Package, stacks: Sequence[journal_pb2.NamelessStack]
     ) -> list[Candidate]:
         """What *stacks* have in common with *package*, in their order."""
         target, objects = known.stack.target, {item.key: item for item in package.objects}
@@ -272,7 +272,7 @@ class Reader:
             for stack in stacks
         ]
 
-    async def prepared(self, known: Known, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:
+    async def prepared(self, known: BaseState, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:
         """The specs of *wanted* as the platform would hold them; no call when there are none."""
         target = known.stack.target
         return await prepare_specs(self._platforms.driver(target.platform), target.org, wanted, known.platform)
@@ -283,11 +283,13 @@ class Reader:
             return stack_from_pb(header)
         return stack_from_pb(*await read_stack(self._stack, object_pb2.StackRef(id=header.id), header))
 
-    async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Holders]:
+    async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, ResourceHolders]:
         """The stacks that own or use *resources*, or claim to; one call, and no call without resources."""
         owners, users = await find_holders(self._stack, target, resources)
         return {
-            key: Holders(_holder(owners[key]) if key in owners else None, tuple(map(_holder, users.get(key, ()))))
+            key: ResourceHolders(
+                _holder(owners[key]) if key in owners else None, tuple(map(_holder, users.get(key, ())))
+            )
             for key in owners.keys() | users.keys()
         }
 
@@ -357,8 +359,8 @@ class Reader:
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
 
 
-def _holder(found: stack_pb2.ResourceHolder) -> Holder:
-    return Holder(found.stack_id, found.stack_name, found.operation_id, frozenset(found.label_ids))
+def _holder(found: stack_pb2.ResourceHolder) -> ResourceHolder:
+    return ResourceHolder(found.stack_id, found.stack_name, found.operation_id, frozenset(found.label_ids))
 
 
 def _recorded(stack: StackRecord) -> list[ResourceKey]:

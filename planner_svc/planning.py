@@ -20,7 +20,7 @@ from planner_svc.secrets import missing_secrets, secret_steps
 from planner_svc.sharing.cross_stack_use import refuse_used
 from planner_svc.sharing.namesakes import namesakes_of, warnings_about
 from planner_svc.sharing.ownership import (
-    Holders,
+    ResourceHolders,
     refuse_differing,
     refuse_used_replacements,
     remarks_of,
@@ -28,7 +28,7 @@ from planner_svc.sharing.ownership import (
     uses_of,
     with_take_overs,
 )
-from planner_svc.views import Planned
+from planner_svc.views import ViewInput
 from planner_svc.warnings import warnings_of
 from services.core.model import (
     Adoption,
@@ -75,10 +75,10 @@ def make_plan(
     platform: PlatformTraits,
     remarks: Remarks,
     held_secrets: Set[str] = frozenset(),
-    holders: Mapping[ResourceKey, Holders] = MappingProxyType({}),
+    holders: Mapping[ResourceKey, ResourceHolders] = MappingProxyType({}),
     prepared: Mapping[Key, Spec | Failed] = MappingProxyType({}),
     previous: KeptPackage = NOTHING_KEPT,
-) -> Planned:
+) -> ViewInput:
     """
     Make the plan for *matching*.
 
@@ -158,7 +158,7 @@ def make_plan(
         max_deletes=max_deletes(stack.policy),
         duplicate_count=len(namesakes),
     )
-    return Planned(plan, desired, matching, found, links, history.texts)
+    return ViewInput(plan, desired, matching, found, links, history.texts)
 
 
 def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, stack: StackRecord) -> RecordChanges:

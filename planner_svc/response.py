@@ -10,9 +10,9 @@ from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
-from planner_svc.create_plan import gather
-from planner_svc.inputs import Reader
-from planner_svc.views import Planned
+from planner_svc.create_plan import create_plan
+from planner_svc.inputs import PlanInputs
+from planner_svc.views import ViewInput
 from services.core.limits import refuse_too_large
 from services.core.model import Plan
 from services.rpc.convert.plans import header_to_pb
@@ -33,7 +33,7 @@ from services.rpc.plan_parts import (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlanResponse:
     """
     A plan as messages, or all violations of the package.
 
@@ -66,7 +66,7 @@ _ID_BYTES = len("\n\x100123456789abcdef")
 """Bytes of the id in the header of a plan, which gets it when it is stored."""
 
 
-class Use(Enum):
+class PlanUse(Enum):
     """What a plan is for: to be read, to be applied later by a client, or to be run by one operation."""
 
     DRY_RUN = auto()
@@ -76,14 +76,14 @@ class Use(Enum):
 
 async def make_answer(
     request: planner_pb2.CreatePlanRequest,
-    use: Use,
+    use: PlanUse,
     view: Collection[View],
-    reader: Reader,
+    reader: PlanInputs,
     limit: int,
     stack: stack_pb2.Stack | None = None,
     *,
     is_standalone: bool = False,
-) -> Answer:
+) -> PlanResponse:
     """
     Make the plan of *request* and translate it.
 
@@ -94,19 +94,19 @@ async def make_answer(
         reader: Reads package, record and resources.
         limit: Largest message, in bytes, between the services.
         stack: The header of the stack, if it is known; None: it is read.
-        is_standalone: As of ``gather``.
+        is_standalone: As of ``create_plan``.
 
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    planned = await gather(request, reader, stack, is_standalone=is_standalone)
-    if not isinstance(planned, Planned):
-        return Answer(None, violations=planned)
+    planned = await create_plan(request, reader, stack, is_standalone=is_standalone)
+    if not isinstance(planned, ViewInput):
+        return PlanResponse(None, violations=planned)
     # In a thread, so that other calls are answered during the translation of a large plan.
     return await asyncio.to_thread(_answer, planned, use, view, limit)
 
 
-def _answer(planned: Planned, use: Use, view: Collection[View], limit: int) -> Answer:
+def _answer(planned: ViewInput, use: PlanUse, view: Collection[View], limit: int) -> PlanResponse:
     """Make each part of a plan once: the same messages are stored and, as far as the caller asks for them, returned."""
     new_plan = journal_pb2.NewPlan(
         header=header_to_pb(planned.plan),
@@ -130,22 +130,22 @@ def _answer(planned: Planned, use: Use, view: Collection[View], limit: int) -> A
                 size += len(new_plan.parts[-1].part)
     if asked | stored >= BODY:
         refuse_too_large(size, len(planned.plan.steps), limit)
-    return Answer(new_plan, answered, attachments=planned.attachments if stored else {}, secrets=planned.secrets)
+    return PlanResponse(new_plan, answered, attachments=planned.attachments if stored else {}, secrets=planned.secrets)
 
 
-def _stored_views(plan: Plan, use: Use) -> frozenset[View]:
+def _stored_views(plan: Plan, use: PlanUse) -> frozenset[View]:
     """The views whose parts are stored; none for a dry run."""
     match use:
-        case Use.DRY_RUN:
+        case PlanUse.DRY_RUN:
             return frozenset()
-        case Use.OPERATION if plan.no_change:
+        case PlanUse.OPERATION if plan.no_change:
             # Of an operation with nothing to do, only header and remarks are stored: a dry run shows the rest.
             return frozenset((REMARKS,))
         case _:
             return frozenset((REMARKS, *VIEWS))
 
 
-def _parts(planned: Planned, view: View) -> Iterator[plan_pb2.PlanPart]:
+def _parts(planned: ViewInput, view: View) -> Iterator[plan_pb2.PlanPart]:
     """The parts of a view, with addresses in steps and diffs as they are."""
     match view:
         case plan_pb2.PLAN_VIEW_STEPS:

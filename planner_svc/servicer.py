@@ -14,15 +14,15 @@ from planner_svc.drift.inputs import DriftReader
 from planner_svc.export.inputs import ExportReader
 from planner_svc.export.response import make_export
 from planner_svc.imports.response import find_imports, list_live
-from planner_svc.inputs import Reader
-from planner_svc.response import Answer, Use, make_answer
+from planner_svc.inputs import PlanInputs
+from planner_svc.response import PlanResponse, PlanUse, make_answer
 from planner_svc.store_plan import PlanStore
 from services.core.model import DEFAULT_PLATFORM
-from services.rpc.collection import uncollected
 from services.rpc.convert.checks import check_to_pb
 from services.rpc.convert.objects import org_to_pb
+from services.rpc.gc_pause import gc_paused
 from services.rpc.plan_parts import checked_view
-from services.rpc.requests import content_digest
+from services.rpc.request_digest import content_digest
 from services.rpc.server import Register
 
 SERVICES = ("pkger.planner.v1.PlannerService", "pkger.journal.v1.PlanningService")
@@ -31,7 +31,9 @@ SERVICES = ("pkger.planner.v1.PlannerService", "pkger.journal.v1.PlanningService
 class PlannerServicer(PlannerServiceServicer):
     """Streams plans, exports and drift reports in parts."""
 
-    def __init__(self, reader: Reader, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int) -> None:
+    def __init__(
+        self, reader: PlanInputs, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int
+    ) -> None:
         self._reader = reader
         self._plans = plans
         self._exports = exports
@@ -92,7 +94,7 @@ class PlannerServicer(PlannerServiceServicer):
 class PlanningServicer(PlanningServiceServicer):
     """Makes plans for operations and standalone packages."""
 
-    def __init__(self, reader: Reader, plans: PlanStore, limit: int) -> None:
+    def __init__(self, reader: PlanInputs, plans: PlanStore, limit: int) -> None:
         self._reader = reader
         self._plans = plans
         self._limit = limit
@@ -100,8 +102,8 @@ class PlanningServicer(PlanningServiceServicer):
     async def PlanOperation(
         self, request: planning_pb2.PlanOperationRequest, context: object
     ) -> AsyncIterator[planning_pb2.PlanOperationResponse]:
-        with uncollected():
-            answer = await make_answer(request.request, Use.OPERATION, (), self._reader, self._limit, request.stack)
+        with gc_paused():
+            answer = await make_answer(request.request, PlanUse.OPERATION, (), self._reader, self._limit, request.stack)
         if answer.new_plan:
             await self._plans.keep_for(answer.new_plan, answer.attachments, request.operation_id)
         for message in answer.messages():
@@ -120,7 +122,7 @@ class PlanningServicer(PlanningServiceServicer):
 
 
 def registrations(
-    reader: Reader, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int
+    reader: PlanInputs, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int
 ) -> tuple[Register, Register]:
     """Functions that add the planner to a server; *limit* is the largest message, in bytes, between the services."""
     return (
@@ -131,7 +133,7 @@ def registrations(
 
 async def _created(
     request: planner_pb2.CreatePlanRequest,
-    reader: Reader,
+    reader: PlanInputs,
     plans: PlanStore,
     limit: int,
     *,
@@ -143,8 +145,8 @@ async def _created(
     if plan_id:
         secrets = await written_secrets(request, reader) if is_standalone else {}
     else:
-        use = Use.DRY_RUN if request.validate_only else Use.LATER_APPLY
-        with uncollected():
+        use = PlanUse.DRY_RUN if request.validate_only else PlanUse.LATER_APPLY
+        with gc_paused():
             answer = await make_answer(request, use, view, reader, limit, is_standalone=is_standalone)
         secrets = answer.secrets
         if answer.new_plan and not request.validate_only:
@@ -154,7 +156,7 @@ async def _created(
     return secrets, (planner_pb2.CreatePlanResponse(part=part) async for part in plans.parts(plan_id, view))
 
 
-async def _messages(answer: Answer) -> AsyncIterator[planner_pb2.CreatePlanResponse]:
+async def _messages(answer: PlanResponse) -> AsyncIterator[planner_pb2.CreatePlanResponse]:
     for message in answer.messages():
         yield message
 

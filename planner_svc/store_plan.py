@@ -10,10 +10,10 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.kinds.attachment import compressed
-from services.machine import Ids
 from services.rpc.client import Peer
 from services.rpc.parts import pieces
 from services.rpc.plan_parts import View
+from services.system import Ids
 
 SENT_WITH_PLAN = 64 * 1024
 """Longest attachment that is sent with its plan, in characters: asking whether the store has it takes longer."""

@@ -25,7 +25,7 @@ from services.kinds.summary import planned_summary
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ViewInput:
     """
     A plan with all that its views are made from.
 

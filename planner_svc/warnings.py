@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from planner_svc.matching.desired import Desired
-from planner_svc.matching.match import Matching, Spared
-from services.core.listing import deletes_text, listed
+from planner_svc.matching.match import Matching, ProtectedReplacement
 from services.core.model import (
     DataLoss,
     Key,
@@ -16,6 +15,7 @@ from services.core.model import (
     Undo,
     Verb,
 )
+from services.core.text_lists import deletes_text, listed
 from services.engine.counts import counts_of
 from services.engine.effects import effect_of
 from services.kinds.comparing import loss_of
@@ -86,7 +86,7 @@ def _protections(matching: Matching, desired: Desired) -> list[str]:
     rest = ", and so does the stack" if desired.is_end else ""
     return [
         *(f"protected: {key} stays{rest}" for key in matching.protected),
-        *(_sparing(each) for each in matching.spared),
+        *(_protected_text(each) for each in matching.protected_replacements),
     ]
 
 
@@ -121,11 +121,11 @@ def _excess(steps: Sequence[Step], stack: StackRecord) -> list[str]:
     return [f"an apply of this plan is refused: it {text}, and the policy allows at most {limit:,} (max_deletes)"]
 
 
-def _sparing(spared: Spared) -> str:
-    dropped = f", nor does {listed(spared.fields, _SHOWN_FIELDS, noun='fields')}" if spared.fields else ""
-    was = "" if spared.recorded == spared.key else f", recorded as {spared.recorded},"
+def _protected_text(protected: ProtectedReplacement) -> str:
+    dropped = f", nor does {listed(protected.fields, _SHOWN_FIELDS, noun='fields')}" if protected.fields else ""
+    was = "" if protected.recorded == protected.key else f", recorded as {protected.recorded},"
     return (
-        f"protected: {spared.key}{was} stays as it is: {spared.reason} can change only by replacing the resource,"
+        f"protected: {protected.key}{was} stays as it is: {protected.reason} can change only by replacing the resource,"
         f" so it does not change{dropped}"
     )
 

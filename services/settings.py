@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from services.core.limits import MAX_PACKAGE_BYTES
-from services.machine import process_name
+from services.system import process_name
 from services.times import Times
 
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}

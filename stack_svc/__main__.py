@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from services.machine import Clock, Ids, MachineIds, machine_clock
-from services.rpc.background import BackgroundLoop
 from services.rpc.call import MESSAGE_LIMIT
+from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.process import Service, run_process
 from services.settings import STACK_DATABASE, Settings
+from services.system import Clock, Ids, MachineIds, machine_clock
 from stack_svc.housekeeping import sweep
 from stack_svc.notify import Watchers
 from stack_svc.rules.leases import SECOND
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
-from stack_svc.store.store import Limits
+from stack_svc.store.store import RetentionLimits
 
 DAY = 24 * 3600 * SECOND
 """In microseconds."""
@@ -35,7 +35,7 @@ async def opened(
     """
     store = SqliteStore(settings.data / STACK_DATABASE, clock)
     keep = settings.keep
-    limits = Limits(operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes)
+    limits = RetentionLimits(operations=keep.operations, age=keep.days * DAY, bytes=keep.bytes)
     sweeping = BackgroundLoop("sweep", settings.times.sweep, partial(sweep, store, limits))
     watchers = Watchers(settings.times.watch)
     register = registrations(store, ids, limit, settings.allow_jsonnet, watchers)

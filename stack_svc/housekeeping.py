@@ -2,12 +2,12 @@
 
 import logging
 
-from stack_svc.store.store import Limits, Store
+from stack_svc.store.store import RetentionLimits, Store
 
 log = logging.getLogger("pkger.stack")
 
 
-async def sweep(store: Store, limits: Limits) -> None:
+async def sweep(store: Store, limits: RetentionLimits) -> None:
     """
     Remove all rows that *store* no longer needs, batch by batch.
 

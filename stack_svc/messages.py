@@ -35,20 +35,19 @@ from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_p
 from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
 from stack_svc.rules import pages, stacks
 from stack_svc.rules import sanitize as texts
-from stack_svc.rules.finish import Abandon, Ending, Outcome, Record, Remove, StalePlan
-from stack_svc.rules.operations import Advance, Beginning, Planned, Start, Write, Writes
+from stack_svc.rules.finish import AbandonOutcome, FinishRequest, Outcome, RecordOutcome, RemoveOutcome, StalePlan
+from stack_svc.rules.operations import Advance, BeginRequest, JournalWrite, PlanRef, Start, Writes
 from stack_svc.rules.plans import NewPlan
-from stack_svc.rules.requests import Request
-from stack_svc.rules.updates import Update
+from stack_svc.rules.requests import RequestId
+from stack_svc.rules.updates import StackUpdate
 from stack_svc.rules.urls import checked_urls
-from stack_svc.rules.watching import Phase, PhaseChange, Position
+from stack_svc.rules.watching import Phase, PhaseChange, WatchPosition
 from stack_svc.store.drift_checks import DriftCheck
-from stack_svc.store.operations import Blocks, Filter, Operation
+from stack_svc.store.operations import Blocks, Operation, OperationFilter
 from stack_svc.store.owners import Owner
 from stack_svc.store.plans import Part, PlanState, StoredPlan
 from stack_svc.store.revisions import Revision
-from stack_svc.store.stacks import Choice, Named, Stack
-from stack_svc.store.stacks import Filter as StacksFilter
+from stack_svc.store.stacks import Choice, Stack, StackFilter, StackName
 
 MOST_CHOSEN = 1000
 """Largest number of ids or names in a request for a list of stacks (stack.proto)."""
@@ -97,30 +96,30 @@ def choice_from_pb(stack: object_pb2.StackRef) -> Choice:
     if stack.id:
         return stack.id
     stacks.check_name(stack.name, "stack.name")
-    return Named(target_of(stack.target, "stack.target"), stack.name)
+    return StackName(target_of(stack.target, "stack.target"), stack.name)
 
 
-def request_from_pb(key: journal_pb2.RequestKey) -> Request:
+def request_from_pb(key: journal_pb2.RequestKey) -> RequestId:
     """Translate the key of a request; without a key, it is a request without an id."""
-    return Request(key.id, [key.digest])
+    return RequestId(key.id, [key.digest])
 
 
-def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str) -> Beginning:
+def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str) -> BeginRequest:
     """
     Translate a new operation; if a stack is created for it, its id is *new_stack*.
 
     Raises:
         RequestInvalid: It names no stack, or its kind is not valid.
     """
-    asked: Choice | Target | Planned
+    asked: Choice | Target | PlanRef
     match request.WhichOneof("subject"):
         case "target":
             asked = target_of(request.target)
         case "plan_id":
-            asked = Planned(request.plan_id)
+            asked = PlanRef(request.plan_id)
         case _:
             asked = choice_from_pb(request.stack)
-    return Beginning(
+    return BeginRequest(
         id=texts.checked_name(request.operation_id, "operation_id"),
         choice=asked,
         create_missing=request.create_missing,
@@ -203,7 +202,7 @@ def revision_objects_to_pb(package: KeptPackage, is_shown: bool) -> stack_pb2.Re
     return message
 
 
-def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StacksFilter:
+def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StackFilter:
     """
     Translate the filters of a list of stacks.
 
@@ -215,7 +214,7 @@ def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StacksFilter:
             raise RequestInvalid(field, f"at most {MOST_CHOSEN:,}, and not {len(asked):,}")
     if len(request.name_glob) > 2 * stacks.LONGEST_NAME:
         raise RequestInvalid("name_glob", f"a pattern has at most {2 * stacks.LONGEST_NAME} characters")
-    return StacksFilter(
+    return StackFilter(
         target_of(request.target) if request.HasField("target") else None,
         frozenset(map(texts.clean, request.stack_ids)),
         frozenset(map(texts.clean, request.names)),
@@ -247,7 +246,7 @@ def policy_of(message: policy_pb2.Policy) -> dict[str, Any]:
     return checked_policy(policy_from_pb(message))
 
 
-def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -> Update:
+def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -> StackUpdate:
     """
     Translate an update of a stack.
 
@@ -255,7 +254,7 @@ def update_from_pb(request: stack_pb2.UpdateStackRequest, allow_jsonnet: bool) -
         RequestInvalid: The parser would not fetch one of the URLs, or the policy is not valid.
         EncodingInvalid: A URL is the address of a program, and programs are not evaluated.
     """
-    return Update(
+    return StackUpdate(
         request.name if request.HasField("name") else None,
         request.description if request.HasField("description") else None,
         checked_urls(request.urls.urls, "urls.urls", allow_jsonnet) if request.HasField("urls") else None,
@@ -271,7 +270,7 @@ def record_digest(stack: Stack | None, drift_check: DriftCheck | None = None) ->
     return blake2b(stack_to_pb(stack, drift_check).SerializeToString(deterministic=True), digest_size=8).hexdigest()
 
 
-def position_from_pb(position: str) -> Position:
+def position_from_pb(position: str) -> WatchPosition:
     """
     Translate the position at which a watcher resumes.
 
@@ -279,11 +278,11 @@ def position_from_pb(position: str) -> Position:
         RequestInvalid: This service did not make *position*.
     """
     start: tuple[str, str, str, int, str] = ("", "", "", 0, "")
-    return Position(*pages.place_of(position, start, "position", "position"))
+    return WatchPosition(*pages.place_of(position, start, "position", "position"))
 
 
 def change_to_pb(
-    stack_id: str, change: PhaseChange | Stack | None, position: Position, drift_check: DriftCheck | None = None
+    stack_id: str, change: PhaseChange | Stack | None, position: WatchPosition, drift_check: DriftCheck | None = None
 ) -> stack_pb2.WatchStackResponse:
     """Translate a change of ``watching.changes``; *drift_check* is the last drift detection of the stack."""
     message = stack_pb2.WatchStackResponse(position=pages.token_of(tuple(position)))
@@ -382,14 +381,14 @@ def cancel_effect_to_pb(operation: Operation) -> operation_pb2.CancelEffect.Valu
     return operation_pb2.CANCEL_EFFECT_BLOCKED if is_blocked else operation_pb2.CANCEL_EFFECT_ROLLS_BACK
 
 
-def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> Filter:
+def filter_from_pb(request: journal_pb2.ListOperationsRequest) -> OperationFilter:
     """
     Translate the filters of a list of operations.
 
     Raises:
         RequestInvalid: A target, a state, a kind or a time is not valid.
     """
-    return Filter(
+    return OperationFilter(
         request.stack_id,
         target_of(request.target) if request.HasField("target") else None,
         [STATES.member(state, "states") for state in request.states],
@@ -471,12 +470,12 @@ def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Star
     if start.accepted.seq != 1:
         raise RequestInvalid("start.accepted", "must have seq 1, as it is the first event")
     _check_event(start.accepted, "start.accepted", operation, is_a="accepted")
-    write = Write(1, b"", _stored_events([start.accepted]), [1])
+    write = JournalWrite(1, b"", _stored_events([start.accepted]), [1])
     claims = claims_from_pb(start.claims, "start.claims")
     return Start(name, start.accepted.accepted.digest, write, claims, idle_plan)
 
 
-def _write_from_pb(message: journal_pb2.JournalWrite, operation: str) -> Write:
+def _write_from_pb(message: journal_pb2.JournalWrite, operation: str) -> JournalWrite:
     steps = [step_record_from_pb(record).step for record in message.steps]
     for event in message.events:
         _check_event(event, "events", operation, is_none_of=_NOT_OF_A_RUN)
@@ -485,7 +484,7 @@ def _write_from_pb(message: journal_pb2.JournalWrite, operation: str) -> Write:
         steps += event.steps_sent.steps
         for ended in (event.steps_ended, event.steps_undone):
             steps += [outcome.step for outcome in ended.outcomes]
-    return Write(
+    return JournalWrite(
         message.position,
         journal_pb2.StoredRecords(
             steps=message.steps,
@@ -529,7 +528,7 @@ def _stored_events(events: Iterable[operation_pb2.OperationEvent]) -> bytes:
     return journal_pb2.StoredEvents(events=events).SerializeToString()
 
 
-def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
+def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> FinishRequest:
     """
     Translate the end of an operation.
 
@@ -539,7 +538,7 @@ def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> Ending:
     finished = request.finished if request.HasField("finished") else None
     if finished:
         _check_event(finished, "finished", request.operation_id, is_a="finished")
-    return Ending(
+    return FinishRequest(
         request.position,
         journal_pb2.StoredRecords(digest=sha256(request.SerializeToString()).digest()).SerializeToString(),
         STATES.member(request.state) if request.state else OperationState.FAILED,
@@ -645,7 +644,7 @@ def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
         case "record":
             record = request.record
             changes = record_changes_from_pb(record.changes)
-            return Record(
+            return RecordOutcome(
                 RecordChanges(
                     tuple(map(_cleaned, changes.entries)),
                     tuple(map(_cleaned_key, changes.removed)),
@@ -660,9 +659,9 @@ def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:
                 record.is_in_sync,
             )
         case "abandon":
-            return Abandon()
+            return AbandonOutcome()
         case "remove":
             keys = (_cleaned_key(key_from_pb(key)) for key in request.remove.staying)
-            return Remove(tuple(keys), tuple(map(use_from_pb, request.remove.staying_labels)))
+            return RemoveOutcome(tuple(keys), tuple(map(use_from_pb, request.remove.staying_labels)))
         case _:
             raise RequestInvalid("outcome", "must be set")

@@ -11,7 +11,7 @@ from services.engine.operation import FINISHED, OperationState
 from services.times import Times
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Stack
-from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
+from stack_svc.store.store import ReadTransaction, RetentionLimits, Store, Swept, Transaction
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Watchers:
             self.wake(stack)
 
 
-class Announcing:
+class NotifyingStore:
     """A store that wakes the watchers of the stacks that a transaction has changed, after its commit."""
 
     def __init__(self, store: Store, watchers: Watchers) -> None:
@@ -84,11 +84,11 @@ class Announcing:
             self._watchers.wake(stack)
         return result
 
-    async def read(self, work: Callable[[Reading], T]) -> T:
+    async def read(self, work: Callable[[ReadTransaction], T]) -> T:
         """Run *work* on a snapshot."""
         return await self._store.read(work)
 
-    async def sweep(self, limits: Limits) -> Swept:
+    async def sweep(self, limits: RetentionLimits) -> Swept:
         """Remove one batch of rows that are no longer needed, without waking watchers."""
         return await self._store.sweep(limits)
 

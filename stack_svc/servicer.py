@@ -10,10 +10,9 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.core.model import InventoryEntry, Key
 from services.engine.operation import FINISHED, OperationState
-from services.engine.step_life import StepRecord
+from services.engine.step_state import StepRecord
 from services.kinds.format.canonical import canonical_text
 from services.kinds.package_text import read_package
-from services.machine import Ids
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.claim_parts import claim_parts
 from services.rpc.convert.drift import counts_from_pb
@@ -22,10 +21,11 @@ from services.rpc.convert.operations import step_record_fields
 from services.rpc.convert.plans import use_to_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import BODY, REMARKS, checked_view, diffs_parts, inflated, shown_part
-from services.rpc.requests import content_digest
+from services.rpc.request_digest import content_digest
 from services.rpc.server import Register
+from services.system import Ids
 from stack_svc import messages
-from stack_svc.notify import Announcing, Watchers
+from stack_svc.notify import NotifyingStore, Watchers
 from stack_svc.rules import attachments, drift_checks, pages, plans, revisions, stacks, updates, uses, watching
 from stack_svc.rules import defects as blocking
 from stack_svc.rules import finish as endings
@@ -33,19 +33,19 @@ from stack_svc.rules import journal_replay as reading_journals
 from stack_svc.rules import operations as journal
 from stack_svc.rules import resource_edits as keeping
 from stack_svc.rules import sanitize as texts
-from stack_svc.rules.operations import Beginning, Begun, Claimed, ClaimsRefused, Planned
-from stack_svc.rules.requests import Request
+from stack_svc.rules.operations import BeginRequest, BeginResult, ClaimResult, ClaimsRefused, PlanRef
+from stack_svc.rules.requests import RequestId
 from stack_svc.rules.urls import checked_urls
 from stack_svc.store import operations as stored_operations
 from stack_svc.store import plans as stored_plans
 from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
 from stack_svc.store.drift_checks import DriftCheck
-from stack_svc.store.operations import Filter, Operation
+from stack_svc.store.operations import Operation, OperationFilter
 from stack_svc.store.plans import Part
 from stack_svc.store.revisions import Revision
-from stack_svc.store.stacks import Choice, Named, Stack
-from stack_svc.store.store import Reading, Store, Transaction
+from stack_svc.store.stacks import Choice, Stack, StackName
+from stack_svc.store.store import ReadTransaction, Store, Transaction
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
 """Full names, for health and reflection."""
@@ -69,7 +69,7 @@ def registrations(
         watchers: The watchers of stacks; None: a new, empty set.
     """
     watchers = watchers or Watchers()
-    announcing = Announcing(store, watchers)
+    announcing = NotifyingStore(store, watchers)
     return [
         partial(
             stack_pb2_grpc.add_StackServiceServicer_to_server, StackServicer(announcing, ids, allow_jsonnet, watchers)
@@ -91,12 +91,12 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.CreateStackRequest, context: object
     ) -> stack_pb2.CreateStackResponse:
         """Create an empty stack."""
-        named = Named(messages.new_target_of(request.target), request.name)
+        named = StackName(messages.new_target_of(request.target), request.name)
         urls = checked_urls(request.urls, "urls", self._allow_jsonnet)
         target = named.target
         policy = messages.policy_of(request.policy)
         content = [target.platform, target.org, named.name, request.description, *urls, canonical_text(policy)]
-        key = Request(request.request_id, content)
+        key = RequestId(request.request_id, content)
         stack_id = self._ids.token(stacks.ID_BYTES)
         stack = await self._store.write(
             lambda tx: stacks.create(tx, named, request.description, urls, key, stack_id, policy)
@@ -109,7 +109,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Update name, description, URLs or policy of a stack."""
         choice = messages.choice_from_pb(request.stack)
         wanted = messages.update_from_pb(request, self._allow_jsonnet)
-        key = Request(request.request_id, [content_digest(request)])
+        key = RequestId(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: updates.update(tx, choice, wanted, key))
         return stack_pb2.UpdateStackResponse(stack=messages.stack_to_pb(stack))
 
@@ -181,7 +181,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> stack_pb2.ForgetResourceResponse:
         """Forget a resource."""
         choice = messages.choice_from_pb(request.stack)
-        key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
+        key, asked = messages.checked_key(request.key), RequestId(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: keeping.forget(tx, choice, key, asked))
         return stack_pb2.ForgetResourceResponse(stack=messages.stack_to_pb(stack))
 
@@ -190,7 +190,7 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> stack_pb2.RenameResourceResponse:
         """Rename an object in the record."""
         choice = messages.choice_from_pb(request.stack)
-        key, asked = messages.checked_key(request.key), Request(request.request_id, [content_digest(request)])
+        key, asked = messages.checked_key(request.key), RequestId(request.request_id, [content_digest(request)])
         stack = await self._store.write(lambda tx: keeping.rename(tx, choice, key, request.new_name, asked))
         return stack_pb2.RenameResourceResponse(stack=messages.stack_to_pb(stack))
 
@@ -564,41 +564,43 @@ def _listed(entry: InventoryEntry, lacking: Collection[Key]) -> object_pb2.Inven
     return object_pb2.InventoryEntry(**entry_fields(entry), lacks_baseline=entry.key in lacking)
 
 
-def _with_drift_check(reading: Reading, choice: Choice) -> tuple[Stack, DriftCheck | None]:
+def _with_drift_check(reading: ReadTransaction, choice: Choice) -> tuple[Stack, DriftCheck | None]:
     """A stack, and its last drift detection."""
     stack = stacks.existing(reading, choice)
     return stack, reading.drift_checks.find(stack.record.id)
 
 
-def _unfinished(reading: Reading) -> list[Operation]:
+def _unfinished(reading: ReadTransaction) -> list[Operation]:
     """All unfinished operations, newest first."""
-    wanted = Filter(states=[state for state in OperationState if state not in FINISHED])
+    wanted = OperationFilter(states=[state for state in OperationState if state not in FINISHED])
     return reading.operations.page(wanted, stored_operations.START, plans.EVERYTHING)
 
 
-def _revisions(reading: Reading, choice: Choice, **numbers: int) -> list[tuple[str, Revision, str]]:
+def _revisions(reading: ReadTransaction, choice: Choice, **numbers: int) -> list[tuple[str, Revision, str]]:
     """Revisions of a stack, with the id of the stack and the text of the package; *numbers* are by request field."""
     stack = stacks.existing(reading, choice)
     found = [revisions.existing(reading, stack, number, field) for field, number in numbers.items()]
     return [(stack.record.id, each, attachments.text_of(reading, each.package_digest)) for each in found]
 
 
-def _history(reading: Reading, choice: Choice, before: int, most: int) -> list[tuple[str, Revision]]:
+def _history(reading: ReadTransaction, choice: Choice, before: int, most: int) -> list[tuple[str, Revision]]:
     """At most *most* revisions of a stack with numbers below *before*, newest first, each with the id of the stack."""
     stack_id = stacks.existing(reading, choice).record.id
     return [(stack_id, revision) for revision in reading.revisions.page(stack_id, before, most)]
 
 
-def _begin(tx: Transaction, wanted: Beginning) -> tuple[Begun | Operation, bytes, list[Part]]:
+def _begin(tx: Transaction, wanted: BeginRequest) -> tuple[BeginResult | Operation, bytes, list[Part]]:
     """Begin an operation; returns header and parts of the stored plan that it is to run, too, if there is one."""
     begun = journal.begin(tx, wanted)
-    if not isinstance(wanted.choice, Planned):
+    if not isinstance(wanted.choice, PlanRef):
         return begun, b"", []
     _, header, parts = plans.parts(tx, wanted.choice.plan, BODY)
     return begun, header, parts
 
 
-def _claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> tuple[Claimed, list[StepRecord] | Exception]:
+def _claim(
+    tx: Transaction, operation_id: str, holder: str, ttl: int
+) -> tuple[ClaimResult, list[StepRecord] | Exception]:
     """Claim an operation. If its journal cannot be read, release the lease and count a defect."""
     claimed = journal.claim(tx, operation_id, holder, ttl)
     try:

@@ -13,12 +13,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from planner_svc.drift.three_way import Found, Side, fields_of, status_of
+from planner_svc.drift.three_way import Presence, Side, fields_of, status_of
 from services.core.drift import DriftStatus
 from services.kinds.comparing import comparable
 from services.kinds.format.canonical import spec_of
 
-_FOUND = {"present": Found.THERE, "gone": Found.GONE, "unreadable": Found.UNREADABLE}
+_FOUND = {"present": Presence.THERE, "gone": Presence.GONE, "unreadable": Presence.UNREADABLE}
 
 _COMPARED = (DriftStatus.CONFLICT, DriftStatus.DRIFTED, DriftStatus.PENDING, DriftStatus.IN_SYNC)
 

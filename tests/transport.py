@@ -9,10 +9,10 @@ from itertools import count
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
-from services.machine import Clock, machine_clock
 from services.rpc.channel import Channel, grpc_channel
 from services.rpc.process import Opened, Service
 from services.rpc.server import serving
+from services.system import Clock, machine_clock
 from tests.rpc.in_memory import Network, serving_in_memory
 from tests.virtual_time import VirtualLoop
 

@@ -39,7 +39,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._now
 
     def clock(self) -> int:
-        """The time of day, a ``Clock`` (services/machine.py)."""
+        """The time of day, a ``Clock`` (services/system.py)."""
         return EPOCH + round(self._now * 1_000_000)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]

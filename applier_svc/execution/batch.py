@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
-from applier_svc.execution.claims import RefusedClaims, awaits_claim
-from applier_svc.execution.exchange import Exchange
-from applier_svc.execution.order import Order
+from applier_svc.execution.claim_outcomes import RefusedClaims, awaits_claim
+from applier_svc.execution.context import ExecutionContext
 from applier_svc.execution.prober import IdsByName
-from applier_svc.execution.retrying import repeated
+from applier_svc.execution.retries import repeated
+from applier_svc.execution.send_mode import SendMode
 from applier_svc.execution.sender import retry_delay
 from applier_svc.failpoints import reach
 from services.core.errors import PkgerError
@@ -31,8 +31,8 @@ class Batch:
 
     def __init__(
         self,
-        exchange: Exchange,
-        order: Order,
+        exchange: ExecutionContext,
+        order: SendMode,
         effects: Sequence[AnyEffect],
         before: IdsByName | Failed,
         relist: Callable[[Sequence[AnyEffect]], Awaitable[IdsByName | Failed]],

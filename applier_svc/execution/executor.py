@@ -7,10 +7,10 @@ from functools import partial
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
 from applier_svc.execution.batch import Batch
-from applier_svc.execution.exchange import Exchange
-from applier_svc.execution.order import Order
+from applier_svc.execution.context import ExecutionContext
 from applier_svc.execution.prober import UNREADABLE, IdsByName, Prober
-from applier_svc.execution.retrying import repeated, stop_after
+from applier_svc.execution.retries import repeated, stop_after
+from applier_svc.execution.send_mode import SendMode
 from services.core.errors import PkgerError
 from services.engine.batches import batches, rounds
 from services.engine.effects import AnyEffect
@@ -26,12 +26,12 @@ class Executor:
             written. None: batches are sent.
     """
 
-    def __init__(self, exchange: Exchange, prober: Prober) -> None:
+    def __init__(self, exchange: ExecutionContext, prober: Prober) -> None:
         self.halted: PkgerError | None = None
         self._exchange = exchange
         self._prober = prober
 
-    async def send(self, effects: Sequence[AnyEffect], order: Order) -> None:
+    async def send(self, effects: Sequence[AnyEffect], order: SendMode) -> None:
         """
         Send *effects*, which may run at the same time, in batches; their outcomes are in the journal afterwards.
 
@@ -66,7 +66,7 @@ class Executor:
             except PkgerError as error:
                 self.halted = self.halted or error
 
-    async def _list_before(self, effects: Sequence[AnyEffect], order: Order) -> IdsByName | Failed:
+    async def _list_before(self, effects: Sequence[AnyEffect], order: SendMode) -> IdsByName | Failed:
         """List the resources of the kinds whose creations may have to be searched for, before *effects* are sent."""
         kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._exchange.traits)}
         if not kinds:

@@ -7,7 +7,7 @@ from services.engine.claims import Refusal
 from services.engine.operation import Direction
 from services.engine.outcome import Outcome
 from services.engine.progress import Progress
-from services.engine.step_life import StepRecord
+from services.engine.step_state import StepRecord
 
 
 class OutcomeRefused(Exception):
@@ -22,7 +22,7 @@ class OutcomeRefused(Exception):
         self.direction = direction
 
 
-class Journal(Protocol):
+class JournalWriter(Protocol):
     """
     The journal of one operation; every call may raise ``OutcomeRefused``.
 

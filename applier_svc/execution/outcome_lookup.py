@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 
 from tenacity import AsyncRetrying, retry_if_exception_type
 
-from applier_svc.execution.journal_protocol import Journal
+from applier_svc.execution.journal_protocol import JournalWriter
 from applier_svc.execution.prober import UNREADABLE, Prober
-from applier_svc.execution.retrying import repeated, stop_after
+from applier_svc.execution.retries import repeated, stop_after
 from applier_svc.execution.sender import Sender
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import ServiceUnavailable
@@ -15,7 +15,7 @@ from services.core.model import LABEL, PlatformTraits
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, NoEffect, Outcomes, Unknown
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 from services.rpc.call import loop_time
 
 _TAKEN = "it was sent without a response; the platform reports its name as taken, but lists no resource of that name"
@@ -28,7 +28,7 @@ class OutcomeLookup:
         self,
         prober: Prober,
         sender: Sender,
-        journal: Journal,
+        journal: JournalWriter,
         traits: PlatformTraits,
         timeouts: Timeouts,
         claimed: float | None = None,

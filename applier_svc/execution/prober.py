@@ -6,7 +6,7 @@ from functools import partial
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from applier_svc.execution.retrying import Answer, repeated, stop_after
+from applier_svc.execution.retries import Answer, repeated, stop_after
 from applier_svc.execution.timeouts import Timeouts
 from services.core.errors import PkgerError
 from services.core.model import PlatformTraits, Resource, ResourceKey, Target, UnreadableSpecError

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from applier_svc.execution.exchange import Exchange
+from applier_svc.execution.context import ExecutionContext
 from applier_svc.execution.executor import Executor
 from applier_svc.execution.journal_protocol import OutcomeRefused
-from applier_svc.execution.order import Order
 from applier_svc.execution.secrets import LOST
+from applier_svc.execution.send_mode import SendMode
 from services.engine.decisions import BlockedStep, StepDecision, decided_records, records_of_consent
 from services.engine.effects import AnyEffect
 from services.engine.operation import Direction
@@ -30,7 +30,7 @@ End = Finish | Block
 class Runner:
     """One run of one plan."""
 
-    def __init__(self, exchange: Exchange, executor: Executor, is_cancelled: Callable[[], bool]) -> None:
+    def __init__(self, exchange: ExecutionContext, executor: Executor, is_cancelled: Callable[[], bool]) -> None:
         self._exchange = exchange
         self._executor = executor
         self._journal = exchange.journal
@@ -90,7 +90,7 @@ class Runner:
                 await self._exchange.lookup.look_up(done, Direction.DO)
             case RunStage(index, name, effects):
                 await self._journal.start_stage(index, name, len(effects))
-                await self._executor.send(effects, Order(Direction.DO, self._is_stopped))
+                await self._executor.send(effects, SendMode(Direction.DO, self._is_stopped))
             case Seal():
                 await self._journal.seal()
             case RetryCreations(cause, stages, lost):
@@ -101,14 +101,14 @@ class Runner:
                 await self._exchange.lookup.settle(until_resolved=True)
                 await self._journal.roll_back(cause, step_count)
             case Undo(effects):
-                await self._executor.send(effects, Order(Direction.UNDO, until_resolved=True))
+                await self._executor.send(effects, SendMode(Direction.UNDO, until_resolved=True))
 
     async def _resend(self, stages: Sequence[Sequence[AnyEffect]], lost: Sequence[AnyEffect]) -> None:
         if lost:
             outcomes: dict[int, Outcome] = {effect.number: Unknown(LOST) for effect in lost}
             await self._journal.record(outcomes, Direction.DO)
         for effects in stages:
-            await self._executor.send(effects, Order(Direction.DO, until_resolved=True))
+            await self._executor.send(effects, SendMode(Direction.DO, until_resolved=True))
 
     def _is_stopped(self) -> bool:
         return self._is_cancelled() and not self._progress.sealed

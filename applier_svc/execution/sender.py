@@ -22,7 +22,7 @@ from services.rpc.convert.drivers import mutation_to_pb, outcome_from_pb
 log = logging.getLogger("pkger.applier")
 
 
-class Right(Protocol):
+class WriteLease(Protocol):
     """
     The right to write to the platform: the lease, as a sender needs it.
 
@@ -66,7 +66,7 @@ class Sender:
     """
 
     def __init__(
-        self, driver: Peer, traits: PlatformTraits, org: str, right: Right, timeouts: Timeouts, secrets: Secrets
+        self, driver: Peer, traits: PlatformTraits, org: str, right: WriteLease, timeouts: Timeouts, secrets: Secrets
     ) -> None:
         self.fences = traits.fences
         self.unanswered: float | None = None
@@ -87,7 +87,7 @@ class Sender:
             The highest lower token that the platform has seen; empty: there is none.
 
         Raises:
-            LeaseLost: As ``Right.hold``.
+            LeaseLost: As ``WriteLease.hold``.
             TokenStale: The platform has seen a higher token.
             ServiceUnavailable: It is unknown whether the platform has seen the token.
         """
@@ -122,7 +122,7 @@ class Sender:
         Get a token higher than ``unanswered_token``, unless the current one is higher.
 
         Raises:
-            PkgerError: As ``Right.raise_token``.
+            PkgerError: As ``WriteLease.raise_token``.
         """
         if self._right.token <= self.unanswered_token:
             await self._right.raise_token()

@@ -6,7 +6,7 @@ from typing import Self
 
 from tenacity import RetryCallState
 
-from services.machine import MachineIds
+from services.system import MachineIds
 
 _MOST_DOUBLINGS = 30
 """Keeps the power in the range of a float; any wait is the longest one well before that."""

@@ -7,12 +7,12 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-from applier_svc.execution.exchange import Exchange
+from applier_svc.execution.context import ExecutionContext
 from applier_svc.execution.executor import Executor
 from applier_svc.execution.journal_protocol import OutcomeRefused
 from applier_svc.execution.outcome_lookup import OutcomeLookup
 from applier_svc.execution.prober import UNREADABLE, Prober
-from applier_svc.execution.retrying import repeated, stop_after
+from applier_svc.execution.retries import repeated, stop_after
 from applier_svc.execution.runner import End, Runner
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.sender import Sender
@@ -21,14 +21,14 @@ from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease
 from services.core.errors import ResourceOwned, ServiceUnavailable, StackMoved, TokenStale
 from services.core.model import InventoryEntry, PlatformTraits
+from services.engine.assumptions import assumed_resources, broken_assumptions
 from services.engine.conclusion import NO_ORPHANS, Conclusion, Orphans, needs_record
 from services.engine.decisions import StepDecision, blocked_steps
 from services.engine.late_writes import LateWrite, kinds_to_compare, late_writes, writes_secrets
 from services.engine.operation import Direction, OperationState
 from services.engine.outcome import Outcome, Unknown
-from services.engine.reliance import lost_parts, relied_on
 from services.engine.scheduler import Block, Finish
-from services.engine.staleness import problem_of
+from services.engine.stale_plan import problem_of
 from services.rpc.client import Peer
 from services.rpc.convert.operations import blocked_step_from_pb, finished_to_pb, late_writes_to_pb
 from services.rpc.convert.plans import KINDS
@@ -47,7 +47,7 @@ _REFUSALS = (ResourceOwned, StackMoved)
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class OperationRun:
     """
     An operation that has its plan.
 
@@ -72,7 +72,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlatformContext:
     """The services that an operation works with: the driver of its platform, and the store, which knows the owners."""
 
     driver: Peer
@@ -82,7 +82,7 @@ class Place:
 
 
 async def complete(
-    work: Work, place: Place, is_cancelled: Callable[[], bool], decisions: Sequence[StepDecision] = ()
+    work: OperationRun, place: PlatformContext, is_cancelled: Callable[[], bool], decisions: Sequence[StepDecision] = ()
 ) -> None:
     """
     Run the rest of the plan, or undo its done steps, and record the result.
@@ -101,7 +101,7 @@ async def complete(
     prober = Prober(place.driver, place.store, place.traits, target, place.timeouts, secrets.masked)
     sender = Sender(place.driver, place.traits, target.org, lease, place.timeouts, secrets)
     lookup = OutcomeLookup(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
-    exchange = Exchange(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
+    exchange = ExecutionContext(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
     runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _end_before_sending(work, place, sender, runner) or await _end_outdated(work, prober, runner)
     if work.has_consent and not end:
@@ -121,7 +121,7 @@ async def complete(
         await _finish(work, place, end, prober, lookup)
 
 
-async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: Runner) -> End | None:
+async def _end_before_sending(work: OperationRun, place: PlatformContext, sender: Sender, runner: Runner) -> End | None:
     """
     Show the token of the operation before anything is looked up or sent (docs/reference/engine.md, "Restored stores").
 
@@ -156,7 +156,7 @@ async def _end_before_sending(work: Work, place: Place, sender: Sender, runner: 
     return None
 
 
-async def _end_outdated(work: Work, prober: Prober, runner: Runner) -> End | None:
+async def _end_outdated(work: OperationRun, prober: Prober, runner: Runner) -> End | None:
     """
     Read again what the plan relies on without a step for it (docs/reference/engine.md, "Claims").
 
@@ -166,7 +166,7 @@ async def _end_outdated(work: Work, prober: Prober, runner: Runner) -> End | Non
         The end of the operation, if anything is missing or cannot be read; None: it continues.
     """
     progress = work.journal.progress
-    relied = [] if progress.was_sent or progress.rollback_cause else relied_on(progress.plan)
+    relied = [] if progress.was_sent or progress.rollback_cause else assumed_resources(progress.plan)
     if not relied:
         return None
     # The claims of the plan are stored with the start.
@@ -174,7 +174,7 @@ async def _end_outdated(work: Work, prober: Prober, runner: Runner) -> End | Non
     live = await prober.read_before(relied)
     if isinstance(live, str):
         return await _end_unanswered(work, runner, live)
-    parts = lost_parts(progress.plan, live)
+    parts = broken_assumptions(progress.plan, live)
     return await runner.run(cause=_OUTDATED.format(problem_of(parts))) if parts else None
 
 
@@ -189,7 +189,7 @@ async def _show_token(sender: Sender, timeouts: Timeouts, until_resolved: bool) 
     return await repeated(retrying, sender.show_token)
 
 
-async def _end_unanswered(work: Work, runner: Runner, problem: str) -> End:
+async def _end_unanswered(work: OperationRun, runner: Runner, problem: str) -> End:
     """End an operation whose platform does not answer: the outcomes of steps that were sent before are unknown."""
     progress = work.journal.progress
     if work.taken_over is None:
@@ -201,7 +201,7 @@ async def _end_unanswered(work: Work, runner: Runner, problem: str) -> End:
     return Block(problem)
 
 
-async def _finish(work: Work, place: Place, end: End, prober: Prober, lookup: OutcomeLookup) -> None:
+async def _finish(work: OperationRun, place: PlatformContext, end: End, prober: Prober, lookup: OutcomeLookup) -> None:
     """Record and publish the end of an operation, after its late effects."""
     conclusion = await _concluded(work, end)
     changes = conclusion.changes
@@ -220,7 +220,7 @@ async def _finish(work: Work, place: Place, end: End, prober: Prober, lookup: Ou
         changes = conclusion.changes
 
 
-async def _concluded(work: Work, end: End, orphans: Orphans = NO_ORPHANS) -> Conclusion:
+async def _concluded(work: OperationRun, end: End, orphans: Orphans = NO_ORPHANS) -> Conclusion:
     """The record of the operation; the inventory of the stack is read only if the record depends on it."""
     lease, progress = work.lease, work.journal.progress
     return Conclusion(
@@ -235,7 +235,9 @@ async def _concluded(work: Work, end: End, orphans: Orphans = NO_ORPHANS) -> Con
     )
 
 
-async def _publish_late_writes(work: Work, place: Place, entries: Sequence[InventoryEntry], prober: Prober) -> None:
+async def _publish_late_writes(
+    work: OperationRun, place: PlatformContext, entries: Sequence[InventoryEntry], prober: Prober
+) -> None:
     """Publish the late effects of the operation (docs/reference/engine.md, "Recovery")."""
     progress, problem = work.journal.progress, ""
     found: list[LateWrite] = []

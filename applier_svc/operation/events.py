@@ -7,7 +7,7 @@ from functools import partial
 from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, operation_pb2
 
-from services.machine import Clock
+from services.system import Clock
 
 Event = (
     operation_pb2.Begun

@@ -25,20 +25,20 @@ from services.engine.claims import (
     Claim,
     Claimed,
     ClaimedResource,
+    ClaimHolder,
     ClaimMode,
-    Holder,
     Refusal,
     adopted_claims,
     taken_claims,
     used_claims,
 )
-from services.engine.conclusion import NO_ORPHANS, Orphans, Remove, Write
+from services.engine.conclusion import NO_ORPHANS, Orphans, RemoveStack, WriteRecord
 from services.engine.decisions import BlockedStep
 from services.engine.effects import AnyEffect, inverse_of
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Outcomes, Unknown
 from services.engine.progress import Progress
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 from services.rpc.convert.claims import claim_from_pb, claim_to_pb, refusal_from_pb
 from services.rpc.convert.objects import key_from_pb
 from services.rpc.convert.operations import (
@@ -140,7 +140,7 @@ class Journal:
 
     async def wait(self, refusals: Sequence[Refusal], direction: Direction) -> None:
         """Publish which steps wait, and for which operation or stack."""
-        by_holder: dict[Holder, set[int]] = {}
+        by_holder: dict[ClaimHolder, set[int]] = {}
         for refusal in refusals:
             by_holder.setdefault(refusal.holder, set()).add(refusal.claim.step)
         await self.publish(*(steps_waiting_to_pb(sorted(by_holder[each]), direction, each) for each in by_holder))
@@ -236,7 +236,7 @@ class Journal:
 
     async def finish(
         self,
-        change: Write | Remove | None,
+        change: WriteRecord | RemoveStack | None,
         finished: operation_pb2.Finished,
         blocked: Sequence[BlockedStep] = (),
         seen_token: int = 0,

@@ -17,13 +17,13 @@ from pkger.model.v1.object_pb2 import StackRef
 from pkger.stack.v1 import stack_pb2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from applier_svc.execution.retrying import repeated
+from applier_svc.execution.retries import repeated
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.plans import OperationPlan, joined_plan
 from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
 from services.core.model import InventoryEntry, StackRecord
 from services.engine.claims import Refusal
-from services.engine.conclusion import Remove, Write
+from services.engine.conclusion import RemoveStack, WriteRecord
 from services.engine.decisions import BlockedStep, reason_of
 from services.rpc.call import loop_time
 from services.rpc.claim_parts import joined_claim
@@ -197,7 +197,7 @@ class Lease:
 
     async def finish(
         self,
-        change: Write | Remove | None,
+        change: WriteRecord | RemoveStack | None,
         state: operation_pb2.OperationState.ValueType,
         finished: operation_pb2.OperationEvent | None,
         stale_plan: journal_pb2.StalePlan | None = None,
@@ -250,9 +250,9 @@ class Lease:
         if finished:
             request.finished.CopyFrom(finished)
         match change:
-            case Write():
+            case WriteRecord():
                 request.record.CopyFrom(record_to_pb(change))
-            case Remove(staying=keys, staying_labels=labels):
+            case RemoveStack(staying=keys, staying_labels=labels):
                 left = journal_pb2.Remove(staying=map(key_fields, keys), staying_labels=map(use_to_pb, labels))
                 request.remove.CopyFrom(left)
             case None:

@@ -13,7 +13,7 @@ from pkger.planner.v1 import planner_pb2
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.failpoints import reach
-from applier_svc.operation.completion import Place, Work, complete
+from applier_svc.operation.completion import OperationRun, PlatformContext, complete
 from applier_svc.operation.events import Feed
 from applier_svc.operation.journal import Journal
 from applier_svc.operation.lease import Lease, Taken, take
@@ -40,15 +40,15 @@ from services.core.model import Plan
 from services.engine.decisions import StepDecision, steps_of_defect
 from services.engine.late_writes import writes_secrets
 from services.engine.progress import Progress, recovered
-from services.engine.staleness import problem_of, refuse_lost_kinds
+from services.engine.stale_plan import problem_of, refuse_lost_kinds
 from services.rpc.call import loop_time, request_id, until
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import stack_from_pb
 from services.rpc.convert.operations import step_record_from_pb
 from services.rpc.convert.plans import work_from_pb
+from services.rpc.missing_values import refuse_deletes, refuse_missing_values
 from services.rpc.parts import cut
 from services.rpc.plan_parts import JoinedPlan, joined
-from services.rpc.readiness import refuse_deletes, refuse_missing_values
 from services.rpc.resources import platform_traits, read_stack
 
 log = logging.getLogger("pkger.applier")
@@ -86,7 +86,7 @@ class _Prepared:
 
     stored: OperationPlan
     plan: Plan
-    place: Place
+    place: PlatformContext
 
 
 class Operation:
@@ -119,7 +119,7 @@ class Operation:
             PkgerError: Before the accepted event, nothing was written: there is no plan, it is not the approved one, or
                 the stack is leased. After it, the operation was interrupted; the next holder of its lease resumes it.
         """
-        request = asked.beginning(self.id, self._holder)
+        request = asked.begin_request(self.id, self._holder)
         taken = await take(self._peers.stack, request, self._peers.timeouts)
         lease = taken.lease
         try:
@@ -132,7 +132,7 @@ class Operation:
             place = prepared.place
             journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits, prepared.stored)
             try:
-                await complete(Work(taken.operation, lease, journal, asked.secrets), place, self._is_cancelled)
+                await complete(OperationRun(taken.operation, lease, journal, asked.secrets), place, self._is_cancelled)
             except BaseException as error:
                 if isinstance(error, _UNUSABLE) and not journal.has_started:
                     await _end_unstarted(lease, error)
@@ -168,7 +168,7 @@ class Operation:
             taken_over = loop_time()
             place = await self._place_again(plan)
             journal = Journal(lease, self._feed, progress, place.traits)
-            work = Work(claimed.operation, lease, journal, secrets, taken_over)
+            work = OperationRun(claimed.operation, lease, journal, secrets, taken_over)
             await complete(work, place, self._is_cancelled, decisions)
         except Exception as error:
             if isinstance(error, PkgerError):
@@ -257,7 +257,7 @@ class Operation:
         await self._feed.announce(*cut(object_pb2.Violations(violations=made)))
         return None
 
-    async def _refuse_stale(self, header: plan_pb2.Plan, plan: Plan, place: Place, taken: Taken) -> None:
+    async def _refuse_stale(self, header: plan_pb2.Plan, plan: Plan, place: PlatformContext, taken: Taken) -> None:
         """
         Refuse a stored plan that no longer fits.
 
@@ -276,7 +276,7 @@ class Operation:
         if parts := await stale_now(plan, stack, place.traits, place.driver, place.store):
             raise PlanStale(header.id, problem_of(parts))
 
-    async def _place(self, plan: Plan) -> Place:
+    async def _place(self, plan: Plan) -> PlatformContext:
         """
         The driver and store of *plan*.
 
@@ -286,9 +286,9 @@ class Operation:
         driver = self._peers.platforms.driver(plan.target.platform)
         traits = await platform_traits(driver)
         refuse_lost_kinds(plan, traits)
-        return Place(driver, traits, self._peers.stack, self._peers.timeouts)
+        return PlatformContext(driver, traits, self._peers.stack, self._peers.timeouts)
 
-    async def _place_again(self, plan: Plan) -> Place:
+    async def _place_again(self, plan: Plan) -> PlatformContext:
         """As ``_place``, for a resumed operation: a failure is logged, as it may have no caller to report it to."""
         try:
             return await self._place(plan)

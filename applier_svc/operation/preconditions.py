@@ -11,7 +11,7 @@ from services.core.errors import RequestInvalid, ServiceUnavailable
 from services.core.model import Plan, PlatformTraits, StackRecord, UnreadableSpecError
 from services.engine.decisions import StepDecision, check_decisions
 from services.engine.effects import effect_of
-from services.engine.staleness import adopted, kinds_to_read, owned_parts, resources_named, stale_parts, stale_secrets
+from services.engine.stale_plan import adopted, kinds_to_read, owned_parts, resources_named, stale_parts, stale_secrets
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.convert.operations import blocked_step_from_pb

@@ -24,10 +24,10 @@ from services.core.errors import (
 )
 from services.engine.decisions import StepDecision, check_decisions
 from services.engine.operation import OperationState
-from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.rpc.call import deadline, loop_time, request_id
 from services.rpc.client import Peer
 from services.rpc.convert.operations import blocked_step_from_pb
+from services.system import Clock, Ids, MachineIds, machine_clock
 
 log = logging.getLogger("pkger.applier")
 

@@ -42,7 +42,7 @@ class OperationRequest:
         """Id of the stored plan; empty if a plan is to be made."""
         return self.plan if isinstance(self.plan, str) else ""
 
-    def beginning(self, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
+    def begin_request(self, operation: str, holder: str) -> journal_pb2.BeginOperationRequest:
         """The request for the lease of the stack, for *operation*, which *holder* runs."""
         request = journal_pb2.BeginOperationRequest(
             operation_id=operation, holder=holder, author=self.options.author, kind=self.kind

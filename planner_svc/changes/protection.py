@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from planner_svc.changes.differences import differences
 from planner_svc.changes.prepare_specs import with_prepared
 from planner_svc.matching.desired import Desired
-from planner_svc.matching.match import Matching, Spared
+from planner_svc.matching.match import Matching, ProtectedReplacement
 from services.core.model import FieldChange, Key, PlatformTraits, Spec, StackRecord
 from services.engine.outcome import Failed
 from services.kinds.policy import read, resolved
@@ -29,7 +29,7 @@ def protected_replacements(
     prepared: Mapping[Key, Spec | Failed],
     stack: StackRecord,
     platform: PlatformTraits,
-) -> list[Spared]:
+) -> list[ProtectedReplacement]:
     """
     The objects whose resource would be replaced and is protected, by the policy of now or of the last apply; sorted.
 
@@ -41,7 +41,7 @@ def protected_replacements(
         return []
     found = differences(desired, with_prepared(matching, prepared), platform)
     return [
-        Spared(key, matching.matches[key].live_key, reason, _others(reason, found.changed[key]))
+        ProtectedReplacement(key, matching.matches[key].live_key, reason, _others(reason, found.changed[key]))
         for key, reason in sorted(found.replaced.items())
         if key in kept
     ]

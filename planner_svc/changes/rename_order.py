@@ -36,11 +36,11 @@ class NameOrder:
 
     Attributes:
         needs: For each wanted object: the objects that must be renamed first.
-        clashes: Errors of the objects whose name another resource keeps, or releases too late.
+        name_conflicts: Errors of the objects whose name another resource keeps, or releases too late.
     """
 
     needs: Mapping[Key, Set[Key]]
-    clashes: Sequence[NameTaken] = ()
+    name_conflicts: Sequence[NameTaken] = ()
 
 
 def refuse_taken_names(names: NameOrder) -> None:
@@ -50,7 +50,7 @@ def refuse_taken_names(names: NameOrder) -> None:
     Raises:
         NameTaken: Another resource keeps the name, or releases it too late.
     """
-    for clash in names.clashes:
+    for clash in names.name_conflicts:
         raise clash
 
 
@@ -90,7 +90,7 @@ def name_order(
     """
     holders, by_resource = holders_of(matching.live.values(), platform), _by_resource(matching)
     needs: dict[Key, set[Key]] = {}
-    clashes: list[NameTaken] = []
+    name_conflicts: list[NameTaken] = []
     for key, found in matching.matches.items():
         if found.wanted is None:
             continue
@@ -104,17 +104,17 @@ def name_order(
             holding = by_resource.get((holder.kind, holder.id))
             if holding is None:
                 staying = [each for each in held_by if (each.kind, each.id) not in by_resource]
-                clashes.append(taken_by_resources(key, display_name, staying))
+                name_conflicts.append(taken_by_resources(key, display_name, staying))
                 continue
             # The object of the holder has another name now, or `refuse_equal_names` would have refused the package.
             released = deletions.get(holding.key, phases.get(holding.key, 0))
             if released > phases.get(key, 0):
-                clashes.append(
+                name_conflicts.append(
                     _released_late(key, display_name, holding.key, "removed" if holding.is_removal else "replaced")
                 )
             elif not released:
                 needs[key].add(holding.key)
-    return NameOrder(needs, clashes)
+    return NameOrder(needs, name_conflicts)
 
 
 def _by_resource(matching: Matching) -> dict[ResourceKey, Match]:

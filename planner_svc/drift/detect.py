@@ -9,14 +9,14 @@ from pkger.planner.v1 import planner_pb2
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from planner_svc.drift.inputs import DriftReader
-from planner_svc.drift.report import Facts, Report, reports_of
-from planner_svc.inputs import Reader
-from planner_svc.matching.match import Holder
+from planner_svc.drift.report import DriftInput, ResourceDrift, reports_of
+from planner_svc.inputs import PlanInputs
+from planner_svc.matching.match import ResourceHolder
 from services.core.drift import DriftCounts, drift_counts
 from services.core.errors import RequestInvalid, StackMoved
-from services.core.listing import listed
 from services.core.masking import masked
 from services.core.model import InventoryEntry, Key, ResourceKey, StackRecord
+from services.core.text_lists import listed
 from services.kinds.kind_words import meant_kind
 from services.kinds.registry import FAMILY_NAMES, family_of
 from services.rpc.convert.drift import CLASSES, ORIGINS, STATUSES, counts_fields
@@ -39,9 +39,9 @@ class Detected:
         owners: The owners of resources that have the name of a missing one; an unowned resource has no entry.
     """
 
-    facts: Facts
-    reports: Sequence[Report]
-    owners: dict[ResourceKey, Holder]
+    facts: DriftInput
+    reports: Sequence[ResourceDrift]
+    owners: dict[ResourceKey, ResourceHolder]
 
     @property
     def counts(self) -> DriftCounts:
@@ -65,7 +65,7 @@ class Detected:
         for part in parts(map(self._report, self.reports), planner_pb2.DriftReport.ByteSize):
             yield planner_pb2.DetectDriftResponse(reports=planner_pb2.DriftReports(reports=part))
 
-    def _report(self, report: Report) -> planner_pb2.DriftReport:
+    def _report(self, report: ResourceDrift) -> planner_pb2.DriftReport:
         entry = report.entry
         message = planner_pb2.DriftReport(
             key=key_fields(entry.key),
@@ -96,7 +96,7 @@ class Detected:
         return message
 
 
-async def detect(request: planner_pb2.DetectDriftRequest, drift: DriftReader, reader: Reader) -> Detected:
+async def detect(request: planner_pb2.DetectDriftRequest, drift: DriftReader, reader: PlanInputs) -> Detected:
     """
     Compare the resources that *request* asks for.
 
@@ -109,7 +109,7 @@ async def detect(request: planner_pb2.DetectDriftRequest, drift: DriftReader, re
     return await retrying(_detect_once, request, drift, reader)
 
 
-async def _detect_once(request: planner_pb2.DetectDriftRequest, drift: DriftReader, reader: Reader) -> Detected:
+async def _detect_once(request: planner_pb2.DetectDriftRequest, drift: DriftReader, reader: PlanInputs) -> Detected:
     stack = await drift.record(request.stack)
     entries = selected([Key(key.kind, key.name) for key in request.keys], stack)
     facts = await drift.facts(stack, entries)

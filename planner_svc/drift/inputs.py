@@ -10,8 +10,8 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
-from planner_svc.drift.report import Facts, Live, missing_scopes, specs_to_compare
-from planner_svc.inputs import Reader
+from planner_svc.drift.report import DriftInput, LiveState, missing_scopes, specs_to_compare
+from planner_svc.inputs import PlanInputs
 from services.core.drift import DriftCounts
 from services.core.errors import PkgerError, StackMoved
 from services.core.model import (
@@ -36,7 +36,7 @@ from services.rpc.resources import live_resources, prepare_specs, read_record
 class DriftReader:
     """Reads the facts of a drift detection from the stack service and the driver, and stores its result."""
 
-    def __init__(self, reader: Reader, stack: Peer) -> None:
+    def __init__(self, reader: PlanInputs, stack: Peer) -> None:
         self._reader = reader
         self._stack = stack
         self._stub = StackServiceStub(stack.channel)
@@ -52,7 +52,7 @@ class DriftReader:
         """
         return await read_record(self._stack, stack)
 
-    async def facts(self, stack: StackRecord, entries: Sequence[InventoryEntry]) -> Facts:
+    async def facts(self, stack: StackRecord, entries: Sequence[InventoryEntry]) -> DriftInput:
         """
         Read the facts that a detection of *entries* of *stack* compares.
 
@@ -65,7 +65,7 @@ class DriftReader:
         live, package, baselines = await asyncio.gather(
             self._live(stack, entries, platform), self._package(stack), self._baselines(stack)
         )
-        facts = Facts(stack, entries, package, baselines, live, platform)
+        facts = DriftInput(stack, entries, package, baselines, live, platform)
         if scopes := missing_scopes(facts):
             facts = replace(facts, live=await self._with_names(facts, scopes))
         current = await self._stack.call(
@@ -75,7 +75,7 @@ class DriftReader:
         _refuse_moved(stack, current.stack.generation)
         return facts
 
-    async def prepared(self, facts: Facts) -> dict[Key, Spec | Failed]:
+    async def prepared(self, facts: DriftInput) -> dict[Key, Spec | Failed]:
         """The specs of ``specs_to_compare`` as the platform would hold them; one call for all of them."""
         wanted = await asyncio.to_thread(specs_to_compare, facts)
         if not wanted:
@@ -114,16 +114,16 @@ class DriftReader:
             found += map(baseline_from_pb, page.baselines)
         return {baseline.key: baseline for baseline in found}
 
-    async def _live(self, stack: StackRecord, entries: Sequence[InventoryEntry], platform: PlatformTraits) -> Live:
+    async def _live(self, stack: StackRecord, entries: Sequence[InventoryEntry], platform: PlatformTraits) -> LiveState:
         """The live resources of the kinds of *entries*: one call for each kind, so that each can fail by itself."""
         known: dict[str, list[ResourceKey]] = {}
         for entry in entries:
             known.setdefault(entry.key.kind, []).append((entry.key.kind, entry.resource_id))
         kinds = sorted(known.keys() & platform.kinds.keys())
         problems = {kind: f"platform {stack.target.platform!r} has no kind {kind}" for kind in known.keys() - {*kinds}}
-        return await self._listed(stack, kinds, known, Live({}, problems), platform)
+        return await self._listed(stack, kinds, known, LiveState({}, problems), platform)
 
-    async def _with_names(self, facts: Facts, scopes: Collection[str]) -> Live:
+    async def _with_names(self, facts: DriftInput, scopes: Collection[str]) -> LiveState:
         """The live resources, with all whose names are unique in *scopes*; a kind that cannot be listed is left out."""
         kinds = [kind for kind, traits in facts.platform.kinds.items() if traits.scope in scopes]
         more = sorted({*kinds} - {entry.key.kind for entry in facts.entries})
@@ -135,9 +135,9 @@ class DriftReader:
         stack: StackRecord,
         kinds: Sequence[str],
         known: dict[str, list[ResourceKey]],
-        live: Live,
+        live: LiveState,
         platform: PlatformTraits,
-    ) -> Live:
+    ) -> LiveState:
         """*live* with all resources of *kinds*; of kinds with a costly listing, only with those that are *known*."""
         driver, org = self._reader.driver(stack.target), stack.target.org
 
@@ -152,7 +152,7 @@ class DriftReader:
         listed = [each for answer in answers.values() if not isinstance(answer, str) for each in answer]
         problems = {kind: answer for kind, answer in answers.items() if isinstance(answer, str)}
         resources = {(each.kind, each.id): each for each in listed}
-        return Live({**live.resources, **resources}, {**live.problems, **problems})
+        return LiveState({**live.resources, **resources}, {**live.problems, **problems})
 
 
 def _refuse_moved(stack: StackRecord, generation: int) -> None:

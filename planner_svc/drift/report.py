@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from planner_svc.drift.three_way import Found, Side, fields_of, status_of, value_text
+from planner_svc.drift.three_way import Presence, Side, fields_of, status_of, value_text
 from services.core.drift import DriftField, DriftStatus
 from services.core.masking import masked_sides
 from services.core.model import (
@@ -43,7 +43,7 @@ SENSITIVE = '"(sensitive)"'
 """Shown instead of a credential, as JSON text."""
 
 
-class Live(NamedTuple):
+class LiveState(NamedTuple):
     """
     The live resources.
 
@@ -58,7 +58,7 @@ class Live(NamedTuple):
 
 # Without slots, as cached properties need a dict.
 @dataclass(frozen=True)
-class Facts:
+class DriftInput:
     """
     The facts that a drift detection compares.
 
@@ -75,7 +75,7 @@ class Facts:
     entries: Sequence[InventoryEntry]
     package: KeptPackage | None
     baselines: Mapping[Key, Baseline]
-    live: Live
+    live: LiveState
     platform: PlatformTraits
 
     def has_left(self, key: Key) -> bool:
@@ -98,7 +98,7 @@ class Facts:
         return {(family_of(key.kind), key.name): entry for key, entry in by_key(self.stack.resources).items()}
 
 
-class Report(NamedTuple):
+class ResourceDrift(NamedTuple):
     """
     The drift of one resource; planner.proto defines each field.
 
@@ -132,7 +132,7 @@ _CHANGED = (DriftStatus.MISSING, DriftStatus.CONFLICT, DriftStatus.DRIFTED)
 """The statuses of a resource that was changed outside the stack."""
 
 
-def missing_scopes(facts: Facts) -> set[str]:
+def missing_scopes(facts: DriftInput) -> set[str]:
     """The scopes of the unique names of missing resources."""
     return {
         traits.scope
@@ -142,7 +142,7 @@ def missing_scopes(facts: Facts) -> set[str]:
     }
 
 
-def specs_to_compare(facts: Facts) -> dict[Key, WantedSpec]:
+def specs_to_compare(facts: DriftInput) -> dict[Key, WantedSpec]:
     """
     The specs of the package that differ from the baseline, or from the live resource if there is no baseline.
 
@@ -168,7 +168,7 @@ def specs_to_compare(facts: Facts) -> dict[Key, WantedSpec]:
     return asked
 
 
-def reports_of(facts: Facts, prepared: Mapping[Key, Spec | Failed] = MappingProxyType({})) -> list[Report]:
+def reports_of(facts: DriftInput, prepared: Mapping[Key, Spec | Failed] = MappingProxyType({})) -> list[ResourceDrift]:
     """
     Report the drift of each resource.
 
@@ -188,30 +188,30 @@ def reports_of(facts: Facts, prepared: Mapping[Key, Spec | Failed] = MappingProx
     return sorted(found, key=lambda report: (report.status.rank, report.entry.key))
 
 
-def _report(entry: InventoryEntry, facts: Facts, prepared: Spec | Failed | None) -> Report:
+def _report(entry: InventoryEntry, facts: DriftInput, prepared: Spec | Failed | None) -> ResourceDrift:
     key, policy = entry.key, resolved(facts.stack.policy, entry.key)
     item, baseline = facts.objects.get(key), facts.baselines.get(key)
     live = facts.live.resources.get((key.kind, entry.resource_id))
     is_ignored = policy.drift == "ignore"
-    known = Report(entry, DriftStatus.UNREADABLE, lacks_baseline=baseline is None, is_ignored=is_ignored)
+    known = ResourceDrift(entry, DriftStatus.UNREADABLE, lacks_baseline=baseline is None, is_ignored=is_ignored)
     try:
         if live is None:
             name = item.spec.display_name if item else _name_in(baseline)
             problem = facts.live.problems.get(key.kind, "")
-            found = Found.UNREADABLE if problem else Found.GONE
+            found = Presence.UNREADABLE if problem else Presence.GONE
             status = status_of(found, (), is_pending_delete=entry.is_pending_delete)
             return known._replace(status=status, display_name=name, problem=problem)
         known = known._replace(display_name=live.spec.display_name)
         if entry.is_pending_delete:
-            return known._replace(status=status_of(Found.THERE, (), is_pending_delete=True))
+            return known._replace(status=status_of(Presence.THERE, (), is_pending_delete=True))
         fields = _fields(entry, live, facts, prepared, policy.ignore)
-        return known._replace(status=status_of(Found.THERE, fields), fields=fields)
+        return known._replace(status=status_of(Presence.THERE, fields), fields=fields)
     except UnreadableSpecError as error:
         return known._replace(problem=str(error))
 
 
 def _fields(
-    entry: InventoryEntry, live: Resource, facts: Facts, prepared: Spec | Failed | None, ignored: Collection[str]
+    entry: InventoryEntry, live: Resource, facts: DriftInput, prepared: Spec | Failed | None, ignored: Collection[str]
 ) -> tuple[DriftField, ...]:
     item, baseline = facts.objects.get(entry.key), facts.baselines.get(entry.key)
     applied = Spec(baseline.spec, "") if baseline else None
@@ -241,7 +241,7 @@ def _are_equal(sides: Sequence[object]) -> bool:
     return package == applied == live
 
 
-def _labels(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[frozenset[str], ...]:
+def _labels(entry: InventoryEntry, live: Resource, facts: DriftInput) -> tuple[frozenset[str], ...]:
     """The names of the labels on each side; a label without an entry in the stack does not count."""
     item, baseline, ids = facts.objects.get(entry.key), facts.baselines.get(entry.key), facts.label_ids
     recorded = {label for label in entry.associations if not (baseline and label in baseline.missing_labels)}
@@ -251,7 +251,7 @@ def _labels(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[frozen
     return (*named, frozenset(name for name in named[0] | named[1] if ids[name] in live.label_ids))
 
 
-def _references(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[Mapping[str, str], ...]:
+def _references(entry: InventoryEntry, live: Resource, facts: DriftInput) -> tuple[Mapping[str, str], ...]:
     """The references of each side, by pointer."""
     item, baseline = facts.objects.get(entry.key), facts.baselines.get(entry.key)
     wanted = _package_references(item, facts) if item else {}
@@ -271,7 +271,7 @@ def _references(entry: InventoryEntry, live: Resource, facts: Facts) -> tuple[Ma
     return package, package if applied is None else applied, found
 
 
-def _package_references(item: Object, facts: Facts) -> dict[str, Reference | None]:
+def _package_references(item: Object, facts: DriftInput) -> dict[str, Reference | None]:
     """The references of *item*, by pointer; None for a reference to an object without an entry."""
     found: dict[str, Reference | None] = {}
     kind = KINDS.get(item.key.kind)
@@ -334,7 +334,7 @@ def _name_in(baseline: Baseline | None) -> str:
     return str(Spec(baseline.spec, "").value.get("name", "")) if baseline else ""
 
 
-def _names(facts: Facts) -> dict[tuple[str, str] | None, ResourceKey]:
+def _names(facts: DriftInput) -> dict[tuple[str, str] | None, ResourceKey]:
     """The resources that have unique names, by scope and name."""
     found: dict[tuple[str, str] | None, ResourceKey] = {}
     for resource_key, resource in sorted(facts.live.resources.items()):
@@ -345,7 +345,7 @@ def _names(facts: Facts) -> dict[tuple[str, str] | None, ResourceKey]:
     return found
 
 
-def _unique_name(report: Report, platform: PlatformTraits) -> tuple[str, str] | None:
+def _unique_name(report: ResourceDrift, platform: PlatformTraits) -> tuple[str, str] | None:
     traits = platform.kinds[report.entry.key.kind]
     unique = traits.unique_name(report.display_name) if report.display_name else None
     return None if unique is None else (traits.scope, unique)

@@ -9,7 +9,7 @@ from planner_svc.export.doubts import Doubts, doubts_of
 from planner_svc.export.inputs import ExportReader, own_names
 from planner_svc.export.naming import Recorded, names_of
 from planner_svc.export.objects import Exported, export_objects, in_order
-from planner_svc.export.request import Wanted, wanted_from_pb
+from planner_svc.export.request import ExportSelection, wanted_from_pb
 from planner_svc.export.selection import Selection, Warned, kinds_to_list, select
 from services.core.errors import ResourceNotFound
 from services.core.model import PlatformTraits, Resource, ResourceKey, Target
@@ -47,7 +47,7 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
 
 
 async def _doubts(
-    reader: ExportReader, target: Target, wanted: Wanted, platform: PlatformTraits, listed: Iterable[Resource]
+    reader: ExportReader, target: Target, wanted: ExportSelection, platform: PlatformTraits, listed: Iterable[Resource]
 ) -> list[Warned]:
     """
     Check whether the resources that *wanted* selects, of which none is *listed*, may exist unseen.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner_svc.export.request import Named
+from planner_svc.export.request import NamedResource
 from planner_svc.export.selection import Chosen, Warned
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
@@ -12,7 +12,7 @@ from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKe
 from services.kinds.comparing import differences
 from services.kinds.format.canonical import canonical_text, checked_spec, spec_of
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Reading, Scope
+from services.kinds.format.kind import ReadResult, Scope
 from services.kinds.registry import EXPORT_ORDER, KINDS
 from services.kinds.schema import API_VERSIONS
 from services.syntax.writer import Writer
@@ -188,7 +188,7 @@ def _spec(chosen: Chosen, package: _Package) -> Spec:
     return spec_of({**value, **changed})
 
 
-def _refuse_faults(chosen: Chosen, reading: Reading) -> None:
+def _refuse_faults(chosen: Chosen, reading: ReadResult) -> None:
     """
     Refuse a resource that breaks a rule of packages.
 
@@ -222,7 +222,7 @@ def _reserve_display_name(chosen: Chosen, display_name: str, package: _Package) 
     raise _LeftOut(taken)
 
 
-def _field(named: Named) -> str:
+def _field(named: NamedResource) -> str:
     return f"resources[{named.position}].new_name"
 
 

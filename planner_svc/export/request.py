@@ -13,7 +13,7 @@ from services.kinds.registry import ACCEPTED, kinds_meant
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ResourceFilter:
     """
     A filter on the resources of a target.
 
@@ -27,7 +27,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedResource:
     """
     Resources that a request names.
 
@@ -52,11 +52,11 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExportSelection:
     """The resources to export beside those of a stack; *everything* is None if no filter selects resources."""
 
-    everything: Filter | None = None
-    named: tuple[Named, ...] = ()
+    everything: ResourceFilter | None = None
+    named: tuple[NamedResource, ...] = ()
 
     @property
     def by_id(self) -> list[ResourceKey]:
@@ -64,7 +64,7 @@ class Wanted:
         return [(kind, each.id) for each in self.named if each.id and not each.name for kind in each.kinds]
 
 
-def wanted_from_pb(request: planner_pb2.ExportPackageRequest, platform: PlatformTraits) -> Wanted:
+def wanted_from_pb(request: planner_pb2.ExportPackageRequest, platform: PlatformTraits) -> ExportSelection:
     """
     Read and check a request.
 
@@ -77,26 +77,26 @@ def wanted_from_pb(request: planner_pb2.ExportPackageRequest, platform: Platform
     if not request.schema.isprintable():
         raise RequestInvalid("schema", "it has control characters; give the file or the address of a JSON Schema")
     everything = _filter(request.everything, platform) if request.HasField("everything") else None
-    return Wanted(
+    return ExportSelection(
         everything, tuple(_named(position, each, platform) for position, each in enumerate(request.resources))
     )
 
 
-def _filter(message: planner_pb2.ExportFilter, platform: PlatformTraits) -> Filter:
+def _filter(message: planner_pb2.ExportFilter, platform: PlatformTraits) -> ResourceFilter:
     for position, name in enumerate(message.labels):
         if not name:
             raise RequestInvalid(f"everything.labels[{position}]", "is empty; give the name of a label")
     if not message.kinds:
-        return Filter(None, tuple(message.labels))
+        return ResourceFilter(None, tuple(message.labels))
     kinds = {
         kind
         for position, word in enumerate(message.kinds)
         for kind in _kinds(f"everything.kinds[{position}]", word, platform)
     }
-    return Filter(frozenset(kinds), tuple(message.labels))
+    return ResourceFilter(frozenset(kinds), tuple(message.labels))
 
 
-def _named(position: int, message: planner_pb2.NamedResource, platform: PlatformTraits) -> Named:
+def _named(position: int, message: planner_pb2.NamedResource, platform: PlatformTraits) -> NamedResource:
     field = f"resources[{position}]"
     kinds = _kinds(f"{field}.kind", message.kind, platform)
     which = message.WhichOneof("resource")
@@ -108,7 +108,7 @@ def _named(position: int, message: planner_pb2.NamedResource, platform: Platform
         "name": {"name": value},
         "id_or_name": {"id": value, "name": value},
     }
-    return Named(position, message.kind, kinds, new_name=message.new_name, **found[str(which)])
+    return NamedResource(position, message.kind, kinds, new_name=message.new_name, **found[str(which)])
 
 
 def _kinds(field: str, word: str, platform: PlatformTraits) -> tuple[str, ...]:

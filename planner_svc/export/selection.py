@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planner_svc.export.request import Filter, Named, Wanted
+from planner_svc.export.request import ExportSelection, NamedResource, ResourceFilter
 from services.core.model import LABEL, InventoryEntry, PlatformTraits, Resource, ResourceKey, StackRecord
 from services.kinds.registry import KINDS
 
@@ -21,7 +21,7 @@ class Chosen:
 
     resource: Resource
     label_ids: set[str] = field(default_factory=set)
-    renaming: Named | None = None
+    renaming: NamedResource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Selection:
     missing: list[str]
 
 
-def kinds_to_list(wanted: Wanted, stack: StackRecord | None, platform: PlatformTraits) -> list[str]:
+def kinds_to_list(wanted: ExportSelection, stack: StackRecord | None, platform: PlatformTraits) -> list[str]:
     """
     The kinds whose resources an export needs completely, sorted.
 
@@ -80,7 +80,7 @@ def kinds_to_list(wanted: Wanted, stack: StackRecord | None, platform: PlatformT
 
 
 def select(
-    wanted: Wanted, stack: StackRecord | None, live: Mapping[ResourceKey, Resource], platform: PlatformTraits
+    wanted: ExportSelection, stack: StackRecord | None, live: Mapping[ResourceKey, Resource], platform: PlatformTraits
 ) -> Selection:
     """
     Choose the resources of an export.
@@ -115,7 +115,7 @@ class _Selector:
         # Resources with only the labels that a filter names. One that is also chosen otherwise gets all its labels.
         self._narrow: set[ResourceKey] = set()
 
-    def take_fitting(self, wanted: Filter) -> None:
+    def take_fitting(self, wanted: ResourceFilter) -> None:
         """Choose the resources that a filter matches."""
         self._labels_named = self._find_labels(wanted.labels)
         for key, resource in self._live.items():
@@ -130,7 +130,7 @@ class _Selector:
                 continue
             self._take(key, bool(wanted.labels))
 
-    def take_named(self, named: Named) -> None:
+    def take_named(self, named: NamedResource) -> None:
         """Choose the resources that a request names; one that does not exist is added to ``missing``."""
         found = [(kind, named.id) for kind in named.kinds if (kind, named.id) in self._live] if named.id else []
         if not found and named.name:
@@ -195,7 +195,7 @@ class _Selector:
                 self.warnings.append(Warned(LABEL, name, "", f"there is no label {name!r}, so nothing carries it"))
         return frozenset(id_ for name in names for id_ in ids.get(compared(name), ()))
 
-    def _is_named(self, resource: Resource, named: Named) -> bool:
+    def _is_named(self, resource: Resource, named: NamedResource) -> bool:
         """Whether *resource* has the name of *named*, as the platform compares names."""
         if resource.kind not in named.kinds:
             return False

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from planner_svc.imports.live_resources import LiveResource
 from planner_svc.matching.match import entries_of
 from services.core.errors import KindUnsupported, RequestInvalid
-from services.core.listing import listed
 from services.core.model import Key, Object, PlatformTraits, ResourceKey, StackRecord
+from services.core.text_lists import listed
 from services.kinds.registry import family_of, kinds_of
 
 _NAME_FIELDS = frozenset({"metadata.name", "spec.name"})

@@ -14,7 +14,7 @@ from planner_svc.imports.planned_import import (
     plan_import,
     refuse_missing_names,
 )
-from planner_svc.inputs import Reader
+from planner_svc.inputs import PlanInputs
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.core.model import Target
@@ -26,7 +26,7 @@ _STATUS = Numbers(ImportStatus, planner_pb2.ImportStatus, "IMPORT_STATUS")
 
 
 async def list_live(
-    request: planner_pb2.ListLiveResourcesRequest, reader: Reader
+    request: planner_pb2.ListLiveResourcesRequest, reader: PlanInputs
 ) -> Iterator[planner_pb2.ListLiveResourcesResponse]:
     """
     List the resources of a target.
@@ -44,7 +44,7 @@ async def list_live(
 
 
 async def find_imports(
-    request: planner_pb2.PlanImportRequest, reader: Reader
+    request: planner_pb2.PlanImportRequest, reader: PlanInputs
 ) -> Iterator[planner_pb2.PlanImportResponse]:
     """
     Find the resources that an import of a package adds.
@@ -69,7 +69,7 @@ async def find_imports(
     return (planner_pb2.PlanImportResponse(imports=part) for part in cut(found))
 
 
-async def _live(target: Target, kinds: Sequence[str], reader: Reader) -> list[LiveResource]:
+async def _live(target: Target, kinds: Sequence[str], reader: PlanInputs) -> list[LiveResource]:
     listed = await reader.listed(target, kinds)
     holders = await reader.owners(target, [(each.kind, each.id) for each in listed])
     owners = {key: Owner(owner.stack_id, owner.stack_name, owner.key.name) for key, owner in holders.items()}

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 from services.core.model import Key
 
-Named = tuple[Key, str]
+NamedResource = tuple[Key, str]
 """The key of an object, and its display name."""
 
 
-def key_changes(leaving: Iterable[Named], coming: Iterable[Named]) -> dict[Key, Key]:
+def key_changes(leaving: Iterable[NamedResource], coming: Iterable[NamedResource]) -> dict[Key, Key]:
     """
     Find the objects that leave a stack and come back under another key.
 
@@ -27,7 +27,7 @@ def key_changes(leaving: Iterable[Named], coming: Iterable[Named]) -> dict[Key, 
     return {old[each]: new[each] for each in sorted(old.keys() & new.keys())}
 
 
-def _singles(named: Iterable[Named]) -> dict[tuple[str, str], Key]:
+def _singles(named: Iterable[NamedResource]) -> dict[tuple[str, str], Key]:
     """The objects that no other one of *named* equals in kind and display name, by these."""
     keys: defaultdict[tuple[str, str], list[Key]] = defaultdict(list)
     for key, display_name in named:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.key_changes import key_changes
-from planner_svc.matching.name_index import Holders, holders_of, taken_by_object, taken_by_resources
+from planner_svc.matching.name_index import NameIndex, holders_of, taken_by_object, taken_by_resources
 from planner_svc.matching.policies import policy_of_leaving, stays_behind
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty
 from services.core.model import (
@@ -22,12 +22,12 @@ from services.core.model import (
     StackRecord,
     by_key,
 )
-from services.engine.listing import listed_whole
+from services.engine.list_scope import listed_whole
 from services.kinds.policy import resolved
 from services.kinds.registry import KINDS, family_of
 
 
-class Holder(NamedTuple):
+class ResourceHolder(NamedTuple):
     """
     Another stack that owns a resource, or uses it.
 
@@ -49,7 +49,7 @@ class Holder(NamedTuple):
         return f"stack {self.stack_name or self.stack_id!r}"
 
 
-class Spared(NamedTuple):
+class ProtectedReplacement(NamedTuple):
     """
     A protected object whose resource would be replaced: the plan skips it with all its changes.
 
@@ -87,8 +87,8 @@ class Match(NamedTuple):
     wanted: Object | None
     recorded: InventoryEntry | None
     live: Resource | None
-    owner: Holder | None = None
-    users: tuple[Holder, ...] = ()
+    owner: ResourceHolder | None = None
+    users: tuple[ResourceHolder, ...] = ()
     ignored: tuple[str, ...] = ()
     takes_over: bool = False
 
@@ -166,9 +166,9 @@ class Matching:
         live: All resources that were listed, by kind and id.
         renamed: The earlier keys of recorded objects, each with its present key.
         protected: Keys of entries whose deletion a policy forbids, sorted.
-        spared: The objects whose replacement a policy forbids, sorted.
-        clashes: Errors of the objects whose name several resources have, then of objects that claim the resource of
-            another object.
+        protected_replacements: The objects whose replacement a policy forbids, sorted.
+        name_conflicts: Errors of the objects whose name several resources have, then of objects that claim the resource
+            of another object.
     """
 
     matches: Mapping[Key, Match]
@@ -177,18 +177,18 @@ class Matching:
     live: Mapping[ResourceKey, Resource]
     renamed: Mapping[Key, Key]
     protected: Sequence[Key] = ()
-    spared: Sequence[Spared] = ()
-    clashes: Sequence[NameTaken] = ()
+    protected_replacements: Sequence[ProtectedReplacement] = ()
+    name_conflicts: Sequence[NameTaken] = ()
 
     @property
     def is_anything_protected(self) -> bool:
         """Whether a policy forbids a deletion or a replacement."""
-        return bool(self.protected or self.spared)
+        return bool(self.protected or self.protected_replacements)
 
     @property
     def protected_entries(self) -> frozenset[Key]:
         """The recorded keys of entries that stay because they are protected, not because the caller skips them."""
-        return frozenset({*self.protected, *(each.recorded for each in self.spared)})
+        return frozenset({*self.protected, *(each.recorded for each in self.protected_replacements)})
 
     @property
     def adopted(self) -> list[Match]:
@@ -279,7 +279,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     entries = entries_of(wanted.keys(), recorded)
     known = {key: by_id.get((entry.key.kind, entry.resource_id)) for key, entry in entries.items()}
     owned = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
-    holders: Holders = {}
+    holders: NameIndex = {}
     misnamed = {key for key, entry in entries.items() if _has_another_name(wanted[key], entry, known[key], platform)}
     # Names are only needed if the record does not lead to the live resource of each object, which is the exception.
     if desired.skip or misnamed or len(known) < len(wanted) or not all(known.values()):
@@ -287,18 +287,18 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     # Resources that keep their key whatever their name is now, so that no other object can match them by name.
     kept = {(entry.key.kind, entry.resource_id): key for key, entry in (*untouched.items(), *entries.items())}
     matches: dict[Key, Match] = {}
-    clashes: list[NameTaken] = []
+    name_conflicts: list[NameTaken] = []
     for key, item in wanted.items():
         entry, found = entries.get(key), known.get(key)
         if found is None or key in misnamed:
             free = _free(item, holders, kept, platform)
             if free[1:]:
-                clashes.append(taken_by_resources(key, item.spec.display_name, free))
+                name_conflicts.append(taken_by_resources(key, item.spec.display_name, free))
             elif free:
                 [found] = free
                 entry = owned.get((found.kind, found.id), entry)
         matches[key] = Match(key, item, entry, found)
-    taken = _taken(matches.values(), clashes)
+    taken = _taken(matches.values(), name_conflicts)
     leaving = {
         key: entry
         for key, entry in owned.items()
@@ -330,7 +330,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
     ordered = {key: matches[key] for key in sorted(matches)}
-    return Matching(ordered, untouched, released, by_id, _renamed(matches), protected, (), clashes)
+    return Matching(ordered, untouched, released, by_id, _renamed(matches), protected, (), name_conflicts)
 
 
 def _with_new_keys(
@@ -371,7 +371,7 @@ def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
 
 
 def _free(
-    item: Object, holders: Holders, kept: Mapping[ResourceKey, Key], platform: PlatformTraits
+    item: Object, holders: NameIndex, kept: Mapping[ResourceKey, Key], platform: PlatformTraits
 ) -> Sequence[Resource]:
     """The resources that match *item* by its unique name and that no other object has."""
     return [each for each in _named(item, holders, platform) if kept.get((each.kind, each.id), item.key) == item.key]
@@ -385,19 +385,19 @@ def _has_another_name(item: Object, entry: InventoryEntry, live: Resource | None
     return unique_name(live.spec.display_name) != unique_name(item.spec.display_name)
 
 
-def _taken(matches: Iterable[Match], clashes: list[NameTaken]) -> dict[ResourceKey, Object]:
-    """The resources that objects claim, with the first object; each further one is added to *clashes*."""
+def _taken(matches: Iterable[Match], name_conflicts: list[NameTaken]) -> dict[ResourceKey, Object]:
+    """The resources that objects claim, with the first object; each further one is added to *name_conflicts*."""
     taken: dict[ResourceKey, Object] = {}
     for found in matches:
         if found.live and found.wanted:
             first = taken.setdefault((found.live.kind, found.live.id), found.wanted)
             if first is not found.wanted:
-                clashes.append(taken_by_object(found.wanted, first))
+                name_conflicts.append(taken_by_object(found.wanted, first))
     return taken
 
 
 def _skipped_by_name(
-    desired: Desired, leaving: Mapping[ResourceKey, InventoryEntry], holders: Holders, platform: PlatformTraits
+    desired: Desired, leaving: Mapping[ResourceKey, InventoryEntry], holders: NameIndex, platform: PlatformTraits
 ) -> dict[Key, InventoryEntry]:
     """The entries of *leaving* whose resource matches a skipped object with a new key by name; they stay."""
     meant = [
@@ -417,7 +417,7 @@ def entries_of(wanted: Collection[Key], recorded: Iterable[InventoryEntry]) -> d
     return {key: entry for key, entry in found.items() if entry}
 
 
-def _named(item: Object, holders: Holders, platform: PlatformTraits) -> list[Resource]:
+def _named(item: Object, holders: NameIndex, platform: PlatformTraits) -> list[Resource]:
     """The resources of the family of *item* that have its unique name."""
     if item.key.kind not in platform.kinds:
         return []
@@ -433,7 +433,7 @@ def refuse_clashes(matching: Matching) -> None:
     Raises:
         NameTaken: Two objects claim one resource, or several resources have the name of an object.
     """
-    for clash in matching.clashes:
+    for clash in matching.name_conflicts:
         raise clash
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from services.core.errors import NameTaken
 from services.core.model import Key, Object, PlatformTraits, Resource
 
-Holders = Mapping[tuple[str, str | None], Sequence[Resource]]
+NameIndex = Mapping[tuple[str, str | None], Sequence[Resource]]
 """The resources that hold a name, by scope and name as the platform compares it; mostly one."""
 
 
-def holders_of(resources: Iterable[Resource], platform: PlatformTraits) -> Holders:
+def holders_of(resources: Iterable[Resource], platform: PlatformTraits) -> NameIndex:
     """The *resources* that hold unique names, by scope and name."""
     found: defaultdict[tuple[str, str | None], list[Resource]] = defaultdict(list)
     for resource in resources:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence, Set
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import Matching, entries_of
 from services.core.errors import RequestInvalid
-from services.core.listing import and_more
 from services.core.model import FieldChange, Key, Object, PlatformTraits, Resource, ResourceKey, StepReference
+from services.core.text_lists import and_more
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS, family_of
 

@@ -6,7 +6,7 @@ The resources of other stacks that would lose a label or a reference by a deleti
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from planner_svc.matching.match import Match, Matching
-from planner_svc.sharing.ownership import Holders
+from planner_svc.sharing.ownership import ResourceHolders
 from services.core.errors import InUse
 from services.core.model import LABEL, Key, PlatformTraits, Resource, ResourceKey, StackRecord, Step
 
@@ -35,7 +35,7 @@ def possible_users(matching: Matching, differing: Set[Key], platform: PlatformTr
 
 
 def refuse_used(
-    steps: Iterable[Step], matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord
+    steps: Iterable[Step], matching: Matching, holders: Mapping[ResourceKey, ResourceHolders], stack: StackRecord
 ) -> None:
     """
     Refuse to detach a label from a resource of another stack, or to remove a reference from one.
@@ -53,7 +53,7 @@ def refuse_used(
     # A step on a resource that no object names only removes labels and references to something that the plan deletes.
     for step in (each for each in steps if each.resource_id and not each.key.name):
         resource = step.key.kind, step.resource_id
-        owner = holders.get(resource, Holders()).owner
+        owner = holders.get(resource, ResourceHolders()).owner
         if owner and owner.stack_id != stack.id:
             name = matching.live[resource].spec.display_name
             holder = f"{step.key.kind} {name!r} of {owner.called}"

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from planner_svc.matching.match import Matching
-from planner_svc.sharing.ownership import Holders
-from services.core.listing import listed
+from planner_svc.sharing.ownership import ResourceHolders
 from services.core.model import Key, PlatformTraits, Resource, ResourceKey, StackRecord
+from services.core.text_lists import listed
 from services.kinds.registry import KINDS
 
 _SHOWN_PLACES = 5
@@ -49,7 +49,7 @@ def namesakes_of(matching: Matching, stack: StackRecord, platform: PlatformTrait
 
 
 def warnings_about(
-    namesakes: Mapping[Key, Sequence[Resource]], holders: Mapping[ResourceKey, Holders], stack: StackRecord
+    namesakes: Mapping[Key, Sequence[Resource]], holders: Mapping[ResourceKey, ResourceHolders], stack: StackRecord
 ) -> list[str]:
     """
     One sentence for each object that is created beside its *namesakes*.
@@ -65,8 +65,8 @@ def warnings_about(
     ]
 
 
-def _described(namesakes: Sequence[Resource], holders: Mapping[ResourceKey, Holders]) -> str:
-    owners = [holders.get((each.kind, each.id), Holders()).owner for each in namesakes]
+def _described(namesakes: Sequence[Resource], holders: Mapping[ResourceKey, ResourceHolders]) -> str:
+    owners = [holders.get((each.kind, each.id), ResourceHolders()).owner for each in namesakes]
     # An unowned one comes first, as the stack could import it.
     places = ["without a stack"] if None in owners else []
     places += sorted({f"of {owner.called}" for owner in owners if owner})

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from planner_svc.changes.associations import Association, label_id_of, recorded_labels, unwanted_labels
 from planner_svc.changes.differences import Differences
 from planner_svc.matching.desired import Desired
-from planner_svc.matching.match import Holder, Match, Matching
+from planner_svc.matching.match import Match, Matching, ResourceHolder
 from services.core.diff import shown_values
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
-from services.core.listing import and_more
 from services.core.model import (
     FieldChange,
     InventoryEntry,
@@ -23,15 +22,16 @@ from services.core.model import (
     StackRecord,
     Use,
 )
+from services.core.text_lists import and_more
 
 _SHOWN_FIELDS = 5
 
 
-class Holders(NamedTuple):
+class ResourceHolders(NamedTuple):
     """The stack that owns a resource, or None, and its users, the oldest first; the caller's stack is among them."""
 
-    owner: Holder | None = None
-    users: tuple[Holder, ...] = ()
+    owner: ResourceHolder | None = None
+    users: tuple[ResourceHolder, ...] = ()
 
 
 def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits) -> list[ResourceKey]:
@@ -55,7 +55,7 @@ def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits)
     return found + [(key.kind, entry.resource_id) for key, entry in matching.released.items()]
 
 
-def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord) -> Matching:
+def with_holders(matching: Matching, holders: Mapping[ResourceKey, ResourceHolders], stack: StackRecord) -> Matching:
     """*matching* with the other stacks of *holders* that own or use its resources."""
     if not holders:
         return matching
@@ -75,7 +75,7 @@ def with_holders(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
     return replace(matching, matches={key: matches[key] for key in sorted(matches)}, released=released)
 
 
-def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, Holders], stack: StackRecord) -> None:
+def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, ResourceHolders], stack: StackRecord) -> None:
     """
     Refuse to adopt a resource that an operation of another stack claims: only recorded resources can be shared.
 
@@ -90,7 +90,7 @@ def refuse_owned(matching: Matching, holders: Mapping[ResourceKey, Holders], sta
     owned = []
     for match in matching.adopted:
         assert match.live is not None  # noqa: S101 - an adopted resource is live
-        owner = holders.get((match.live.kind, match.live.id), Holders()).owner
+        owner = holders.get((match.live.kind, match.live.id), ResourceHolders()).owner
         if owner and owner.stack_id != stack.id:
             resource = f"resource {match.live.id}"
             owned.append(Owned(*match.key, resource, match.live.id, owner.stack_id, owner.stack_name, owner.operation))
@@ -228,7 +228,7 @@ def remarks_of(matching: Matching, found: Differences) -> Iterator[str]:
             yield f"{key} is used by {', '.join(users)}: the change is theirs as well"
 
 
-def called(holders: Iterable[Holder]) -> list[str]:
+def called(holders: Iterable[ResourceHolder]) -> list[str]:
     """The stacks of *holders* as messages name them, each once, in order."""
     return list(dict.fromkeys(holder.called for holder in holders))
 
@@ -239,7 +239,7 @@ def _is_at_stake(match: Match, matching: Matching) -> bool:
     return match.is_removal or match.is_adoption or bool(unwanted_labels(match, matching))
 
 
-def _held(match: Match, found: Holders | None, stack: StackRecord) -> Match:
+def _held(match: Match, found: ResourceHolders | None, stack: StackRecord) -> Match:
     if found is None:
         return match
     owner = found.owner
@@ -249,7 +249,7 @@ def _held(match: Match, found: Holders | None, stack: StackRecord) -> Match:
     return match._replace(owner=owner if is_elsewhere else None, users=others)
 
 
-def _difference(match: Match, owner: Holder, found: Differences) -> str:
+def _difference(match: Match, owner: ResourceHolder, found: Differences) -> str:
     assert match.live is not None  # noqa: S101 - an owned resource is live
     resource = f"{match.live.kind} {match.live.spec.display_name!r} of {owner.called}"
     if match.live.kind != match.key.kind:

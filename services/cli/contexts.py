@@ -7,7 +7,7 @@ from typing import Any
 import click
 import yaml
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.private_files import private_file, private_folder
 
 _FIELDS = ("server", "target")
@@ -44,14 +44,14 @@ def use(home: Path, name: str) -> None:
     config = _read(home)
     if name and name not in config["contexts"]:
         known = ", ".join(sorted(config["contexts"])) or "none"
-        raise Failed(f"there is no context {name!r}; there are: {known}; `pkger config set {name}` creates it")
+        raise CommandFailed(f"there is no context {name!r}; there are: {known}; `pkger config set {name}` creates it")
     _write(home, {**config, "current": name})
 
 
 def change(home: Path, name: str, given: Mapping[str, str]) -> None:
     """Create a context, or change the *given* fields of one; an empty text removes a field."""
     if not name or not name.isprintable():
-        raise Failed("the name of a context is empty, or has characters that cannot be printed")
+        raise CommandFailed("the name of a context is empty, or has characters that cannot be printed")
     config = _read(home)
     known = {**config["contexts"].get(name, {}), **given}
     contexts = {**config["contexts"], name: {field: value for field, value in known.items() if value}}
@@ -88,4 +88,4 @@ def _write(home: Path, config: Mapping[str, Any]) -> None:
             yaml.safe_dump(dict(config), file, sort_keys=True)
         new.replace(path)
     except OSError as error:
-        raise Failed(f"cannot write {path}: {error.strerror or error}") from error
+        raise CommandFailed(f"cannot write {path}: {error.strerror or error}") from error

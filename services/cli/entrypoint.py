@@ -12,7 +12,7 @@ from services.cli.caller import Caller
 from services.cli.exit_codes import Exit
 from services.cli.options import Common
 from services.cli.output.escapes import escaped
-from services.machine import leave_no_core
+from services.system import leave_no_core
 
 DETAILED = "--detailed-exitcode"
 

@@ -8,11 +8,11 @@ import click
 
 from services.cli.exit_codes import Exit
 from services.core.errors import PkgerError, Reason, ServiceUnavailable
-from services.core.listing import and_more
 from services.core.model import Violation
+from services.core.text_lists import and_more
 
 
-class Failed(click.ClickException):
+class CommandFailed(click.ClickException):
     """
     The command failed; its message is the line to print.
 
@@ -38,7 +38,7 @@ class Failed(click.ClickException):
         }
 
 
-class InvalidPackageError(Failed):
+class InvalidPackageError(CommandFailed):
     """The package breaks rules: the message has their number, then each violation on its own line."""
 
     def __init__(self, violations: list[Violation]) -> None:
@@ -49,16 +49,16 @@ class InvalidPackageError(Failed):
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn errors of services into ``Failed``."""
+    """Turn errors of services into ``CommandFailed``."""
     try:
         yield
     except PkgerError as error:
         raise failed(error) from error
 
 
-def failed(error: PkgerError) -> Failed:
+def failed(error: PkgerError) -> CommandFailed:
     """*error* of a service as the error of the command."""
-    return Failed(text_of(error), Exit[error.exit_status], error)
+    return CommandFailed(text_of(error), Exit[error.exit_status], error)
 
 
 def _listed(error: PkgerError) -> str:

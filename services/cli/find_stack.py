@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from pkger.model.v1 import object_pb2
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.core.errors import StackNotFound
 from services.rpc.client import Peer
 from services.rpc.resources import read_header
@@ -36,5 +36,5 @@ async def ref_of(stacks: Peer, target: object_pb2.Target, name: str) -> object_p
     except StackNotFound:
         return by_name
     if target.platform not in ("", own.platform) or target.org not in ("", own.org):
-        raise Failed(f"stack {name} is for {own.platform}/{own.org}; use --target {own.platform}/{own.org}")
+        raise CommandFailed(f"stack {name} is for {own.platform}/{own.org}; use --target {own.platform}/{own.org}")
     return by_id

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.cli.options import common
 from services.core.errors import Reason
 from services.rpc.call import loop_time, until
@@ -26,10 +26,10 @@ async def _within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     with until(end):
         try:
             return await work
-        except Failed as error:
+        except CommandFailed as error:
             # A service that calls another one has a slightly earlier deadline.
             if error.reason != Reason.SERVICE_UNAVAILABLE.value or loop_time() < end - _EARLIER_SECONDS:
                 raise
-            timed_out = Failed(f"--timeout {seconds:g} is over: {error.message}", error.code)
+            timed_out = CommandFailed(f"--timeout {seconds:g} is over: {error.message}", error.code)
             timed_out.reason, timed_out.metadata = error.reason, error.metadata
             raise timed_out from error

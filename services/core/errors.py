@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple
 
-from services.core.listing import deletes_text, fitting, listed
+from services.core.text_lists import deletes_text, fitting, listed
 
 _SHOWN = 10
 """The largest number of resources that the text of an error names."""

@@ -12,10 +12,10 @@ from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS, refuse_shared_place
 from services.drivers.registry import opened as opened_driver
 from services.drivers.servicer import SERVICES, register
-from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.platforms import Platform, find_platform, read_platforms
 from services.rpc.process import Server, Service, run_servers
 from services.settings import Settings, load
+from services.system import Clock, Ids, MachineIds, machine_clock
 
 
 @asynccontextmanager

@@ -7,8 +7,8 @@ from typing import Protocol
 from services.core.check import PlatformCheck
 from services.core.model import Organization, PlatformTraits, Spec
 from services.drivers.mutation import Create, Fence, Mutation, Rejected, ResourceId, Result, StoredResource, Update
-from services.machine import Clock, Ids
 from services.platforms import Platform
+from services.system import Clock, Ids
 
 
 class Driver(Protocol):

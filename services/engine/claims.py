@@ -93,7 +93,7 @@ class Claim(NamedTuple):
     mode: ClaimMode = ClaimMode.ALONE
 
 
-class Holder(NamedTuple):
+class ClaimHolder(NamedTuple):
     """
     The stack or operation that holds a claimed thing.
 
@@ -118,7 +118,7 @@ class Refusal(NamedTuple):
     """A refused claim and the holder that prevents it: an owner, a claimant or, where it is *in_use*, a user."""
 
     claim: Claim
-    holder: Holder
+    holder: ClaimHolder
     in_use: bool = False
 
     def __str__(self) -> str:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from services.core.listing import and_more
 from services.core.model import (
     AfterUninstall,
     Baseline,
@@ -18,15 +17,16 @@ from services.core.model import (
     Verb,
     by_key,
 )
+from services.core.text_lists import and_more
 from services.engine.effects import AnyEffect
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.operation import OperationState
 from services.engine.progress import Progress
 from services.engine.scheduler import Block, Finish
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteRecord:
     """
     The record of the stack changes.
 
@@ -48,7 +48,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class RemoveStack:
     """The stack owns nothing any more and is deleted. *staying* was not deleted, as other stacks use or own it."""
 
     staying: tuple[Key, ...] = ()
@@ -131,14 +131,14 @@ class Conclusion:
                 # The record stays unchanged until an operator decides; the journal has the differences.
                 return RecordChanges()
 
-    def change(self, changes: RecordChanges) -> Write | Remove | None:
+    def change(self, changes: RecordChanges) -> WriteRecord | RemoveStack | None:
         """The effect of *changes* on the record; None: there is no record to keep, or it stays unchanged."""
         plan = self.progress.plan
         if self.is_transient or self.end.state is OperationState.BLOCKED:
             return None
         if self.end.state is OperationState.SUCCEEDED:
             if self._deletes_stack and not changes.entries:
-                return Remove(changes.staying, changes.staying_labels)
+                return RemoveStack(changes.staying, changes.staying_labels)
             # The store compares the package with the one of the current revision.
             is_as_it_was = plan.no_change and not (self.is_pending or plan.package_digest)
         else:
@@ -148,7 +148,7 @@ class Conclusion:
         secrets = sum(effect.is_of_secret for effect in self.progress.effects)
         has_changed = len(plan.steps) > secrets
         baselines = baselines_of(self.progress, changes)
-        return Write(changes, plan.sources, has_changed, bool(secrets), baselines, self._is_in_sync)
+        return WriteRecord(changes, plan.sources, has_changed, bool(secrets), baselines, self._is_in_sync)
 
     @property
     def _is_in_sync(self) -> bool:
@@ -337,5 +337,5 @@ def _deletes(effect: AnyEffect) -> bool:
     return effect.removes and not effect.links
 
 
-def _is_of_replaced(effect: AnyEffect, ids: Ids) -> bool:
+def _is_of_replaced(effect: AnyEffect, ids: ResourceIds) -> bool:
     return _deletes(effect) and ids.is_replaced(effect.step.key, effect.step.resource_id)

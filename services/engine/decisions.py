@@ -9,7 +9,7 @@ from services.engine.effects import effect_of, inverse_of
 from services.engine.operation import BlockedReason, Decision, Direction
 from services.engine.outcome import Failed, Outcome, RejectionReason, Unknown
 from services.engine.progress import Progress
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 
 _GIVEN_UP = "given up by a decision"
 _NOT_REMOVED = "not removed: the store was restored from a backup, and another writer may have written the secret since"

@@ -6,8 +6,8 @@ The content that an operation expects of a resource before it overwrites or dele
 from typing import NamedTuple
 
 from services.core.diff import shown_values
-from services.core.listing import listed
 from services.core.model import FieldChange, Reference, Resource, Spec
+from services.core.text_lists import listed
 from services.kinds.comparing import differences
 
 _SHOWN = 5

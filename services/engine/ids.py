@@ -8,7 +8,7 @@ Subject = tuple[Key, str]
 """The subject of a step: an object key, with an id only for a resource that exists beside its replacement."""
 
 
-class Ids:
+class ResourceIds:
     """
     The resource that each object key identifies now.
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.core.model import Key, PlatformTraits, Resource, ResourceKey, Spec
+from services.engine.content_match import has_content
 from services.engine.effects import AnyEffect, PutSecret
 from services.engine.ids import Subject
-from services.engine.likeness import has_content
 from services.engine.outcome import Done, Failed, GivenUp, Unknown
 from services.engine.progress import Progress
 

@@ -7,10 +7,10 @@ from services.core.model import Plan, ResourceKey
 from services.engine.effects import AnyEffect, effect_of, inverse_of
 from services.engine.effects.effect import Sending
 from services.engine.expectation import Expectation
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
-from services.engine.step_life import (
+from services.engine.step_state import (
     IN_EFFECT,
     OF_UNDO,
     OPEN,
@@ -49,7 +49,7 @@ class Progress:
         """Start with all steps planned."""
         self.plan = plan
         self.effects: tuple[AnyEffect, ...] = tuple(map(effect_of, plan.steps))
-        self.ids = Ids(plan)
+        self.ids = ResourceIds(plan)
         self.sealed = sealed
         self.rollback_cause = rollback_cause
         self.is_undoing = False

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from services.core.listing import listed
 from services.core.model import Key, PlatformTraits
+from services.core.text_lists import listed
 from services.engine.effects import AnyEffect, PutSecret, inverse_of
 from services.engine.operation import Direction, OperationState
 from services.engine.outcome import Failed, Outcome, Skipped, Unknown
 from services.engine.progress import Progress
-from services.engine.step_life import StepState
+from services.engine.step_state import StepState
 
 CANCELLED = "the operation was cancelled"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from services.core.errors import ERRORS, GrpcCode, PkgerError, Reason
 from services.gateway.answers import Answer, Code, json_answer
-from services.machine import Clock, machine_clock
+from services.system import Clock, machine_clock
 
 BY_GRPC_CODE: dict[GrpcCode, Code] = {
     "INVALID_ARGUMENT": Code.INVALID,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
-from services.core.listing import listed
+from services.core.text_lists import listed
 
 SHOWN_STEPS = 50
 """Most steps in a message: a limit of the platform may reject thousands of objects, which would fill a terminal."""

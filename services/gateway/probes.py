@@ -13,8 +13,8 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.services import Services
 from services.kinds.format.durations import go_duration
-from services.machine import Clock, machine_clock
 from services.rpc.client import Peer
+from services.system import Clock, machine_clock
 
 HEALTH_SECONDS = 2.0
 """Timeout of the health check of a service."""

@@ -17,12 +17,12 @@ from services.gateway.server import Limits, Site, serving_http
 from services.gateway.services import connected
 from services.gateway.settings import GatewaySettings, load_gateway
 from services.gateway.table import routes
-from services.machine import leave_no_core
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.log import log_to_stderr
-from services.rpc.parent import report_listening, report_problem
 from services.rpc.process import CannotServe, collect_seldom
+from services.rpc.startup_pipe import report_listening, report_problem
 from services.settings import Settings, load
+from services.system import leave_no_core
 from services.times import Times
 
 log = logging.getLogger("pkger.http")

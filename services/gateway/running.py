@@ -9,9 +9,9 @@ from services.gateway.answers import Code
 from services.gateway.errors import Problem, retry_after
 from services.gateway.failures import failure_text
 from services.gateway.progress import Run
-from services.machine import Ids, MachineIds
 from services.rpc.client import Peer
 from services.rpc.plan_parts import JoinedPlan, View, joined
+from services.system import Ids, MachineIds
 
 
 class Runner:

@@ -21,9 +21,9 @@ from services.gateway.http_request import HttpRequest
 from services.gateway.off_loop import OFF_LOOP_FROM
 from services.gateway.origins import OriginRules
 from services.gateway.routes import Access, ErrorForm, Found, Routes
-from services.machine import Ids, MachineIds
 from services.rpc.call import loop_time, new_request_id, request_id
 from services.rpc.listening import can_listen
+from services.system import Ids, MachineIds
 
 log = logging.getLogger("pkger.http")
 

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from services.machine import Ids, MachineIds
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer
+from services.system import Ids, MachineIds
 from services.times import Times
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.core.listing import and_more
+from services.core.text_lists import and_more
 
 SHOWN = 10
 """Most warnings in the header."""

@@ -29,7 +29,7 @@ _STDERR_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EvaluationLimits:
     """
     Limits of the evaluation of one program.
 
@@ -48,7 +48,7 @@ async def evaluate(
     text: str,
     name: str,
     folder: Path | None = None,
-    limits: Limits | None = None,
+    limits: EvaluationLimits | None = None,
     evaluator: Evaluator | None = None,
     libraries: Sequence[Path] = (),
 ) -> str:
@@ -70,7 +70,7 @@ async def evaluate(
         SourceUndecodable: The program has an error.
         SourceTooLarge: The evaluation exceeds a limit.
     """
-    limits = limits or Limits()
+    limits = limits or EvaluationLimits()
     request = _Request(text, name, folder, limits, libraries)
     loop = asyncio.get_running_loop()
     end = loop.time() + limits.seconds
@@ -97,7 +97,7 @@ class _Request:
     text: str
     name: str
     folder: Path | None
-    limits: Limits
+    limits: EvaluationLimits
     libraries: Sequence[Path]
 
     def encoded(self, evaluator: Evaluator) -> bytes:
@@ -144,7 +144,7 @@ class _Answer(asyncio.SubprocessProtocol):
         ended: Whether it has exited.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: EvaluationLimits) -> None:
         # The response escapes the result once more, which at most doubles the length of a JSON text.
         self._most = 2 * limits.bytes + 1024
         self.written = bytearray()

@@ -32,7 +32,7 @@ class Evaluator(Enum):
     """Needs a hundredth of the time for programs that format much text."""
 
 
-class Fault(NamedTuple):
+class ProgramError(NamedTuple):
     """An error of a program, in one sentence; line and column count from 1, and 0 is unknown."""
 
     problem: str
@@ -43,7 +43,7 @@ class Fault(NamedTuple):
 class ProgramFaulty(Exception):
     """The program cannot be evaluated."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: ProgramError) -> None:
         super().__init__(fault.problem)
         self.fault = fault
 
@@ -143,7 +143,7 @@ _PLAIN_SENTENCES = {
 }
 
 
-def _fault(problem: str, frames: list[_Frame], shown: Callable[[str], str]) -> Fault:
+def _fault(problem: str, frames: list[_Frame], shown: Callable[[str], str]) -> ProgramError:
     """One sentence with the position in the program; for an error in an imported file, also the position there."""
     sentence = " ".join(problem.split()).removesuffix(".") or "the program raises an error without a text"
     sentence = _PLAIN_SENTENCES.get(sentence, sentence)
@@ -154,5 +154,5 @@ def _fault(problem: str, frames: list[_Frame], shown: Callable[[str], str]) -> F
         sentence = f"{sentence} ({shown(file)}:{line}:{column})"
     for file, line, column in frames:
         if file == MAIN:
-            return Fault(sentence, line, column)
-    return Fault(sentence, 0, 0)
+            return ProgramError(sentence, line, column)
+    return ProgramError(sentence, 0, 0)

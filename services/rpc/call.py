@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from services.machine import Ids
+from services.system import Ids
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
 """Largest message in either direction, in bytes (issue 2)."""

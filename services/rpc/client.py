@@ -9,10 +9,10 @@ from typing import Any, Self, TypeVar, cast
 import grpc
 
 from services.core.errors import ServiceUnavailable
-from services.machine import Ids, MachineIds
 from services.rpc.call import REQUEST_ID_KEY, loop_time, new_request_id, request_id, time_left
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.errors import from_rpc
+from services.system import Ids, MachineIds
 from services.times import Times
 
 Response = TypeVar("Response")

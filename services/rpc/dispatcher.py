@@ -11,9 +11,9 @@ import grpc
 from grpc_status import rpc_status
 
 from services.core.errors import Internal, PkgerError, Reason
-from services.machine import Clock, Ids, MachineIds, machine_clock
 from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, new_request_id, request_id
 from services.rpc.errors import to_status
+from services.system import Clock, Ids, MachineIds, machine_clock
 
 log = logging.getLogger("pkger.rpc")
 

@@ -11,8 +11,8 @@ from grpc_status import rpc_status
 
 from services.core.errors import ERRORS, PkgerError, Reason, ServiceUnavailable, SourceTooLarge
 from services.core.masking import masked
-from services.machine import Clock, machine_clock
 from services.rpc.call import MESSAGE_LIMIT
+from services.system import Clock, machine_clock
 
 DOMAIN = "pkger"
 """``ErrorInfo.domain`` of all pkger errors."""

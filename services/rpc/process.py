@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 
-from services.machine import leave_no_core
-from services.rpc.background import BackgroundLoop
 from services.rpc.log import log_to_stderr
-from services.rpc.parent import report_listening, report_problem
+from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.server import Register, serving
+from services.rpc.startup_pipe import report_listening, report_problem
 from services.settings import Settings, load
+from services.system import leave_no_core
 
 log = logging.getLogger("pkger.rpc")
 

@@ -58,7 +58,7 @@ class Mark(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlanEntry:
     """
     One entry of a plan.
 
@@ -98,7 +98,7 @@ class Entry:
         return hunks_of(changes, self.diff.old_spec_json, self.diff.new_spec_json)
 
 
-def entries(plan: JoinedPlan) -> list[Entry]:
+def entries(plan: JoinedPlan) -> list[PlanEntry]:
     """
     The entries of *plan*: steps in their order, then objects of which only the record changes, by key.
 
@@ -114,7 +114,7 @@ def entries(plan: JoinedPlan) -> list[Entry]:
     # The diff of an object describes its state after the last of its updates, and after the one that loses data.
     last = {(effect.step.key, effect.step.loss is None): effect.number for effect in updates}
     losses = {effect.step.key: effect.step.loss.path for effect in updates if effect.step.loss}
-    found: list[Entry] = []
+    found: list[PlanEntry] = []
     marked: set[Key] = set()
     for step, effect in zip(plan.steps, effects, strict=True):
         key = effect.step.key
@@ -149,11 +149,11 @@ def _of_record(
     adopted: Mapping[Key, plan_pb2.Adoption],
     shared: Mapping[Key, object_pb2.InventoryEntry],
     renamed: Mapping[Key, Key],
-) -> Entry:
+) -> PlanEntry:
     known = adopted.get(key, plan_pb2.Adoption())
     resource_id = known.resource.id or (shared[key].resource_id if key in shared else "")
     marks = _marks(False, key in adopted, key in renamed, key in shared)
-    return Entry(Act.RECORD, key, resource_id, known.display_name, marks=marks, old_key=renamed.get(key))
+    return PlanEntry(Act.RECORD, key, resource_id, known.display_name, marks=marks, old_key=renamed.get(key))
 
 
 def _entry(
@@ -162,9 +162,9 @@ def _entry(
     marks: tuple[Mark, ...],
     diff: plan_pb2.ResourceDiff | None,
     renamed: Mapping[Key, Key],
-) -> Entry:
+) -> PlanEntry:
     about = effect.step
-    return Entry(
+    return PlanEntry(
         act=_act(effect),
         key=about.key,
         resource_id=about.resource_id,
@@ -212,7 +212,7 @@ def _act(effect: AnyEffect) -> Act:
     assert_never(effect)
 
 
-def counts_by_kind(shown: Iterable[Entry]) -> dict[str, Counter[Act]]:
+def counts_by_kind(shown: Iterable[PlanEntry]) -> dict[str, Counter[Act]]:
     """The number of entries of each act, by kind, sorted by kind."""
     counts: dict[str, Counter[Act]] = {}
     for entry in shown:

@@ -9,7 +9,7 @@ _SHOWN_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class SpecField:
     """
     A field of a spec.
 
@@ -24,7 +24,7 @@ class Field:
     lines: tuple[str, ...] = ()
 
 
-def fields_of(spec: str, width: int, full: bool = False) -> tuple[Field, ...]:
+def fields_of(spec: str, width: int, full: bool = False) -> tuple[SpecField, ...]:
     """
     The fields of a spec, without empty fields and without the name, which is shown next to the key.
 
@@ -37,14 +37,14 @@ def fields_of(spec: str, width: int, full: bool = False) -> tuple[Field, ...]:
     shown = {key: value for key, value in content.items() if key != "name" and not _is_empty(value)}
     if full:
         return tuple(field for key in sorted(shown) for field in _flat(key, shown[key]))
-    return tuple(Field(key, _folded(shown[key], width)) for key in sorted(shown))
+    return tuple(SpecField(key, _folded(shown[key], width)) for key in sorted(shown))
 
 
 def _is_empty(value: Any) -> bool:
     return value is None or value in ("", [], {})
 
 
-def _flat(path: str, value: Any) -> Iterator[Field]:
+def _flat(path: str, value: Any) -> Iterator[SpecField]:
     if isinstance(value, dict) and value:
         for key in sorted(value):
             yield from _flat(f"{path}.{key}", value[key])
@@ -52,9 +52,9 @@ def _flat(path: str, value: Any) -> Iterator[Field]:
         for number, item in enumerate(value):
             yield from _flat(f"{path}[{number}]", item)
     elif isinstance(value, str) and "\n" in value:
-        yield Field(path, _folded(value, 0), tuple(value.split("\n")))
+        yield SpecField(path, _folded(value, 0), tuple(value.split("\n")))
     else:
-        yield Field(path, _text(value))
+        yield SpecField(path, _text(value))
 
 
 def _folded(value: Any, width: int) -> str:

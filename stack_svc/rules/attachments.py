@@ -6,7 +6,7 @@ from services.core.errors import RequestInvalid
 from services.kinds.attachment import decompressed, text_digest
 from stack_svc.rules import sanitize as texts
 from stack_svc.rules.leases import SECOND
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import ReadTransaction, Transaction
 
 KEPT = 24 * 3600 * SECOND
 """How long an attachment that no plan and no revision names is retained, in microseconds."""
@@ -41,7 +41,7 @@ def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) ->
         tx.attachments.complete(key, count)
 
 
-def text_of(reading: Reading, digest: str) -> str:
+def text_of(reading: ReadTransaction, digest: str) -> str:
     """The text of an attachment; empty for an empty digest, and for one that is not stored."""
     if not digest or not reading.attachments.has(digest):
         return ""

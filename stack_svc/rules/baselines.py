@@ -9,15 +9,15 @@ from services.core.model import Baseline, Key, RecordChanges
 from services.kinds.baseline_text import read_baselines
 from stack_svc.rules import attachments
 from stack_svc.store.plans import StoredPlan
-from stack_svc.store.store import Reading
+from stack_svc.store.store import ReadTransaction
 
 
-def planned(reading: Reading, plan: StoredPlan) -> list[Baseline]:
+def planned(reading: ReadTransaction, plan: StoredPlan) -> list[Baseline]:
     """Baselines that the planner read, of resources that *plan* does not write and that had none."""
     return read_baselines(attachments.text_of(reading, plan.baselines_digest))
 
 
-def moved(reading: Reading, stack: str, changes: RecordChanges) -> dict[str, str]:
+def moved(reading: ReadTransaction, stack: str, changes: RecordChanges) -> dict[str, str]:
     """Old and new ids of the resources that an undo recreated; references in unchanged baselines follow them."""
     before = {entry.key: entry for entry in reading.inventory.entries(stack, [entry.key for entry in changes.entries])}
     return {
@@ -27,7 +27,9 @@ def moved(reading: Reading, stack: str, changes: RecordChanges) -> dict[str, str
     }
 
 
-def of_entries(reading: Reading, stack: str, changes: RecordChanges, found: Iterable[Baseline]) -> Sequence[Baseline]:
+def of_entries(
+    reading: ReadTransaction, stack: str, changes: RecordChanges, found: Iterable[Baseline]
+) -> Sequence[Baseline]:
     """Those of *found* whose key has an entry in the changed record of *stack*; the last spec of each key counts."""
     baselines: dict[Key, Baseline] = {}
     for each in found:

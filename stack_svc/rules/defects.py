@@ -11,7 +11,7 @@ from stack_svc.rules import leases
 from stack_svc.rules import operations as journal
 from stack_svc.rules import sanitize as texts
 from stack_svc.rules import unstarted as preparing
-from stack_svc.rules.operations import Write
+from stack_svc.rules.operations import JournalWrite
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import Blocks, Operation
 from stack_svc.store.stacks import Stack, State
@@ -100,7 +100,7 @@ def _block(
     now: int,
 ) -> bytes:
     event = make_event(operation, cause, stack if stack and stack.state is State.ACTIVE else None, now)
-    write = Write(operation.position + 1, b"", event, [operation.last_seq + 1])
+    write = JournalWrite(operation.position + 1, b"", event, [operation.last_seq + 1])
     blocked = journal.appended(tx, operation, write, now, state=OperationState.BLOCKED, cause=cause)
     tx.operations.update(blocked)
     if operation.state is OperationState.BLOCKED:

@@ -21,15 +21,15 @@ from stack_svc.rules import operations as journal
 from stack_svc.rules import ownership_transfer as inheriting
 from stack_svc.rules import sanitize as texts
 from stack_svc.rules import unstarted as preparing
-from stack_svc.rules.operations import NO_WRITES, Write, Writes
-from stack_svc.rules.ownership_transfer import Estate
+from stack_svc.rules.operations import NO_WRITES, JournalWrite, Writes
+from stack_svc.rules.ownership_transfer import Transfer
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
 from stack_svc.store.stacks import Stack, State
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import ReadTransaction, Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordOutcome:
     """
     The outcome that changes the record of the stack.
 
@@ -51,12 +51,12 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Abandon:
+class AbandonOutcome:
     """The outcome that leaves the record as it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class RemoveOutcome:
     """
     The outcome that removes the stack.
 
@@ -69,7 +69,7 @@ class Remove:
     staying_labels: Sequence[Use] = ()
 
 
-Outcome = Record | Abandon | Remove
+Outcome = RecordOutcome | AbandonOutcome | RemoveOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class StalePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FinishRequest:
     """
     The end of an operation.
 
@@ -123,16 +123,16 @@ early may be ROLLED_BACK at once.
 """
 
 _MAY_LEAVE: dict[OperationState, tuple[type[Outcome], ...]] = {
-    OperationState.SUCCEEDED: (Record, Abandon, Remove),
-    OperationState.ROLLED_BACK: (Record, Abandon),
-    OperationState.BLOCKED: (Abandon,),
-    OperationState.FAILED: (Abandon,),
+    OperationState.SUCCEEDED: (RecordOutcome, AbandonOutcome, RemoveOutcome),
+    OperationState.ROLLED_BACK: (RecordOutcome, AbandonOutcome),
+    OperationState.BLOCKED: (AbandonOutcome,),
+    OperationState.FAILED: (AbandonOutcome,),
 }
 """A BLOCKED operation has not ended: the record stays as it was when it began, and its journal holds its changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FinishResult:
     """
     A stack after the end of an operation.
 
@@ -148,7 +148,9 @@ class Ended:
     orphaned_labels: Sequence[Use] = ()
 
 
-def finish(tx: Transaction, operation_id: str, token: int, ending: Ending, writes: Writes = NO_WRITES) -> Ended:
+def finish(
+    tx: Transaction, operation_id: str, token: int, ending: FinishRequest, writes: Writes = NO_WRITES
+) -> FinishResult:
     """
     Make *writes* of the operation that has the lease with *token*, and end it.
 
@@ -177,14 +179,14 @@ def finish(tx: Transaction, operation_id: str, token: int, ending: Ending, write
     operation = journal.existing(tx, operation_id)
     if _is_repeated(tx, operation, token, ending):
         if ending.finished and operation.last_event:
-            return Ended(operation_pb2.OperationEvent.FromString(operation.last_event).finished.generation)
-        return Ended(stack.record.generation if stack else 0)
+            return FinishResult(operation_pb2.OperationEvent.FromString(operation.last_event).finished.generation)
+        return FinishResult(stack.record.generation if stack else 0)
     lease = leases.check(tx.leases.of(operation.stack), operation.stack, token, now)
     if stack is None or operation.token != token:
         raise LeaseLost(operation.stack, token)
     estate = _estate(tx, stack, ending.outcome)
     if estate.orphaned or estate.orphaned_labels:
-        return Ended(0, estate.orphaned, estate.orphaned_labels)
+        return FinishResult(0, estate.orphaned, estate.orphaned_labels)
     operation = journal.written(tx, operation, writes, now)
     _check(operation, ending)
     if ending.position != operation.position + 1:
@@ -193,7 +195,7 @@ def finish(tx: Transaction, operation_id: str, token: int, ending: Ending, write
             f"the next position of operation {operation_id} is {operation.position + 1}, and not {ending.position}",
         )
     existing = {key: each for key, each in locked.items() if each}
-    if isinstance(ending.outcome, Record) and (owned := _yielding(tx, stack, ending.outcome)):
+    if isinstance(ending.outcome, RecordOutcome) and (owned := _yielding(tx, stack, ending.outcome)):
         changes = inheriting.take_over(tx, ending.outcome.changes, owned, existing, now)
         ending = replace(ending, outcome=replace(ending.outcome, changes=changes))
     left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
@@ -204,31 +206,31 @@ def finish(tx: Transaction, operation_id: str, token: int, ending: Ending, write
         tx.stacks.delete(operation.stack)
     inheriting.hand_over(tx, estate, existing, now)
     _end(tx, operation, ending, generation, now)
-    return Ended(generation)
+    return FinishResult(generation)
 
 
-def _estate(reading: Reading, stack: Stack, outcome: Outcome) -> Estate:
+def _estate(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> Transfer:
     """The resources that *stack* releases."""
     target, stack_id = stack.record.target, stack.record.id
     match outcome:
-        case Record(changes=changes):
+        case RecordOutcome(changes=changes):
             return inheriting.estate_of(reading, target, stack_id, changes)
-        case Remove(staying=staying, staying_labels=labels):
+        case RemoveOutcome(staying=staying, staying_labels=labels):
             return inheriting.whole_estate(reading, target, stack_id, staying, labels)
-        case Abandon():
+        case AbandonOutcome():
             return inheriting.NOTHING
 
 
-def _yielding(reading: Reading, stack: Stack, outcome: Outcome) -> dict[str, dict[Key, Key]]:
+def _yielding(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> dict[str, dict[Key, Key]]:
     """The stacks that own what *stack* takes over, as of ``inheriting.yielding``."""
     match outcome:
-        case Record(changes=changes):
+        case RecordOutcome(changes=changes):
             return inheriting.yielding(reading, stack.record.target, stack.record.id, changes)
         case _:
             return {}
 
 
-def _is_repeated(reading: Reading, operation: Operation, token: int, ending: Ending) -> bool:
+def _is_repeated(reading: ReadTransaction, operation: Operation, token: int, ending: FinishRequest) -> bool:
     """Whether this ending was recorded before, as its response was lost."""
     if (operation.token, operation.position, operation.state) != (token, ending.position, ending.state):
         return False
@@ -237,7 +239,7 @@ def _is_repeated(reading: Reading, operation: Operation, token: int, ending: End
     return row is None or row.records == ending.records
 
 
-def _check(operation: Operation, ending: Ending) -> None:
+def _check(operation: Operation, ending: FinishRequest) -> None:
     current, state, outcome = operation.unblocked_state, ending.state, ending.outcome
     if state not in _MAY_BECOME.get(current, ()):
         raise RequestInvalid("state", f"operation {operation.id} is {current} and cannot end {state}")
@@ -247,7 +249,7 @@ def _check(operation: Operation, ending: Ending) -> None:
         raise RequestInvalid(
             "outcome", f"{type(outcome).__name__.lower()} is not an outcome of an operation that ends {state}"
         )
-    if operation.stackless and isinstance(outcome, Record):
+    if operation.stackless and isinstance(outcome, RecordOutcome):
         raise RequestInvalid("outcome", "an operation without a stack has no record; send abandon")
     if ending.finished is None and current is not OperationState.PREPARING:
         raise RequestInvalid("finished", f"must be set, as operation {operation.id} has started")
@@ -255,13 +257,13 @@ def _check(operation: Operation, ending: Ending) -> None:
         raise RequestInvalid("stale_plan", f"operation {operation.id} has started, so its plan was not stale")
 
 
-def _end(tx: Transaction, operation: Operation, ending: Ending, generation: int, now: int) -> None:
+def _end(tx: Transaction, operation: Operation, ending: FinishRequest, generation: int, now: int) -> None:
     changes: dict[str, Any] = {"state": ending.state, "cause": texts.clean(ending.cause)}
     if ending.finished:
         event = _with_generation(ending.finished, generation)
         events = journal_pb2.StoredEvents(events=[event]).SerializeToString()
         body = event.SerializeToString() if ending.state in FINISHED else b""
-        write = Write(ending.position, ending.records, events, [event.seq])
+        write = JournalWrite(ending.position, ending.records, events, [event.seq])
         ended = journal.appended(tx, operation, write, now, last_event=body, **changes)
     else:
         update_time = max(operation.update_time, now)
@@ -288,24 +290,26 @@ def _with_generation(last: operation_pb2.OperationEvent, generation: int) -> ope
     return event
 
 
-def _left(tx: Transaction, operation: Operation, stack: Stack, ending: Ending, now: int) -> Stack | None:
+def _left(tx: Transaction, operation: Operation, stack: Stack, ending: FinishRequest, now: int) -> Stack | None:
     """The stack after a finished operation; None: it is removed."""
     match ending.outcome:
-        case Record() as record:
+        case RecordOutcome() as record:
             _check_generation(stack, operation, ending.base_generation)
             # Resources that could not be undone need a stack that owns them.
             is_kept = ending.state is OperationState.SUCCEEDED or bool(record.changes.entries)
             if stack.state is State.ACTIVE or is_kept:
                 return _recorded(tx, operation, stack, record, ending, now)
             return None
-        case Abandon():
+        case AbandonOutcome():
             return stack if stack.state is State.ACTIVE else None
-        case Remove():
+        case RemoveOutcome():
             _check_generation(stack, operation, ending.base_generation)
             return None
 
 
-def _recorded(tx: Transaction, operation: Operation, stack: Stack, record: Record, ending: Ending, now: int) -> Stack:
+def _recorded(
+    tx: Transaction, operation: Operation, stack: Stack, record: RecordOutcome, ending: FinishRequest, now: int
+) -> Stack:
     recorded, plan, changes = stack, tx.plans.find(operation.plan), record.changes
     has_succeeded = ending.state is OperationState.SUCCEEDED
     seen = baselines.planned(tx, plan) if plan and has_succeeded else []

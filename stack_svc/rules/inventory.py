@@ -11,7 +11,7 @@ from services.engine.claims import Claim, ClaimedResource, Refusal
 from stack_svc.rules import owners
 from stack_svc.store.owners import RECORDED
 from stack_svc.store.stacks import Stack
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import ReadTransaction, Transaction
 
 
 def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> tuple[bool, int]:
@@ -61,7 +61,7 @@ def resource_of(entry: InventoryEntry) -> ResourceKey:
 
 
 def _with_origins(
-    reading: Reading, stack: Stack, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
+    reading: ReadTransaction, stack: Stack, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
 ) -> Sequence[InventoryEntry]:
     """
     *entries* with the origins that hold by now, as another stack may have let go or taken over since they were planned.

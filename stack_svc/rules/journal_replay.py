@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
-from services.engine.folding import Entry, folded
-from services.engine.step_life import StepRecord
+from services.engine.journal_fold import JournalEntry, folded
+from services.engine.step_state import StepRecord
 from services.rpc.convert.operations import entry_from_pb
 from services.rpc.parts import FRAME_BYTES
 from stack_svc.store.journal import Row
@@ -51,7 +51,7 @@ def events_after(
     return events, has_more
 
 
-def _entry(row: Row) -> Entry:
+def _entry(row: Row) -> JournalEntry:
     return entry_from_pb(
         journal_pb2.StoredRecords.FromString(row.records), journal_pb2.StoredEvents.FromString(row.events)
     )

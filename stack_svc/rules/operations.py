@@ -20,27 +20,27 @@ from stack_svc.rules import leases, owners, plans, requests, stacks, uses
 from stack_svc.rules import sanitize as texts
 from stack_svc.rules import unstarted as preparing
 from stack_svc.rules.plans import NewPlan
-from stack_svc.rules.requests import Request
+from stack_svc.rules.requests import RequestId
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import NOT_BLOCKED, Operation
 from stack_svc.store.plans import StoredPlan
-from stack_svc.store.stacks import Choice, Named, Stack, State
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.stacks import Choice, Stack, StackName, State
+from stack_svc.store.store import ReadTransaction, Transaction
 
 MOST_ABANDONED = 100
 """Largest number of operations in one response (journal.proto)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlanRef:
     """The stack of a stored plan; ``plan`` is the id of the plan."""
 
     plan: str
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class BeginRequest:
     """
     A new operation.
 
@@ -58,18 +58,18 @@ class Beginning:
     """
 
     id: str
-    choice: Choice | Target | Planned
+    choice: Choice | Target | PlanRef
     create_missing: bool
     kind: OperationKind | None
     holder: str
     ttl: int
     new_stack: str
-    request: Request
+    request: RequestId
     author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BeginResult:
     """An operation with the lease of its stack."""
 
     stack: Stack
@@ -78,7 +78,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class JournalWrite:
     """
     One write of an operation.
 
@@ -134,7 +134,7 @@ class Start:
 
     plan: str
     digest: str
-    write: Write
+    write: JournalWrite
     claims: Sequence[Claim] = ()
     idle_plan: NewPlan | None = None
 
@@ -144,7 +144,7 @@ class Writes:
     """Writes of an operation that are made together: its *start*, unless it has started, and then *advances*."""
 
     start: Start | None = None
-    advances: Sequence[tuple[Write, Advance]] = ()
+    advances: Sequence[tuple[JournalWrite, Advance]] = ()
 
 
 NO_WRITES = Writes()
@@ -161,7 +161,7 @@ class ClaimsRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimResult:
     """
     An operation with a new lease, and all that its next applier needs to resume it.
 
@@ -184,7 +184,7 @@ class EventRows:
     state: OperationState
 
 
-def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
+def begin(tx: Transaction, wanted: BeginRequest) -> BeginResult | Operation:
     """
     Acquire the lease of a stack for a new operation.
 
@@ -207,7 +207,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     for field, value in (("operation_id", wanted.id), ("holder", wanted.holder)):
         if not value:
             raise RequestInvalid(field, "must not be empty")
-    planned = tx.plans.find(wanted.choice.plan) if isinstance(wanted.choice, Planned) else None
+    planned = tx.plans.find(wanted.choice.plan) if isinstance(wanted.choice, PlanRef) else None
     choice, missing, kind = _as_planned(planned) if planned else _as_asked(wanted)
     found = None if isinstance(choice, Target) else tx.lock_stack(choice)
     earlier_name = requests.answered_name(tx, wanted.request)
@@ -216,7 +216,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     plan = plans.as_of(planned, now) if planned else None
     if again:
         stack, lease = _begin_again(tx, again, existing(tx, wanted.id), choice, kind, wanted, now)
-        return Begun(stack, lease, existing(tx, wanted.id))
+        return BeginResult(stack, lease, existing(tx, wanted.id))
     if earlier and preparing.has_died(tx, existing(tx, earlier_name), now):
         # The earlier operation of the request died before it sent anything, so the request may begin another.
         preparing.end_dead(tx, earlier, now)
@@ -244,7 +244,7 @@ def begin(tx: Transaction, wanted: Beginning) -> Begun | Operation:
     if not tx.operations.insert(operation):
         raise RequestInvalid("operation_id", f"operation {wanted.id} exists already; choose another id")
     requests.store_answer(tx, wanted.request, wanted.id, now)
-    return Begun(stack, lease, operation)
+    return BeginResult(stack, lease, operation)
 
 
 def advance(tx: Transaction, operation_id: str, token: int, writes: Writes) -> bool:
@@ -309,7 +309,7 @@ def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> O
     return started
 
 
-def _advanced(tx: Transaction, operation: Operation, write: Write, change: Advance, now: int) -> Operation:
+def _advanced(tx: Transaction, operation: Operation, write: JournalWrite, change: Advance, now: int) -> Operation:
     """*operation* after one write of its journal."""
     operation_id, state = operation.id, operation.unblocked_state
     if state is OperationState.PREPARING:
@@ -374,7 +374,7 @@ def renew(tx: Transaction, operation_id: str, token: int, ttl: int, raise_to: in
     return renewed.expires, operation.cancel_requested
 
 
-def claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> Claimed:
+def claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> ClaimResult:
     """
     Acquire the lease of an unfinished operation. A BLOCKED operation stays so until its new holder writes.
 
@@ -397,7 +397,7 @@ def claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> Claimed:
     defects = 0 if operation.state is OperationState.BLOCKED else operation.defects
     claimed = replace(_heard_of(operation, now), holder=lease.holder, token=lease.token, defects=defects)
     tx.operations.update(claimed)
-    return Claimed(stack, lease, claimed, tx.operations.blocked_steps(operation_id), tx.journal.rows(operation_id))
+    return ClaimResult(stack, lease, claimed, tx.operations.blocked_steps(operation_id), tx.journal.rows(operation_id))
 
 
 def request_cancel(tx: Transaction, operation_id: str) -> Operation:
@@ -416,7 +416,7 @@ def request_cancel(tx: Transaction, operation_id: str) -> Operation:
     return cancelled
 
 
-def event_rows(reading: Reading, operation_id: str, after_seq: int, most_bytes: int) -> EventRows:
+def event_rows(reading: ReadTransaction, operation_id: str, after_seq: int, most_bytes: int) -> EventRows:
     """
     The writes of an operation with events after *after_seq*, until the events take *most_bytes* or more.
 
@@ -428,7 +428,7 @@ def event_rows(reading: Reading, operation_id: str, after_seq: int, most_bytes: 
     return EventRows(rows, has_more, operation.state)
 
 
-def existing(reading: Reading, operation_id: str) -> Operation:
+def existing(reading: ReadTransaction, operation_id: str) -> Operation:
     """
     The operation of that id.
 
@@ -441,7 +441,7 @@ def existing(reading: Reading, operation_id: str) -> Operation:
     return operation
 
 
-def unfinished(reading: Reading, operation_id: str) -> Operation:
+def unfinished(reading: ReadTransaction, operation_id: str) -> Operation:
     """
     The operation of that id.
 
@@ -471,7 +471,7 @@ def fenced(tx: Transaction, operation_id: str, token: int) -> tuple[Operation, L
     return operation, _held(operation, tx.leases.of(operation.stack), token, now), now
 
 
-def is_repeated(reading: Reading, operation: Operation, write: Write) -> bool:
+def is_repeated(reading: ReadTransaction, operation: Operation, write: JournalWrite) -> bool:
     """
     Whether a write was made before, as its response was lost.
 
@@ -490,7 +490,7 @@ def is_repeated(reading: Reading, operation: Operation, write: Write) -> bool:
     )
 
 
-def appended(tx: Transaction, operation: Operation, write: Write, now: int, **changes: Any) -> Operation:
+def appended(tx: Transaction, operation: Operation, write: JournalWrite, now: int, **changes: Any) -> Operation:
     """
     Append a write to a journal.
 
@@ -527,19 +527,19 @@ def _heard_of(operation: Operation, now: int) -> Operation:
     return replace(operation, update_time=max(operation.update_time, now))
 
 
-def _as_asked(wanted: Beginning) -> tuple[Choice | Target, Named | None, OperationKind]:
+def _as_asked(wanted: BeginRequest) -> tuple[Choice | Target, StackName | None, OperationKind]:
     """The stack or target of an operation, the stack to create if there is none, and the kind."""
-    if isinstance(wanted.choice, Planned):
+    if isinstance(wanted.choice, PlanRef):
         raise PlanNotFound(wanted.choice.plan)
     if wanted.kind is None:
         raise RequestInvalid("kind", "must be set")
-    missing = wanted.choice if wanted.create_missing and isinstance(wanted.choice, Named) else None
+    missing = wanted.choice if wanted.create_missing and isinstance(wanted.choice, StackName) else None
     return wanted.choice, missing, wanted.kind
 
 
-def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, Named | None, OperationKind]:
+def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, StackName | None, OperationKind]:
     """Likewise, of an operation that runs *plan*."""
-    named = Named(plan.target, plan.stack_name)
+    named = StackName(plan.target, plan.stack_name)
     if plan.stack:
         return plan.stack, None, plan.kind
     if plan.creates_nameless_stack:
@@ -554,7 +554,7 @@ def _begin_again(
     known: Operation,
     choice: Choice | Target,
     kind: OperationKind,
-    wanted: Beginning,
+    wanted: BeginRequest,
     now: int,
 ) -> tuple[Stack, Lease]:
     """Return the same response, with the lease renewed from now on, as its holder counts from this request."""
@@ -577,18 +577,18 @@ def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | Non
     match like:
         case Target():
             return known.target if known.stackless else None
-        case Named():
-            return Named(known.target, known.stack_name)
+        case StackName():
+            return StackName(known.target, known.stack_name)
         case _:
             return known.stack
 
 
 def _stack_to_work_on(
-    tx: Transaction, found: Stack | None, choice: Choice | Target, missing: Named | None, new_id: str, now: int
+    tx: Transaction, found: Stack | None, choice: Choice | Target, missing: StackName | None, new_id: str, now: int
 ) -> tuple[Stack, Lease]:
     """The stack with its last lease; it is created as *missing*, if given, when there is none."""
     if isinstance(choice, Target):
-        made = stacks.new_stack(Named(choice, ""), new_id, "", State.STACKLESS, now)
+        made = stacks.new_stack(StackName(choice, ""), new_id, "", State.STACKLESS, now)
     elif missing is None:
         stack = stacks.visible(found, choice)
         return stack, tx.leases.of(stack.record.id) or Lease()
@@ -603,7 +603,7 @@ def _stack_to_work_on(
     return made, Lease()
 
 
-def _taken(tx: Transaction, stack: Stack, last: Lease, wanted: Beginning, now: int) -> Lease:
+def _taken(tx: Transaction, stack: Stack, last: Lease, wanted: BeginRequest, now: int) -> Lease:
     """Acquire the lease of *stack* for a new operation, and end the operation on it that died before it started."""
     lease = leases.acquired(last, stack, texts.clean(wanted.holder), wanted.id, wanted.ttl, now)
     preparing.end_dead(tx, stack, now)

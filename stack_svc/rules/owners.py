@@ -14,16 +14,16 @@ from services.engine.claims import (
     ClaimedName,
     ClaimedResource,
     ClaimedSecret,
-    Holder,
+    ClaimHolder,
     Refusal,
 )
 from stack_svc.rules import sanitize as texts
 from stack_svc.store.owners import Owner
-from stack_svc.store.store import Reading
+from stack_svc.store.store import ReadTransaction
 
 
 def of_resources(
-    reading: Reading, target: Target, resources: Collection[ResourceKey]
+    reading: ReadTransaction, target: Target, resources: Collection[ResourceKey]
 ) -> list[tuple[ResourceKey, Owner]]:
     """The owners of *resources*, sorted by kind and id; unowned resources are left out."""
     asked = {what_of(*each): each for each in resources}
@@ -40,9 +40,9 @@ def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]
     return [Refusal(each, holder_of(owner)) for each, owner in found if owner]
 
 
-def holder_of(owner: Owner) -> Holder:
+def holder_of(owner: Owner) -> ClaimHolder:
     """The stack that conflicts with a claim."""
-    return Holder(owner.stack, owner.stack_name, owner.operation, owner.since)
+    return ClaimHolder(owner.stack, owner.stack_name, owner.operation, owner.since)
 
 
 def refusal(found: Sequence[Refusal]) -> ResourceOwned:

@@ -12,14 +12,14 @@ from stack_svc.rules import owners, uses
 from stack_svc.rules.inventory import resource_of
 from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.stacks import Stack
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import ReadTransaction, Transaction
 
 ALL = 1_000_000_000
 """Entries of a page that has no end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Estate:
+class Transfer:
     """
     The resources that a stack releases.
 
@@ -40,11 +40,11 @@ class Estate:
         return {heir.stack for _, heir in self.heirs.values()}
 
 
-NOTHING = Estate({})
+NOTHING = Transfer({})
 """The estate of a stack that releases nothing."""
 
 
-def estate_of(reading: Reading, target: Target, stack: str, changes: RecordChanges) -> Estate:
+def estate_of(reading: ReadTransaction, target: Target, stack: str, changes: RecordChanges) -> Transfer:
     """The resources that leave the record of *stack*, of *target*, with *changes*; a renamed entry does not leave."""
     entries = reading.inventory.entries(stack, changes.removed) if changes.removed else []
     kept = {resource_of(entry) for entry in changes.entries}
@@ -54,8 +54,8 @@ def estate_of(reading: Reading, target: Target, stack: str, changes: RecordChang
 
 
 def whole_estate(
-    reading: Reading, target: Target, stack: str, staying: Collection[Key], labels: Sequence[Use]
-) -> Estate:
+    reading: ReadTransaction, target: Target, stack: str, staying: Collection[Key], labels: Sequence[Use]
+) -> Transfer:
     """The resources that leave when *stack* is removed; *staying* and *labels* are those of ``RecordChanges``."""
     if not (staying or labels or reading.uses.of_stack(target, stack)):
         return NOTHING
@@ -63,7 +63,7 @@ def whole_estate(
     return replace(left, orphaned_labels=_orphaned(reading, target, stack, labels))
 
 
-def _orphaned(reading: Reading, target: Target, stack: str, labels: Sequence[Use]) -> tuple[Use, ...]:
+def _orphaned(reading: ReadTransaction, target: Target, stack: str, labels: Sequence[Use]) -> tuple[Use, ...]:
     """Those of *labels* that no other record wants."""
     if not labels:
         return ()
@@ -78,18 +78,18 @@ def _orphaned(reading: Reading, target: Target, stack: str, labels: Sequence[Use
 
 
 def _estate(
-    reading: Reading, target: Target, stack: str, entries: Collection[InventoryEntry], staying: Collection[Key]
-) -> Estate:
+    reading: ReadTransaction, target: Target, stack: str, entries: Collection[InventoryEntry], staying: Collection[Key]
+) -> Transfer:
     owned = {owners.what_of(*resource_of(each)): each for each in entries if each.origin is not Origin.SHARED}
     heirs: dict[str, tuple[InventoryEntry, Owner]] = {}
     for user in reading.uses.of(target, owned) if owned else ():
         if user.operation == RECORDED and user.stack != stack:
             heirs.setdefault(user.what, (owned[user.what], user))
     orphaned = {entry.key for what, entry in owned.items() if what not in heirs} & {*staying}
-    return Estate(heirs, tuple(sorted(orphaned)))
+    return Transfer(heirs, tuple(sorted(orphaned)))
 
 
-def hand_over(tx: Transaction, estate: Estate, locked: Mapping[str, Stack], now: int) -> None:
+def hand_over(tx: Transaction, estate: Transfer, locked: Mapping[str, Stack], now: int) -> None:
     """
     Make the heirs the owners of the released resources.
 
@@ -115,7 +115,7 @@ def hand_over(tx: Transaction, estate: Estate, locked: Mapping[str, Stack], now:
         _move(tx, stack, now)
 
 
-def yielding(reading: Reading, target: Target, stack: str, changes: RecordChanges) -> dict[str, dict[Key, Key]]:
+def yielding(reading: ReadTransaction, target: Target, stack: str, changes: RecordChanges) -> dict[str, dict[Key, Key]]:
     """
     The stacks that own what *stack* takes over with *changes*.
 

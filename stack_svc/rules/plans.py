@@ -21,10 +21,10 @@ from services.engine.operation import OperationState
 from stack_svc.rules import attachments, requests
 from stack_svc.rules import sanitize as texts
 from stack_svc.rules.leases import SECOND, rfc3339
-from stack_svc.rules.requests import Request
+from stack_svc.rules.requests import RequestId
 from stack_svc.store.operations import Operation
-from stack_svc.store.plans import START, Header, Part, Place, PlanState, StoredPlan
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.plans import START, Header, Part, PlanPlace, PlanState, StoredPlan
+from stack_svc.store.store import ReadTransaction, Transaction
 
 KEPT = 24 * 3600 * SECOND
 """How long a plan can be applied, in microseconds (planner.proto)."""
@@ -59,7 +59,7 @@ class NewPlan(Header):
         limits.refuse_too_large(size, self.step_count, limit)
 
 
-def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
+def store(tx: Transaction, plan: NewPlan, request: RequestId) -> StoredPlan:
     """
     Store a plan, once for each request.
 
@@ -82,7 +82,7 @@ def store(tx: Transaction, plan: NewPlan, request: Request) -> StoredPlan:
     return as_of(known, now)
 
 
-def of_request(reading: Reading, request: Request) -> str:
+def of_request(reading: ReadTransaction, request: RequestId) -> str:
     """
     Id of the plan that a request stored before; empty for a new request, and for one without an id.
 
@@ -181,7 +181,7 @@ def delete(tx: Transaction, plan_id: str) -> None:
     tx.plans.delete(plan_id)
 
 
-def pending(reading: Reading) -> list[str]:
+def pending(reading: ReadTransaction) -> list[str]:
     """Names of the plans that can be applied, newest first."""
     found = page(reading, None, "", START, EVERYTHING)
     return [plan.id for plan, _ in found if plan.state is PlanState.PENDING]
@@ -193,7 +193,7 @@ def mark_applied(tx: Transaction, plan_id: str) -> None:
         tx.plans.update(replace(plan, state=PlanState.APPLIED))
 
 
-def existing(reading: Reading, plan_id: str) -> StoredPlan:
+def existing(reading: ReadTransaction, plan_id: str) -> StoredPlan:
     """
     The plan of that id, as of now.
 
@@ -212,12 +212,12 @@ def as_of(plan: StoredPlan, now: int) -> StoredPlan:
     return replace(plan, state=PlanState.EXPIRED) if has_expired else plan
 
 
-def is_kept(reading: Reading, plan: NewPlan) -> bool:
+def is_kept(reading: ReadTransaction, plan: NewPlan) -> bool:
     """Whether a plan with this id and header is stored; its digest covers what an apply does."""
     return reading.plans.header(plan.id) == plan.message
 
 
-def parts(reading: Reading, plan_id: str, views: Collection[int]) -> tuple[StoredPlan, bytes, list[Part]]:
+def parts(reading: ReadTransaction, plan_id: str, views: Collection[int]) -> tuple[StoredPlan, bytes, list[Part]]:
     """
     A plan with its header in the wire format, and the parts that belong to *views*.
 
@@ -229,7 +229,7 @@ def parts(reading: Reading, plan_id: str, views: Collection[int]) -> tuple[Store
 
 
 def page(
-    reading: Reading, target: Target | None, stack_name: str, after: Place, size: int
+    reading: ReadTransaction, target: Target | None, stack_name: str, after: PlanPlace, size: int
 ) -> list[tuple[StoredPlan, bytes]]:
     """
     Read one page of plans, newest first.

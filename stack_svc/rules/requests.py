@@ -8,15 +8,15 @@ from services.core.errors import RequestIdReused
 from services.kinds.format.canonical import canonical_text
 from stack_svc.rules import sanitize as texts
 from stack_svc.rules.leases import SECOND
-from stack_svc.store.requests import Answer
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.requests import StoredAnswer
+from stack_svc.store.store import ReadTransaction, Transaction
 
 KEPT = 24 * 3600 * SECOND
 """How long an answer is retained, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestId:
     """The id of a request and its content. A request without an id may be made any number of times."""
 
     id: str = ""
@@ -28,13 +28,13 @@ class Request:
         return sha256(canonical_text(list(self.content)).encode()).hexdigest()
 
 
-def answered_name(reading: Reading, request: Request) -> str:
+def answered_name(reading: ReadTransaction, request: RequestId) -> str:
     """The stored answer to this request, even an expired one; empty: there is none."""
     known = reading.requests.find(texts.key(request.id)) if request.id else None
     return known.result if known else ""
 
 
-def earlier_answer(reading: Reading, request: Request, now: int) -> str | None:
+def earlier_answer(reading: ReadTransaction, request: RequestId, now: int) -> str | None:
     """
     The earlier answer to this request; None for a new request, and for one without an id.
 
@@ -49,12 +49,12 @@ def earlier_answer(reading: Reading, request: Request, now: int) -> str | None:
     return known.result
 
 
-def store_answer(tx: Transaction, request: Request, result: str, now: int) -> None:
+def store_answer(tx: Transaction, request: RequestId, result: str, now: int) -> None:
     """
     Store *result* as the answer to a new request.
 
     Raises:
         RequestIdReused: Another request with that id was answered in the meantime.
     """
-    if request.id and tx.requests.put(texts.key(request.id), Answer(request.digest, result, now + KEPT), now):
+    if request.id and tx.requests.put(texts.key(request.id), StoredAnswer(request.digest, result, now + KEPT), now):
         raise RequestIdReused(request.id)

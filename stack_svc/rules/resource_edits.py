@@ -13,13 +13,13 @@ from services.kinds.kind_words import meant_kind
 from services.kinds.registry import family_of, kinds_of
 from stack_svc.rules import inventory, owners, requests, stacks
 from stack_svc.rules import ownership_transfer as inheriting
-from stack_svc.rules.requests import Request
+from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, State
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import ReadTransaction, Transaction
 
 
 def import_resources(
-    tx: Transaction, stack_id: str, imports: Sequence[tuple[InventoryEntry, Baseline]], request: Request
+    tx: Transaction, stack_id: str, imports: Sequence[tuple[InventoryEntry, Baseline]], request: RequestId
 ) -> Stack:
     """
     Record resources that no stack owns, all or none, once for each request.
@@ -52,7 +52,7 @@ def import_resources(
     return changed
 
 
-def forget(tx: Transaction, choice: Choice, key: Key, request: Request) -> Stack:
+def forget(tx: Transaction, choice: Choice, key: Key, request: RequestId) -> Stack:
     """
     Forget a resource, once for each request; the stack that has used it longest becomes its owner.
 
@@ -81,7 +81,7 @@ def forget(tx: Transaction, choice: Choice, key: Key, request: Request) -> Stack
     return changed
 
 
-def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Request) -> Stack:
+def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: RequestId) -> Stack:
     """
     Rename an object in the record, once for each request; associations that refer to it by name follow.
 
@@ -125,13 +125,13 @@ def _there(locked: Mapping[str, Stack | None]) -> dict[str, Stack]:
     return {stack_id: stack for stack_id, stack in locked.items() if stack}
 
 
-def _entry(reading: Reading, stack: Stack, key: Key) -> InventoryEntry:
+def _entry(reading: ReadTransaction, stack: Stack, key: Key) -> InventoryEntry:
     for entry in reading.inventory.entries(stack.record.id, [key]):
         return entry
     raise RequestInvalid("key", f"stack {stack.called!r} has no {key}{meant_kind(key.kind)}")
 
 
-def _refuse_own(reading: Reading, stack: Stack, entries: Sequence[InventoryEntry]) -> None:
+def _refuse_own(reading: ReadTransaction, stack: Stack, entries: Sequence[InventoryEntry]) -> None:
     """Raise RequestInvalid if the stack owns or uses the resource of an entry, or if two entries have the resource."""
     target, whats = stack.record.target, [owners.what_of(*inventory.resource_of(entry)) for entry in entries]
     holders = [*reading.owners.of(target, whats), *reading.uses.of(target, whats)]
@@ -146,7 +146,7 @@ def _refuse_own(reading: Reading, stack: Stack, entries: Sequence[InventoryEntry
         own[what] = f"in the request twice, first as {entry.key.name!r}"
 
 
-def _refuse_taken(reading: Reading, stack: Stack, keys: Mapping[str, Key]) -> None:
+def _refuse_taken(reading: ReadTransaction, stack: Stack, keys: Mapping[str, Key]) -> None:
     """
     Refuse names that other objects have; a name is unique among the kinds of a family.
 

@@ -11,7 +11,7 @@ from stack_svc.store.operations import Operation
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.revisions import Revision
 from stack_svc.store.stacks import Stack
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import ReadTransaction, Transaction
 
 
 def after(
@@ -48,7 +48,7 @@ def after(
     return replace(record, revision=number, package_digest=plan.package_digest)
 
 
-def existing(reading: Reading, stack: Stack, number: int, field: str = "revision") -> Revision:
+def existing(reading: ReadTransaction, stack: Stack, number: int, field: str = "revision") -> Revision:
     """
     Read one revision of *stack*.
 

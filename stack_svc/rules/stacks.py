@@ -17,9 +17,9 @@ from services.kinds.policy import NO_POLICY
 from stack_svc.rules import leases, requests
 from stack_svc.rules import sanitize as texts
 from stack_svc.rules import unstarted as preparing
-from stack_svc.rules.requests import Request
-from stack_svc.store.stacks import Choice, Named, Stack, State
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.rules.requests import RequestId
+from stack_svc.store.stacks import Choice, Stack, StackName, State
+from stack_svc.store.store import ReadTransaction, Transaction
 
 ID_BYTES = 8
 """Bytes of the id of a stack, which is written in hexadecimal digits (stack.proto)."""
@@ -80,7 +80,7 @@ def visible(stack: Stack | None, choice: Choice) -> Stack:
     Raises:
         StackNotFound: There is none.
     """
-    if isinstance(choice, Named):
+    if isinstance(choice, StackName):
         if stack is None or stack.is_pending:
             raise StackNotFound(choice.name)
     elif stack is None:
@@ -88,7 +88,7 @@ def visible(stack: Stack | None, choice: Choice) -> Stack:
     return stack
 
 
-def existing(reading: Reading, choice: Choice) -> Stack:
+def existing(reading: ReadTransaction, choice: Choice) -> Stack:
     """
     Read a stack; errors as for ``visible``.
 
@@ -127,7 +127,7 @@ class Page:
     without_baseline: Collection[Key]
 
 
-def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int) -> Page:
+def resources(reading: ReadTransaction, choice: Choice, after: ResourcePlace, size: int) -> Page:
     """
     Read one page of the inventory of a stack, sorted by kind and name.
 
@@ -152,7 +152,7 @@ def resources(reading: Reading, choice: Choice, after: ResourcePlace, size: int)
     return Page(stack, entries, _without_baseline(reading, record.id, entries))
 
 
-def nameless(reading: Reading, target: Target, keys: Collection[Key]) -> list[tuple[Page, int]]:
+def nameless(reading: ReadTransaction, target: Target, keys: Collection[Key]) -> list[tuple[Page, int]]:
     """
     Read the active stacks of *target* without a name that have entries of *keys*, the newest first.
 
@@ -168,16 +168,16 @@ def nameless(reading: Reading, target: Target, keys: Collection[Key]) -> list[tu
     ]
 
 
-def _without_baseline(reading: Reading, stack: str, entries: Iterable[InventoryEntry]) -> set[Key]:
+def _without_baseline(reading: ReadTransaction, stack: str, entries: Iterable[InventoryEntry]) -> set[Key]:
     return {*reading.baselines.lacking(stack, [entry.key for entry in entries])}
 
 
 def create(
     tx: Transaction,
-    named: Named,
+    named: StackName,
     description: str,
     urls: tuple[str, ...],
-    request: Request,
+    request: RequestId,
     stack_id: str,
     policy: Mapping[str, Any] = NO_POLICY,
 ) -> Stack:
@@ -206,7 +206,7 @@ def create(
     return stack
 
 
-def new_stack(named: Named, stack_id: str, description: str, state: State, now: int) -> Stack:
+def new_stack(named: StackName, stack_id: str, description: str, state: State, now: int) -> Stack:
     """An empty stack, created at *now*."""
     return Stack(StackRecord(stack_id, named.target, named.name, 0), description, state, now, now)
 
@@ -228,7 +228,7 @@ def delete(tx: Transaction, choice: Choice) -> None:
     tx.stacks.delete(stack.record.id)
 
 
-def free_name(tx: Transaction, stack: Stack, named: Named, now: int) -> None:
+def free_name(tx: Transaction, stack: Stack, named: StackName, now: int) -> None:
     """
     Free the name of *stack*, if it is the stack of a first apply that died before it sent anything.
 

@@ -7,10 +7,10 @@ from services.engine.operation import OperationState
 from stack_svc.rules import leases
 from stack_svc.store.operations import GONE, Operation
 from stack_svc.store.stacks import Stack
-from stack_svc.store.store import Reading, Transaction
+from stack_svc.store.store import ReadTransaction, Transaction
 
 
-def has_died(reading: Reading, operation: Operation, now: int) -> bool:
+def has_died(reading: ReadTransaction, operation: Operation, now: int) -> bool:
     """Whether *operation* never started, and its lease is free."""
     lease = reading.leases.of(operation.stack)
     return operation.state is OperationState.PREPARING and (lease is None or leases.is_free(lease, now))

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from services.core.errors import StackChanged, StackExists
 from stack_svc.rules import requests, stacks
 from stack_svc.rules import sanitize as texts
-from stack_svc.rules.requests import Request
-from stack_svc.store.stacks import Choice, Named, Stack
+from stack_svc.rules.requests import RequestId
+from stack_svc.store.stacks import Choice, Stack, StackName
 from stack_svc.store.store import Transaction
 
 
-class Update(NamedTuple):
+class StackUpdate(NamedTuple):
     """
     The new values of fields of a stack; None: the field stays as it is.
 
@@ -45,7 +45,7 @@ class Update(NamedTuple):
         )
 
 
-def update(tx: Transaction, choice: Choice, wanted: Update, request: Request) -> Stack:
+def update(tx: Transaction, choice: Choice, wanted: StackUpdate, request: RequestId) -> Stack:
     """
     Update a stack, once for each request; if nothing changes, nothing is written.
 
@@ -61,7 +61,7 @@ def update(tx: Transaction, choice: Choice, wanted: Update, request: Request) ->
     """
     stacks.check_new_name(wanted.name or "")
     found = tx.lock_stack(choice)
-    named = Named(found.record.target, wanted.name) if found and wanted.name else None
+    named = StackName(found.record.target, wanted.name) if found and wanted.name else None
     taken = tx.lock_stack(named) if named else None
     now = tx.now()
     # Checked first: if this request has renamed the stack, its old name no longer finds it.

@@ -11,13 +11,13 @@ from services.engine.claims import Claim, ClaimedAssociation, ClaimedResource, C
 from stack_svc.rules import owners
 from stack_svc.store.operations import Operation
 from stack_svc.store.owners import RECORDED, Owner
-from stack_svc.store.store import Reading
+from stack_svc.store.store import ReadTransaction
 
 Holding = tuple[ResourceKey, Owner]
 """A resource, and a stack that owns or uses it."""
 
 
-def of_resources(reading: Reading, target: Target, resources: Collection[ResourceKey]) -> list[Holding]:
+def of_resources(reading: ReadTransaction, target: Target, resources: Collection[ResourceKey]) -> list[Holding]:
     """The users of *resources*, sorted by kind and id, then by the time since which they use it."""
     asked = {owners.what_of(*each): each for each in resources}
     found = ((asked[owner.what], owner) for owner in reading.uses.of(target, asked))
@@ -25,14 +25,14 @@ def of_resources(reading: Reading, target: Target, resources: Collection[Resourc
 
 
 def holdings(
-    reading: Reading, target: Target, resources: Collection[ResourceKey]
+    reading: ReadTransaction, target: Target, resources: Collection[ResourceKey]
 ) -> tuple[list[Holding], list[Holding], dict[tuple[str, ResourceKey], tuple[str, ...]]]:
     """The owners of *resources*, their users, and the labels that owners and users want, as of ``labels_of``."""
     owned, used = owners.of_resources(reading, target, resources), of_resources(reading, target, resources)
     return owned, used, labels_of(reading, [*owned, *used])
 
 
-def labels_of(reading: Reading, holdings: Iterable[Holding]) -> dict[tuple[str, ResourceKey], tuple[str, ...]]:
+def labels_of(reading: ReadTransaction, holdings: Iterable[Holding]) -> dict[tuple[str, ResourceKey], tuple[str, ...]]:
     """
     The ids of the labels that the records of stacks want on resources, sorted, by stack and resource.
 
@@ -54,7 +54,7 @@ def labels_of(reading: Reading, holdings: Iterable[Holding]) -> dict[tuple[str, 
     return found
 
 
-def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
+def taken_away(reading: ReadTransaction, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
     """Claims of *used* whose item another operation claims to own or to remove."""
     if not used:
         return []
@@ -69,7 +69,7 @@ def taken_away(reading: Reading, operation: Operation, used: Sequence[Claim]) ->
     ]
 
 
-def named_owners(reading: Reading, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
+def named_owners(reading: ReadTransaction, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
     """Claims of *used* to take over what another stack owns that has a name."""
     asked = {owners.text_of(each.what): each for each in used if each.mode is ClaimMode.TAKE_OVER}
     found = reading.owners.of(operation.target, asked) if asked else ()
@@ -80,7 +80,7 @@ def named_owners(reading: Reading, operation: Operation, used: Sequence[Claim]) 
     ]
 
 
-def unowned(reading: Reading, target: Target, claims: Sequence[Claim]) -> str:
+def unowned(reading: ReadTransaction, target: Target, claims: Sequence[Claim]) -> str:
     """A sentence about the first resource that *claims* use and no stack owns any more; empty when there is none."""
     used = [each for each in claims if each.mode is ClaimMode.USE and isinstance(each.what, ClaimedResource)]
     if not used:
@@ -90,7 +90,7 @@ def unowned(reading: Reading, target: Target, claims: Sequence[Claim]) -> str:
     return f"{left[0].key} uses {left[0].what}, which no stack owns any more" if left else ""
 
 
-def in_use(reading: Reading, operation: Operation, removed: Sequence[Claim]) -> list[Refusal]:
+def in_use(reading: ReadTransaction, operation: Operation, removed: Sequence[Claim]) -> list[Refusal]:
     """Claims of *removed* whose item other stacks use, or want by their record: one refusal for each user."""
     if not removed:
         return []
@@ -100,7 +100,7 @@ def in_use(reading: Reading, operation: Operation, removed: Sequence[Claim]) -> 
     return [Refusal(each, owners.holder_of(user), in_use=True) for each, user in users if user.stack != operation.stack]
 
 
-def _wanting(reading: Reading, target: Target, removed: Sequence[Claim]) -> list[tuple[Claim, Owner]]:
+def _wanting(reading: ReadTransaction, target: Target, removed: Sequence[Claim]) -> list[tuple[Claim, Owner]]:
     """The stacks whose record wants an association among *removed*."""
     labels = [(each, each.what) for each in removed if isinstance(each.what, ClaimedAssociation)]
     if not labels:

@@ -10,7 +10,7 @@ from stack_svc.rules import stacks
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Choice, Stack, State
-from stack_svc.store.store import Reading
+from stack_svc.store.store import ReadTransaction
 
 
 class Phase(StrEnum):
@@ -21,7 +21,7 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-class Position(NamedTuple):
+class WatchPosition(NamedTuple):
     """
     The last change that a watcher received.
 
@@ -63,7 +63,7 @@ class PhaseChange(NamedTuple):
     phase: Phase
 
 
-def watched(reading: Reading, choice: Choice) -> Stack:
+def watched(reading: ReadTransaction, choice: Choice) -> Stack:
     """
     The stack of a new watcher.
 
@@ -73,7 +73,7 @@ def watched(reading: Reading, choice: Choice) -> Stack:
     return stacks.active(reading.stacks.find(choice), choice)
 
 
-def snapshot(reading: Reading, stack_id: str, position: Position) -> Snapshot:
+def snapshot(reading: ReadTransaction, stack_id: str, position: WatchPosition) -> Snapshot:
     """A stack with the operations on it since *position*; for a new watcher, with the last operation only."""
     found = reading.stacks.find(stack_id)
     if position.stack:
@@ -85,7 +85,9 @@ def snapshot(reading: Reading, stack_id: str, position: Position) -> Snapshot:
     return Snapshot(active, operations, reading.drift_checks.find(stack_id))
 
 
-def changes(position: Position, seen: Snapshot, record: str) -> Iterator[tuple[PhaseChange | Stack | None, Position]]:
+def changes(
+    position: WatchPosition, seen: Snapshot, record: str
+) -> Iterator[tuple[PhaseChange | Stack | None, WatchPosition]]:
     """
     The changes in *seen* that a watcher at *position* has not received.
 
@@ -100,7 +102,7 @@ def changes(position: Position, seen: Snapshot, record: str) -> Iterator[tuple[P
     """
     stack = seen.stack
     if not position.stack and stack:
-        position = Position(stack.record.id, record)
+        position = WatchPosition(stack.record.id, record)
         # Operations that ended before the watch began are not reported.
         for operation in seen.operations:
             if operation.state in FINISHED:
@@ -120,7 +122,7 @@ def changes(position: Position, seen: Snapshot, record: str) -> Iterator[tuple[P
         yield stack, position
 
 
-def _new_phases(position: Position, operation: Operation) -> list[Phase]:
+def _new_phases(position: WatchPosition, operation: Operation) -> list[Phase]:
     """The phases that *operation* has reached since *position*, in order."""
     phase = _phase(operation)
     if position.operation != operation.id:
@@ -137,5 +139,5 @@ def _phase(operation: Operation) -> Phase:
     return Phase.BLOCKED if operation.state is OperationState.BLOCKED else Phase.BEGUN
 
 
-def _after(position: Position, operation: Operation, phase: Phase) -> Position:
+def _after(position: WatchPosition, operation: Operation, phase: Phase) -> WatchPosition:
     return position._replace(operation=operation.id, token=operation.token, phase=str(phase))

@@ -8,7 +8,7 @@ import sqlite_utils
 from services.core.model import OperationKind, Target
 from services.engine.operation import OperationState
 from stack_svc.sqlite.leases import IS_FREE
-from stack_svc.store.operations import Blocks, Filter, Operation, Place
+from stack_svc.store.operations import Blocks, Operation, OperationFilter, OperationPlace
 
 # Same text as in the indexes: SQLite uses a partial index only when the query has its condition.
 IS_UNFINISHED = "state IN ('PREPARING', 'APPLYING', 'ROLLING_BACK', 'BLOCKED')"
@@ -43,7 +43,7 @@ class SqliteOperations:
         where = "operations.stack = ? AND operations.token >= ? ORDER BY operations.token"
         return list(map(_operation, self._db.query(f"{_SELECT} WHERE {where}", [stack, token])))
 
-    def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
+    def page(self, wanted: OperationFilter, after: OperationPlace, most: int) -> list[Operation]:
         """Read a page of operations."""
         where = "(operations.create_time, operations.id) < (?, ?) AND operations.create_time >= ?"
         values: list[Any] = [*min(after, (wanted.until, "")), wanted.since]

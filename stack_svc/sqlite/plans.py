@@ -6,7 +6,7 @@ from typing import Any
 import sqlite_utils
 
 from services.core.model import OperationKind, Target
-from stack_svc.store.plans import Part, Place, PlanState, StoredPlan
+from stack_svc.store.plans import Part, PlanPlace, PlanState, StoredPlan
 
 
 class SqlitePlans:
@@ -33,7 +33,9 @@ class SqlitePlans:
         )
         return [Part(*row) for row in rows]
 
-    def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
+    def page(
+        self, target: Target | None, stack_name: str, after: PlanPlace, most: int
+    ) -> list[tuple[StoredPlan, bytes]]:
         """Read a page of plans."""
         where, values = ["(create_time, id) < (?, ?)"], [*after]
         if target:

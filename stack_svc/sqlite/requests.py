@@ -2,7 +2,7 @@
 
 import sqlite_utils
 
-from stack_svc.store.requests import Answer
+from stack_svc.store.requests import StoredAnswer
 
 
 class SqliteRequests:
@@ -11,14 +11,14 @@ class SqliteRequests:
     def __init__(self, db: sqlite_utils.Database) -> None:
         self._db = db
 
-    def find(self, request: str) -> Answer | None:
+    def find(self, request: str) -> StoredAnswer | None:
         """Read the answer to a request."""
         row = self._db.execute(
             "SELECT digest, result, expires FROM requests WHERE request_id = ?", [request]
         ).fetchone()
-        return Answer(*row) if row else None
+        return StoredAnswer(*row) if row else None
 
-    def put(self, request: str, answer: Answer, now: int) -> Answer | None:
+    def put(self, request: str, answer: StoredAnswer, now: int) -> StoredAnswer | None:
         """Store an answer, unless there is one that has not expired."""
         stored = self._db.execute(
             """

@@ -7,7 +7,7 @@ import orjson
 import sqlite_utils
 
 from services.core.model import StackRecord, Target
-from stack_svc.store.stacks import Choice, Filter, Named, Place, Stack, State
+from stack_svc.store.stacks import Choice, Stack, StackFilter, StackName, StackPlace, State
 
 
 class SqliteStacks:
@@ -18,14 +18,14 @@ class SqliteStacks:
 
     def find(self, choice: Choice) -> Stack | None:
         """Read a stack in any state."""
-        if isinstance(choice, Named):
+        if isinstance(choice, StackName):
             where = "platform = ? AND org = ? AND name = ? AND name <> ''"
             values = [choice.target.platform, choice.target.org, choice.name]
         else:
             where, values = "id = ?", [choice]
         return next((_stack(row) for row in self._db.query(f"{_SELECT} WHERE {where}", values)), None)
 
-    def page(self, wanted: Filter, after: Place, most: int) -> list[Stack]:
+    def page(self, wanted: StackFilter, after: StackPlace, most: int) -> list[Stack]:
         """Read a page of active stacks."""
         where, values = "state = 'ACTIVE' AND (name, id) > (?, ?)", [*after]
         if wanted.target:

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import sqlite_utils
 
-from services.machine import Clock
 from services.sqlite.database import Database
+from services.system import Clock
 from stack_svc.sqlite import sweeping
 from stack_svc.sqlite.attachments import SqliteAttachments
 from stack_svc.sqlite.baselines import SqliteBaselines
@@ -26,7 +26,7 @@ from stack_svc.sqlite.stacks import SqliteStacks
 from stack_svc.sqlite.uses import SqliteUses
 from stack_svc.store.locks import LockedClock
 from stack_svc.store.stacks import Choice, Stack
-from stack_svc.store.store import Limits, Reading, Swept, Transaction
+from stack_svc.store.store import ReadTransaction, RetentionLimits, Swept, Transaction
 
 T = TypeVar("T")
 
@@ -79,11 +79,11 @@ class SqliteStore:
         """Run *work* in a write transaction; no other one runs at the same time."""
         return await self._database.write(lambda db: work(SqliteTransaction(db, self._clock)))
 
-    async def read(self, work: Callable[[Reading], T]) -> T:
+    async def read(self, work: Callable[[ReadTransaction], T]) -> T:
         """Run *work* on a snapshot."""
         return await self._database.read(lambda db: work(SqliteTransaction(db, self._clock)))
 
-    async def sweep(self, limits: Limits) -> Swept:
+    async def sweep(self, limits: RetentionLimits) -> Swept:
         """Remove one batch of rows that are no longer needed, and release some of the free space of the file."""
         swept = await self._database.write(lambda db: sweeping.sweep(db, limits, self._clock()))
         has_space = await self._database.write(sweeping.release_space)

@@ -9,13 +9,13 @@ from stack_svc.sqlite.leases import IS_FREE
 from stack_svc.sqlite.operations import IS_FINISHED, IS_UNFINISHED
 from stack_svc.store.leases import RELEASED
 from stack_svc.store.operations import GONE
-from stack_svc.store.store import Limits, Swept
+from stack_svc.store.store import RetentionLimits, Swept
 
 _PAGES = 1024
 """Largest number of pages, of 4 KiB each, that one sweep releases."""
 
 
-def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
+def sweep(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> Swept:
     """Remove or end at most ``limits.batch`` rows of each table; *db* is in a write transaction."""
     known = {"now": now, "most": limits.batch, "cause": GONE}
 
@@ -58,7 +58,7 @@ def sweep(db: sqlite_utils.Database, limits: Limits, now: int) -> Swept:
     return Swept(requests, plans, operations, len(ended), stacks, attachments, has_more)
 
 
-def _sweep_attachments(db: sqlite_utils.Database, limits: Limits, now: int) -> int:
+def _sweep_attachments(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> int:
     """
     Remove attachments that no plan and no revision names; the number of removed ones.
 
@@ -89,7 +89,7 @@ def release_space(db: sqlite_utils.Database) -> bool:
     return free > _PAGES
 
 
-def _sweep_operations(db: sqlite_utils.Database, limits: Limits, now: int) -> tuple[int, bool]:
+def _sweep_operations(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> tuple[int, bool]:
     """Remove finished operations beyond *limits*; the number of removed ones, and whether more are left."""
     known = {
         "most": limits.batch,

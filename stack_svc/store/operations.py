@@ -7,10 +7,10 @@ from typing import NamedTuple, Protocol
 from services.core.model import OperationKind, Target
 from services.engine.operation import OperationState
 
-Place = tuple[int, str]
+OperationPlace = tuple[int, str]
 """Create time and id of an operation; the next page starts after it."""
 
-START: Place = (2**63 - 1, "")
+START: OperationPlace = (2**63 - 1, "")
 """The place before the newest operation, where the first page starts."""
 
 GONE = "its applier was gone before it sent anything"
@@ -36,7 +36,7 @@ NOT_BLOCKED = Blocks(0, 0)
 """The blocks of an operation that is not BLOCKED."""
 
 
-class Filter(NamedTuple):
+class OperationFilter(NamedTuple):
     """
     A filter on the operations that a list returns.
 
@@ -144,7 +144,7 @@ class OperationsReading(Protocol):
     def since(self, stack: str, token: int) -> list[Operation]:
         """Read the operations on a stack that have *token* or a higher one, sorted by token."""
 
-    def page(self, wanted: Filter, after: Place, most: int) -> list[Operation]:
+    def page(self, wanted: OperationFilter, after: OperationPlace, most: int) -> list[Operation]:
         """Read at most *most* operations that match *wanted* and follow the place *after*, newest first."""
 
     def abandoned(self, now: int, most: int) -> list[str]:

@@ -7,10 +7,10 @@ from typing import NamedTuple, Protocol
 
 from services.core.model import OperationKind, Target
 
-Place = tuple[int, str]
+PlanPlace = tuple[int, str]
 """Create time and id of the last plan of a page."""
 
-START: Place = (2**63 - 1, "")
+START: PlanPlace = (2**63 - 1, "")
 """Before every plan, as the newest come first."""
 
 
@@ -105,7 +105,9 @@ class PlansReading(Protocol):
     def parts(self, plan_id: str, views: Collection[int]) -> list[Part]:
         """Read the parts of a plan that belong to *views*, in the order of their insertion."""
 
-    def page(self, target: Target | None, stack_name: str, after: Place, most: int) -> list[tuple[StoredPlan, bytes]]:
+    def page(
+        self, target: Target | None, stack_name: str, after: PlanPlace, most: int
+    ) -> list[tuple[StoredPlan, bytes]]:
         """
         Read at most *most* plans after *after*, newest first, with their headers in the wire format.
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 
-class Answer(NamedTuple):
+class StoredAnswer(NamedTuple):
     """
     The answer to a request.
 
@@ -21,14 +21,14 @@ class Answer(NamedTuple):
 class RequestsReading(Protocol):
     """Read access to requests."""
 
-    def find(self, request: str) -> Answer | None:
+    def find(self, request: str) -> StoredAnswer | None:
         """Read the answer to a request, even an expired one."""
 
 
 class Requests(RequestsReading, Protocol):
     """Read and write access to requests."""
 
-    def put(self, request: str, answer: Answer, now: int) -> Answer | None:
+    def put(self, request: str, answer: StoredAnswer, now: int) -> StoredAnswer | None:
         """Store an answer, unless there is one that has not expired; return that one, or None."""
 
     def forget(self, result: str) -> None:

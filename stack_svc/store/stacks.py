@@ -23,24 +23,24 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class StackName:
     """A stack by target and name."""
 
     target: Target
     name: str
 
 
-Choice = str | Named
+Choice = str | StackName
 """How a caller names a stack: by id, or by target and name."""
 
-Place = tuple[str, str]
+StackPlace = tuple[str, str]
 """Name and id of the last stack of a page."""
 
-START: Place = ("", "")
+START: StackPlace = ("", "")
 """Before every stack: ids are never empty."""
 
 
-class Filter(NamedTuple):
+class StackFilter(NamedTuple):
     """
     A filter on the stacks that a list returns: those of *target* that *ids*, *names* or *glob* choose.
 
@@ -99,7 +99,7 @@ class StacksReading(Protocol):
     def find(self, choice: Choice) -> Stack | None:
         """Read a stack in any state."""
 
-    def page(self, wanted: Filter, after: Place, most: int) -> list[Stack]:
+    def page(self, wanted: StackFilter, after: StackPlace, most: int) -> list[Stack]:
         """Read at most *most* of the active stacks that match *wanted* and follow *after*, sorted by name and id."""
 
 

@@ -21,7 +21,7 @@ from stack_svc.store.uses import Uses, UsesReading
 T = TypeVar("T")
 
 
-class Reading(Protocol):
+class ReadTransaction(Protocol):
     """The read access of a transaction; it reads one consistent snapshot."""
 
     @property
@@ -80,7 +80,7 @@ class Reading(Protocol):
         """Return the time of the store's clock: one value for each transaction, read after its locks."""
 
 
-class Transaction(Reading, Protocol):
+class Transaction(ReadTransaction, Protocol):
     """The read and write access of a transaction."""
 
     @property
@@ -159,10 +159,10 @@ class Store(Protocol):
                 committed.
         """
 
-    async def read(self, work: Callable[[Reading], T]) -> T:
+    async def read(self, work: Callable[[ReadTransaction], T]) -> T:
         """Run *work* on one snapshot of all transactions committed before the call; errors as for ``write``."""
 
-    async def sweep(self, limits: "Limits") -> "Swept":
+    async def sweep(self, limits: "RetentionLimits") -> "Swept":
         """Remove one batch of rows that are no longer needed; a batch is small, so that calls do not wait long (S6)."""
 
     async def close(self) -> None:
@@ -170,7 +170,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RetentionLimits:
     """
     Limits on the finished operations that a store retains, with their plans and events; the oldest are removed first.
 
@@ -221,7 +221,7 @@ class Swept:
         """The sum of all counts."""
         return sum(self._counts)
 
-    def is_full(self, limits: Limits) -> bool:
+    def is_full(self, limits: RetentionLimits) -> bool:
         """Whether the sweep reached its limit, so that more rows may be left."""
         return self.has_more or limits.batch in self._counts
 

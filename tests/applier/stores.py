@@ -12,8 +12,8 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 
 from services.core.errors import ServiceUnavailable
-from services.machine import MachineIds
 from services.rpc.process import Service
+from services.system import MachineIds
 from stack_svc.servicer import SERVICES, JournalServicer, StackServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Store

@@ -15,8 +15,8 @@ from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import OperationRequest
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
-from services.machine import Clock, machine_clock
 from services.rpc.client import Platforms
+from services.system import Clock, machine_clock
 from tests.applier.faulty import CallFault
 from tests.applier.packages import EXPLICIT, FRESH, IMPLICIT, UPDATED
 from tests.applier.test_events import MADE, SMALL

@@ -16,7 +16,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import TokenStale
-from services.machine import MachineIds
+from services.system import MachineIds
 from stack_svc.servicer import JournalServicer, StackServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.store import Store

@@ -21,7 +21,7 @@ from services.core.model import (
     Verb,
 )
 from services.engine.effects import effect_of, inverse_of
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.kinds.format.canonical import spec_of
 from tests.applier.faulty import ItemFault
 from tests.applier.world import ROLLED_BACK, Case, World, end
@@ -55,7 +55,7 @@ def a_step(verb: Verb, key: Key, resource_id: str = "", *references: StepReferen
 def test_a_reference_to_what_an_earlier_step_creates_is_known_after_it() -> None:
     endpoint = a_step(Verb.CREATE, PAGER)
     rule = a_step(Verb.CREATE, RULE, "", StepReference("/endpointName", PAGER), number=1)
-    ids = Ids(a_plan(endpoint, rule))
+    ids = ResourceIds(a_plan(endpoint, rule))
     assert ids.references(rule.references) == (Reference("/endpointName", PAGER.kind, ""),)
     effect_of(endpoint).learn(ids, NEW)
     assert ids.references(rule.references) == (Reference("/endpointName", PAGER.kind, NEW),)
@@ -64,7 +64,7 @@ def test_a_reference_to_what_an_earlier_step_creates_is_known_after_it() -> None
 def test_a_deleted_rule_comes_back_with_the_endpoint_that_came_back_before_it() -> None:
     rule = a_step(Verb.DELETE, RULE, "3" * 16, StepReference("/endpointName", PAGER, OLD))
     endpoint = a_step(Verb.DELETE, PAGER, OLD, number=1)
-    ids = Ids(a_plan(rule, endpoint))
+    ids = ResourceIds(a_plan(rule, endpoint))
     for step in (rule, endpoint):
         effect_of(step).learn(ids, step.resource_id)
     again = effect_of(rule).inverse()
@@ -76,13 +76,13 @@ def test_a_deleted_rule_comes_back_with_the_endpoint_that_came_back_before_it() 
 @pytest.mark.parametrize("key", [PAGER, Key(PAGER.kind, "")])
 def test_what_is_neither_in_the_stack_nor_changed_keeps_the_id_of_the_plan(key: Key) -> None:
     rule = a_step(Verb.CREATE, RULE, "", StepReference("/endpointName", key, OLD))
-    assert Ids(a_plan(rule)).references(rule.references) == (Reference("/endpointName", PAGER.kind, OLD),)
+    assert ResourceIds(a_plan(rule)).references(rule.references) == (Reference("/endpointName", PAGER.kind, OLD),)
 
 
 def test_the_id_of_the_inventory_is_the_one_that_counts() -> None:
     rule = a_step(Verb.CREATE, RULE, "", StepReference("/endpointName", PAGER, OLD))
     entry = InventoryEntry(PAGER, NEW, Origin.CREATED)
-    assert Ids(a_plan(rule, entries=(entry,))).references(rule.references)[0].id == NEW
+    assert ResourceIds(a_plan(rule, entries=(entry,))).references(rule.references)[0].id == NEW
 
 
 async def only(faulty: World, case: Case, kind: str) -> object_pb2.Resource:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
-from applier_svc.execution.retrying import repeated, stop_after
+from applier_svc.execution.retries import repeated, stop_after
 from applier_svc.execution.timeouts import Timeouts
 
 

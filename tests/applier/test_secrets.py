@@ -15,10 +15,10 @@ from planner_svc.secrets import secret_steps
 from services.core.errors import PkgerError, PlanStale, RequestInvalid, TokenStale
 from services.core.model import Key, Step, Verb
 from services.engine.effects import effect_of, inverse_of
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Done, Failed, Outcome, RejectionReason, Skipped, Unknown
 from services.rpc.convert.drivers import mutation_to_pb
-from services.rpc.requests import content_digest
+from services.rpc.request_digest import content_digest
 from tests.applier.faulty import CallFault, ItemFault, Memory
 from tests.applier.packages import FRESH, MIXED
 from tests.applier.world import (
@@ -143,7 +143,7 @@ def test_an_invalid_value_is_refused_and_not_shown(value: str, problem: str) -> 
 
 
 def test_a_secret_becomes_the_mutation_of_its_verb() -> None:
-    secrets, ids = Secrets({"a": "1", "b": "2"}), Ids(PLAN)
+    secrets, ids = Secrets({"a": "1", "b": "2"}), ResourceIds(PLAN)
     create, update = map(effect_of, (CREATE, UPDATE))
     put = [driver_pb2.PutSecret(key="a", value="1"), driver_pb2.PutSecret(key="b", value="2")]
     assert [

@@ -16,9 +16,9 @@ from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import StoredResource
 from services.drivers.servicer import SERVICES, register
-from services.machine import MachineIds
 from services.rpc.process import Service
 from services.settings import Settings
+from services.system import MachineIds
 from tests.apply.packages import LABEL, an_object, text
 from tests.cluster import Calls, Cluster, cluster
 from tests.transport import InMemory

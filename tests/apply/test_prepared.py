@@ -16,9 +16,9 @@ from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.mutation import Create, Done, Fence, Mutation, Rejected, Update
 from services.drivers.servicer import SERVICES, register
 from services.kinds.format.canonical import spec_of
-from services.machine import MachineIds
 from services.rpc.process import Service
 from services.settings import Settings
+from services.system import MachineIds
 from tests.applier.drifting import changed, drift_of
 from tests.apply.packages import BUCKET, LABEL, STEPS, an_endpoint, an_object, text
 from tests.cluster import Calls, Cluster, cluster

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pkger.driver.v1 import driver_pb2
 
-from services.cli.resource_args import CommandOfPairs, Named, named_resources
+from services.cli.resource_args import KindNameCommand, ResourceArg, named_resources
 from tests.apply.packages import EVERY_KIND, LABEL, an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
@@ -29,14 +29,14 @@ def env(services: Cluster, tmp_path: Path) -> Mapping[str, str]:
 @pytest.mark.parametrize(
     ("typed", "named"),
     [
-        (["Bucket", "b"], [Named("Bucket", "b")]),
-        (["Bucket", "b", "--as", "c", "Task", "t"], [Named("Bucket", "b", "c"), Named("Task", "t")]),
-        (["Bucket", "--flag", "b", "--as=c d"], [Named("Bucket", "b", "c d")]),
-        (["--flag", "Task", "t", "--as", "--x"], [Named("Task", "t", "--x")]),
+        (["Bucket", "b"], [ResourceArg("Bucket", "b")]),
+        (["Bucket", "b", "--as", "c", "Task", "t"], [ResourceArg("Bucket", "b", "c"), ResourceArg("Task", "t")]),
+        (["Bucket", "--flag", "b", "--as=c d"], [ResourceArg("Bucket", "b", "c d")]),
+        (["--flag", "Task", "t", "--as", "--x"], [ResourceArg("Task", "t", "--x")]),
         ([], []),
     ],
 )
-def test_pairs_are_read(typed: list[str], named: list[Named]) -> None:
+def test_pairs_are_read(typed: list[str], named: list[ResourceArg]) -> None:
     assert parsed(typed) == named
 
 
@@ -59,16 +59,16 @@ def test_half_a_pair_is_refused(typed: list[str], problem: str) -> None:
     assert caught.value.message == problem
 
 
-def parsed(typed: list[str]) -> list[Named]:
+def parsed(typed: list[str]) -> list[ResourceArg]:
     """The pairs that a command with another flag reads."""
 
-    @click.command(cls=CommandOfPairs)
+    @click.command(cls=KindNameCommand)
     @click.argument("pairs", nargs=-1, type=click.UNPROCESSED)
     @click.option("--flag", is_flag=True)
-    def command(pairs: tuple[str, ...], flag: bool) -> list[Named]:
+    def command(pairs: tuple[str, ...], flag: bool) -> list[ResourceArg]:
         return named_resources(pairs)
 
-    found: list[Named] = command.main(typed, standalone_mode=False)
+    found: list[ResourceArg] = command.main(typed, standalone_mode=False)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pytest
 from pkger.parser.v1.parser_pb2 import ENCODING_JSON, ENCODING_UNSPECIFIED, Source
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.cli.packages.sources import MAX_BYTES, read_sources
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.settings import Bounds
@@ -56,9 +56,11 @@ async def test_a_folder_stands_for_the_package_files_in_it(tmp_path: Path) -> No
 
 
 async def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(Failed, match="is a directory; name the files in it, or use -R for all package files in it"):
+    with pytest.raises(
+        CommandFailed, match="is a directory; name the files in it, or use -R for all package files in it"
+    ):
         await read_sources([str(tmp_path)])
-    with pytest.raises(Failed, match=r"it has no package files \(\*\.yml, "):
+    with pytest.raises(CommandFailed, match=r"it has no package files \(\*\.yml, "):
         await read_sources([str(tmp_path)], recursive=True)
 
 
@@ -71,7 +73,7 @@ async def test_a_folder_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
         os.close(folder)
         folder = inner
     os.close(folder)
-    with pytest.raises(Failed, match="x: File name too long"):
+    with pytest.raises(CommandFailed, match="x: File name too long"):
         await read_sources([str(tmp_path)], recursive=True)
 
 
@@ -101,7 +103,7 @@ async def test_a_file_that_is_not_a_package_file_is_reported(case: str, tmp_path
     make, message = REFUSED[case]
     path = tmp_path / "a.yml"
     make(path)
-    with pytest.raises(Failed, match=message) as caught:
+    with pytest.raises(CommandFailed, match=message) as caught:
         await read_sources([str(path)])
     assert caught.value.message.startswith(f"{path}:")
 
@@ -110,7 +112,7 @@ async def test_a_file_that_is_not_a_package_file_is_reported(case: str, tmp_path
     "name", ["/dev/null", "/dev/stdin", "/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"]
 )
 async def test_devices_and_pseudo_files_are_refused(name: str) -> None:
-    with _standard_input(), pytest.raises(Failed, match=f"{name}: "):
+    with _standard_input(), pytest.raises(CommandFailed, match=f"{name}: "):
         await read_sources([name])
 
 
@@ -126,7 +128,7 @@ async def test_a_file_in_memory_is_a_file() -> None:
 async def test_all_files_together_have_a_bound(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_bytes(b"#" * (MAX_BYTES - 10))
     (tmp_path / "b.yml").write_bytes(b"#" * 11)
-    with pytest.raises(Failed, match=r"b\.yml: a package has at most 32 MiB"):
+    with pytest.raises(CommandFailed, match=r"b\.yml: a package has at most 32 MiB"):
         await read_sources([str(tmp_path)], recursive=True)
 
 

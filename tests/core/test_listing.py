@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.core.listing import and_more, fitting, listed
+from services.core.text_lists import and_more, fitting, listed
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ from services.kinds.format import canonical
 from services.kinds.format.canonical import spec_of
 from services.kinds.format.references import Referable
 from services.kinds.registry import KINDS
-from services.machine import MachineIds, machine_clock
 from services.platforms import Platform
+from services.system import MachineIds, machine_clock
 from tests.drivers.client import (
     CONTENT_REFUSED,
     NAME_TAKEN,

@@ -10,7 +10,7 @@ import sqlite_utils
 from services.core.errors import TokenStale
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.embedded.retention import DAY, MOST_ROWS, PERIOD_SECONDS
-from services.machine import MachineIds
+from services.system import MachineIds
 from tests.databases import copy_database
 from tests.drivers.client import DriverClient, client_of, create
 from tests.drivers.platforms import sample

@@ -6,7 +6,7 @@ from services.core.model import InventoryEntry, Key, Plan, RecordChanges, Step, 
 from services.engine.operation import Direction
 from services.engine.outcome import GivenUp, Outcome, Unknown
 from services.engine.progress import Progress
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 
 
 def a_plan(

@@ -27,7 +27,7 @@ from services.engine.operation import OperationState
 from services.engine.outcome import Done, Failed, Outcome, Unknown
 from services.engine.progress import Progress
 from services.engine.scheduler import Finish
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan, changed, changes_to, progress_of
 

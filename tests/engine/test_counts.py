@@ -9,7 +9,7 @@ from services.engine.counts import StepCounts, counts_in_effect, counts_of
 from services.engine.effects import effect_of
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
 from services.engine.progress import Progress
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 from tests.engine.plans import a_plan, progress_of
 
 TASK, RED = Key("Task", "t"), Key(LABEL, "red")

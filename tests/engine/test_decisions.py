@@ -18,7 +18,7 @@ from services.engine.decisions import (
 from services.engine.operation import BlockedReason, Decision, Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Unknown
 from services.engine.progress import Progress, recovered
-from services.engine.step_life import StepRecord, StepState, may_follow
+from services.engine.step_state import StepRecord, StepState, may_follow
 from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan, progress_of
 

@@ -45,7 +45,7 @@ from services.engine.effects import (
     inverse_of,
 )
 from services.engine.effects.effect import Sending
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Done, Failed, NoEffect, Skipped, Unknown
 from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan
@@ -158,8 +158,8 @@ TRAITS = KindTraits("Task", Identity.SEARCH, NameUniqueness.NONE, 1, Undo.RECREA
 PLATFORM = PlatformTraits("remote", "1", {"Task": TRAITS}, 10, 1)
 
 
-def ids_of(step: Step) -> Ids:
-    return Ids(a_plan(step))
+def ids_of(step: Step) -> ResourceIds:
+    return ResourceIds(a_plan(step))
 
 
 def test_every_effect_is_handled_everywhere() -> None:
@@ -316,7 +316,7 @@ def test_ids_come_from_the_plan_until_steps_change_them() -> None:
     unowned = Step(0, 0, Verb.DETACH, Key("Dashboard", ""), "other", label=Key(LABEL, ""), label_id="theirs")
     entries = [InventoryEntry(CPU, "", Origin.CREATED), InventoryEntry(RED, "red-1", Origin.CREATED)]
     plan = a_plan(create, delete, attach, unowned, entries=entries)
-    ids, effects = Ids(plan), [effect_of(step) for step in plan.steps]
+    ids, effects = ResourceIds(plan), [effect_of(step) for step in plan.steps]
     assert [effect.target(ids) for effect in effects] == ["", "mem-1", "", "other"]
     assert [effect.label_id(ids) for effect in effects] == ["", "", "red-1", "theirs"]
     effects[0].learn(ids, "cpu-1")

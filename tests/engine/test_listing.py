@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from services.drivers.embedded.kinds import EMBEDDED
-from services.engine.listing import listed_whole
+from services.engine.list_scope import listed_whole
 
 DASHBOARD, RULE, UNSUPPORTED = "Dashboard", "NotificationRule", "Rocket"
 

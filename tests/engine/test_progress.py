@@ -7,7 +7,7 @@ from services.engine.effects import inverse_of
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, Skipped, Unknown
 from services.engine.progress import Progress, recovered
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan, progress_of
 

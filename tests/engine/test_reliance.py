@@ -1,7 +1,7 @@
 """What a plan relies on without a step (docs/reference/engine.md, "Claims")."""
 
 from services.core.model import Adoption, InventoryEntry, Key, Origin, Plan, RecordChanges, Resource, Target, Use
-from services.engine.reliance import lost_parts, relied_on
+from services.engine.assumptions import assumed_resources, broken_assumptions
 from services.kinds.format.canonical import spec_of
 
 BUCKET, LABEL = Key("Bucket", "b"), Key("Label", "l")
@@ -29,18 +29,20 @@ def held(*label_ids: str) -> dict[tuple[str, str], Resource]:
 
 def test_only_attached_labels_and_adoptions_are_relied_on() -> None:
     # The store itself guards a resource that another stack owns.
-    assert relied_on(a_plan(Use(BUCKET, "Bucket", "1"))) == []
-    assert relied_on(a_plan(Use(BUCKET, "Bucket", "1", "2"), Use(BUCKET, "Bucket", "1", "3"))) == [("Bucket", "1")]
-    assert relied_on(a_plan(adopts=True)) == [("Bucket", "1")]
+    assert assumed_resources(a_plan(Use(BUCKET, "Bucket", "1"))) == []
+    assert assumed_resources(a_plan(Use(BUCKET, "Bucket", "1", "2"), Use(BUCKET, "Bucket", "1", "3"))) == [
+        ("Bucket", "1")
+    ]
+    assert assumed_resources(a_plan(adopts=True)) == [("Bucket", "1")]
 
 
 def test_nothing_is_lost() -> None:
     plan = a_plan(Use(BUCKET, "Bucket", "1", "2"), adopts=True)
-    assert lost_parts(plan, held("2", "9")) == []
+    assert broken_assumptions(plan, held("2", "9")) == []
 
 
 def test_what_is_lost_has_one_sentence_for_each_resource() -> None:
     plan = a_plan(Use(BUCKET, "Bucket", "1", "2"), Use(BUCKET, "Bucket", "1", "3"), adopts=True)
-    assert lost_parts(plan, held()) == ["Bucket 'b' lost Label 'l'"]
-    assert lost_parts(plan, held("2")) == ["Bucket 'b' lost Label resource 3"]
-    assert lost_parts(plan, {}) == ["Bucket 'b' is gone"]
+    assert broken_assumptions(plan, held()) == ["Bucket 'b' lost Label 'l'"]
+    assert broken_assumptions(plan, held("2")) == ["Bucket 'b' lost Label resource 3"]
+    assert broken_assumptions(plan, {}) == ["Bucket 'b' is gone"]

@@ -11,7 +11,7 @@ from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, Outcome, Skipped, Unknown
 from services.engine.progress import Progress, recovered
 from services.engine.scheduler import RetryCreations, RollBack, next_move
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 from tests.engine.plans import a_plan, progress_of
 
 STAGES = ("secrets", "labels")

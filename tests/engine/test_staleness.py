@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from services.core.errors import DependencyCycle, KindUnsupported, NameTaken
 from services.core.model import Key, Object, Plan, Reference, Resource, StackRecord, Target, Undo
 from services.engine.effects import effect_of
-from services.engine.ids import Ids
-from services.engine.staleness import SHOWN, adopted, kinds_to_read, owned_parts, problem_of, stale_parts
+from services.engine.ids import ResourceIds
+from services.engine.stale_plan import SHOWN, adopted, kinds_to_read, owned_parts, problem_of, stale_parts
 from services.kinds.format.canonical import spec_of
 from tests.planner.test_laws import PLATFORM, a_world, packages
 from tests.planner.world import World, an_object, step_lines
@@ -362,7 +362,7 @@ def test_done_steps_of_a_plan_that_is_not_stale_can_be_undone(
     world, _, plan = given_
     if stale(plan, world):
         return
-    content, ids = world.content(), Ids(plan)
+    content, ids = world.content(), ResourceIds(plan)
     sealed = next((step.number for step in plan.steps if step.undo is Undo.NONE), len(plan.steps))
     done = plan.steps[: min(count, sealed)]
     for step in done:

@@ -13,7 +13,7 @@ from services.engine.effects import inverse_of
 from services.engine.operation import Direction
 from services.engine.outcome import Done, Failed, RejectionReason, Skipped, Unknown
 from services.engine.progress import Progress, recovered
-from services.engine.step_life import (
+from services.engine.step_state import (
     FINAL,
     IN_EFFECT,
     OF_UNDO,

@@ -16,9 +16,9 @@ from services.drivers.embedded.kinds import EMBEDDED
 from services.drivers.mutation import ResourceId, StoredResource
 from services.drivers.servicer import SERVICES, register
 from services.kinds.format.canonical import spec_of
-from services.machine import MachineIds
 from services.rpc.process import Service
 from services.settings import Settings
+from services.system import MachineIds
 from tests.apply.packages import LABEL, a_rule, an_endpoint, an_object, text
 from tests.cluster import Calls, Cluster, cluster
 from tests.export.test_export import ALL, keys, shown, the

@@ -1,7 +1,7 @@
 """The objects of a selection, as a pure function."""
 
 from planner_svc.export.create_export import export_selection
-from planner_svc.export.request import Wanted
+from planner_svc.export.request import ExportSelection
 from planner_svc.export.selection import select
 from services.core.model import InventoryEntry, Key, Origin, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
@@ -15,7 +15,7 @@ def test_a_name_of_the_stack_that_no_package_can_write_is_another_one_and_a_warn
     label = Resource("Label", "1", spec_of({"name": "red", "color": "", "description": ""}))
     entry = InventoryEntry(Key("Label", "Not A Name"), "1", Origin.CREATED)
     stack = StackRecord("0" * 16, Target(), "s", 1, (entry,))
-    selection = select(Wanted(), stack, {("Label", "1"): label}, EMBEDDED)
+    selection = select(ExportSelection(), stack, {("Label", "1"): label}, EMBEDDED)
     own = {("Label", "1"): "Not A Name"}
     exported = export_selection(YamlWriter(), selection, [label], own, {}, EMBEDDED)
     name = generated_name(label)
@@ -35,7 +35,7 @@ def test_an_entry_that_cannot_be_exported_is_a_warning_with_the_reason() -> None
         InventoryEntry(Key("Bucket", "left~3"), "3", Origin.CREATED, is_pending_delete=True),
     ]
     stack = StackRecord("0" * 16, Target(), "s", 1, tuple(entries))
-    selection = select(Wanted(), stack, {}, EMBEDDED)
+    selection = select(ExportSelection(), stack, {}, EMBEDDED)
     assert [warned.text for warned in selection.warnings] == [
         "Label 'gone' of the stack is left out: its resource is gone",
         "Rocket 'odd' of the stack is left out: packages have no such kind",

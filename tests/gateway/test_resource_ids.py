@@ -11,8 +11,8 @@ import pytest
 
 import services.drivers.__main__ as platform
 from services.gateway.documents.ids import hex_id
-from services.machine import MachineIds
 from services.platforms import Platform
+from services.system import MachineIds
 from tests.apply.packages import an_object
 from tests.cluster import cluster
 from tests.gateway.gateway import client, gateway, settings

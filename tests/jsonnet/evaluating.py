@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from services.jsonnet.evaluation import Limits, evaluate
+from services.jsonnet.evaluation import EvaluationLimits, evaluate
 from services.jsonnet.evaluators import Evaluator
 
-LIMITS = Limits(bytes=100_000, memory=96 * 1024 * 1024, seconds=20)
+LIMITS = EvaluationLimits(bytes=100_000, memory=96 * 1024 * 1024, seconds=20)
 """Little memory, so that programs soon exhaust it; more time than even a busy machine needs."""
 
 each_evaluator = pytest.mark.parametrize("evaluator", list(Evaluator), ids=lambda evaluator: evaluator.value)
@@ -23,7 +23,7 @@ async def result(
     text: str,
     evaluator: Evaluator | None = None,
     folder: Path | None = None,
-    limits: Limits = LIMITS,
+    limits: EvaluationLimits = LIMITS,
     libraries: Sequence[Path] = (),
 ) -> Any:
     """The result of a program, as a tree."""

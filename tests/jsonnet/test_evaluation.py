@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable
-from services.jsonnet.evaluation import Limits, evaluate
+from services.jsonnet.evaluation import EvaluationLimits, evaluate
 from services.jsonnet.evaluators import Evaluator
 from tests import needs
 from tests.jsonnet.evaluating import LIMITS, each_choice, each_evaluator, result
@@ -152,7 +152,7 @@ async def test_an_evaluation_does_not_block_the_caller() -> None:
 
 @needs.path("/proc")
 async def test_a_cancelled_call_leaves_no_process() -> None:
-    call = asyncio.create_task(evaluate(ENDLESS, "a.jsonnet", limits=Limits(), evaluator=Evaluator.JSONNET))
+    call = asyncio.create_task(evaluate(ENDLESS, "a.jsonnet", limits=EvaluationLimits(), evaluator=Evaluator.JSONNET))
     while not _children():  # noqa: ASYNC110
         await asyncio.sleep(0)
     call.cancel()

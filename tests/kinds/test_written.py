@@ -12,14 +12,14 @@ from parser_svc.sources import Encoding, Source
 from services.core.model import Key, Object
 from services.kinds.format.canonical import canonical_text
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Reading, Scope
+from services.kinds.format.kind import ReadResult, Scope
 from services.kinds.registry import EXPORT_ORDER, KINDS
 from tests.corpora import corpus_parameters, package_text, packages_in
 from tests.parser.parsing import parse_text
 from tests.parser.written import environments, packages
 
 
-def read_again(item: Object, objects: dict[str, dict[str, Key]]) -> Reading:
+def read_again(item: Object, objects: dict[str, dict[str, Key]]) -> ReadResult:
     """The reading of the written spec of *item*."""
     kind = KINDS[item.key.kind]
     written = kind.written(item.spec.value) | {"name": item.spec.display_name}

@@ -8,17 +8,17 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
-from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
+from parser_svc.source_texts import Gatherer
 from services.rpc.client import Peer
-from services.rpc.parsing import Parsed, parse_package
+from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.server import serving
 
 VIEWS = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUMMARY, parser_pb2.PACKAGE_VIEW_WARNINGS)
 """All views."""
 
 
-def package_of(parsed: Parsed) -> object_pb2.Package:
+def package_of(parsed: ParsedPackage) -> object_pb2.Package:
     """The parsed objects as one message, to render it."""
     return object_pb2.Package(objects=parsed.objects, sources=parsed.header.sources)
 
@@ -32,7 +32,7 @@ class Parser:
 
     async def parse(
         self, *sources: parser_pb2.Source, view: Collection[parser_pb2.PackageView.ValueType] = VIEWS, **options: Any
-    ) -> Parsed:
+    ) -> ParsedPackage:
         request = parser_pb2.ParsePackageRequest(sources=sources, view=view, **options)
         return await parse_package(self._peer, request)
 

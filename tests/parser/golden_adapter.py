@@ -20,7 +20,7 @@ from pkger.parser.v1 import parser_pb2
 from parser_svc.__main__ import opened
 from services.core.errors import PkgerError
 from services.rpc.client import Peer
-from services.rpc.parsing import parse_package
+from services.rpc.parsed_package import parse_package
 from services.rpc.server import serving
 from services.settings import load
 

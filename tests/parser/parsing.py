@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import orjson
 
-from parser_svc.package import Options, Parsed, parse
+from parser_svc.package import ParseOptions, ParseResult, parse
 from parser_svc.sources import Encoding, Source
 from services.core.model import Edit, Object
 
@@ -19,9 +19,9 @@ def document(kind: str, spec: str = "", name: str = "thing", version: str = "v2a
 
 def parse_text(
     text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML, **options: bool
-) -> Parsed:
-    """Parse one source; *options* are those of ``Options``."""
-    return parse([Source("a.yml", text, encoding)], env or {}, Options(**options))
+) -> ParseResult:
+    """Parse one source; *options* are those of ``ParseOptions``."""
+    return parse([Source("a.yml", text, encoding)], env or {}, ParseOptions(**options))
 
 
 def places(text: str, env: Mapping[str, Any] | None = None, encoding: Encoding = Encoding.YAML) -> list[str]:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pkger.parser.v1 import parser_pb2
 
-from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
+from parser_svc.source_texts import Gatherer
 from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import SourceTooLarge
 from services.rpc.client import Peer

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 import yaml
 
-from parser_svc.package import Parsed, parse
+from parser_svc.package import ParseResult, parse
 from parser_svc.sources import Encoding, Source
 from services.core.errors import Reason, SourceUndecodable
 from services.core.model import Severity, Violation
@@ -20,7 +20,7 @@ HOOK = "---\n" + document("NotificationEndpointSlack", "url: https://example.com
 EXAMPLES = [code for code, row in DIAGNOSTICS.items() if row.wrong and code is not Code.SOURCE_UNDECODABLE]
 
 
-def found(parsed: Parsed) -> list[Violation]:
+def found(parsed: ParseResult) -> list[Violation]:
     return [*parsed.violations, *parsed.warnings]
 
 

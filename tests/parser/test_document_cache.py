@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench.package import Mix, package_text
 from parser_svc.document_cache import CachedObject, DocumentCache
-from parser_svc.package import Options, parse
+from parser_svc.package import ParseOptions, parse
 from parser_svc.sources import Source
 from services.core.errors import PkgerError
 from services.core.model import LABEL, Key
@@ -56,7 +56,7 @@ def answer(
     """The full result of parsing *texts* as text, or the error."""
     sources = [Source(f"{number}.yml", text) for number, text in enumerate(texts)]
     try:
-        parsed = parse(sources, env or {}, Options(keep_valid_parts=True), bounds, cache=cache)
+        parsed = parse(sources, env or {}, ParseOptions(keep_valid_parts=True), bounds, cache=cache)
     except PkgerError as error:
         return repr((error, error.metadata))
     assert parsed.package

@@ -12,7 +12,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parser_svc.fetching import MAX_REDIRECTS, Fetcher
+from parser_svc.fetch import MAX_REDIRECTS, Fetcher
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
 from services.settings import Bounds
 from services.syntax.usage import Usage

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from parser_svc.fetching import Fetcher
-from parser_svc.gathering import EVALUATIONS, FETCHES, Gatherer, Wanted
+from parser_svc.fetch import Fetcher
+from parser_svc.source_texts import EVALUATIONS, FETCHES, Gatherer, SourceSpec
 from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
 from services.settings import Bounds, load
@@ -24,13 +24,13 @@ OPEN = Gatherer(allow_jsonnet=True, fetcher=LOCAL)
 @pytest.mark.parametrize(
     ("wanted", "source"),
     [
-        (Wanted(text=YAML), Source("string", YAML)),
-        (Wanted("a.yml", text=YAML), Source("a.yml", YAML, Encoding.YAML)),
-        (Wanted("a", Encoding.JSON, "[]", generated=True), Source("a", "[]", Encoding.JSON, True)),
-        (Wanted("a.jsonnet", Encoding.JSON, "[]", generated=True), Source("a.jsonnet", "[]", Encoding.JSON, True)),
+        (SourceSpec(text=YAML), Source("string", YAML)),
+        (SourceSpec("a.yml", text=YAML), Source("a.yml", YAML, Encoding.YAML)),
+        (SourceSpec("a", Encoding.JSON, "[]", generated=True), Source("a", "[]", Encoding.JSON, True)),
+        (SourceSpec("a.jsonnet", Encoding.JSON, "[]", generated=True), Source("a.jsonnet", "[]", Encoding.JSON, True)),
     ],
 )
-async def test_a_text_is_taken_as_it_is(wanted: Wanted, source: Source) -> None:
+async def test_a_text_is_taken_as_it_is(wanted: SourceSpec, source: Source) -> None:
     assert await STRICT.gather([wanted]) == [source]
 
 
@@ -38,13 +38,13 @@ async def test_an_address_is_named_and_read_as_it_was_given() -> None:
     texts = {"/a.yml": YAML, "/b.json": "[]", "/c": YAML}
     async with serving(texts) as server:
         wanted = [
-            Wanted(url=f"{server.address}/a.yml"),
-            Wanted("b", url=f"{server.address}/b.json"),
-            Wanted("c.json", url=f"{server.address}/a.yml"),
-            Wanted(url=f"{server.address}/a.yml?x=.json"),
-            Wanted(url=f"{server.address}/a.yml?x"),
-            Wanted("d.json", url=f"{server.address}/c"),
-            Wanted(encoding=Encoding.JSON, url=f"{server.address}/a.yml"),
+            SourceSpec(url=f"{server.address}/a.yml"),
+            SourceSpec("b", url=f"{server.address}/b.json"),
+            SourceSpec("c.json", url=f"{server.address}/a.yml"),
+            SourceSpec(url=f"{server.address}/a.yml?x=.json"),
+            SourceSpec(url=f"{server.address}/a.yml?x"),
+            SourceSpec("d.json", url=f"{server.address}/c"),
+            SourceSpec(encoding=Encoding.JSON, url=f"{server.address}/a.yml"),
         ]
         sources = await STRICT.gather(wanted)
     assert [source.encoding for source in sources] == [
@@ -60,33 +60,33 @@ async def test_an_address_is_named_and_read_as_it_was_given() -> None:
 
 
 JSONNET = [
-    Wanted("a", Encoding.JSONNET, PROGRAM),
-    Wanted("a.jsonnet", text=PROGRAM),
-    Wanted("a.JSONNET", text=PROGRAM),
-    Wanted("a%2Ejsonnet", text=PROGRAM),
-    Wanted(url="{address}/a.jsonnet"),
-    Wanted(url="{address}/a.%6aSONNET"),
-    Wanted(url="{address}/a.jsonnet", encoding=Encoding.YAML),
-    Wanted(url="{address}/a", encoding=Encoding.JSONNET),
+    SourceSpec("a", Encoding.JSONNET, PROGRAM),
+    SourceSpec("a.jsonnet", text=PROGRAM),
+    SourceSpec("a.JSONNET", text=PROGRAM),
+    SourceSpec("a%2Ejsonnet", text=PROGRAM),
+    SourceSpec(url="{address}/a.jsonnet"),
+    SourceSpec(url="{address}/a.%6aSONNET"),
+    SourceSpec(url="{address}/a.jsonnet", encoding=Encoding.YAML),
+    SourceSpec(url="{address}/a", encoding=Encoding.JSONNET),
 ]
 
 
 async def test_programs_import_files_of_the_libraries_of_the_operator(tmp_path: Path) -> None:
     (tmp_path / "label.libsonnet").write_text('{kind: "Label"}')
     gatherer = Gatherer.of(load({"PKGER_ALLOW_JSONNET": "1", "PKGER_JPATH": f"/nowhere:{tmp_path}"}))
-    [source] = await gatherer.gather([Wanted("a.jsonnet", text='[import "label.libsonnet"]')])
+    [source] = await gatherer.gather([SourceSpec("a.jsonnet", text='[import "label.libsonnet"]')])
     assert source.text == '[{"kind": "Label"}]'
     with pytest.raises(SourceUndecodable, match="it is not in PKGER_JPATH"):
-        await gatherer.gather([Wanted("a.jsonnet", text=f'[importstr "..{__file__}"]')])
+        await gatherer.gather([SourceSpec("a.jsonnet", text=f'[importstr "..{__file__}"]')])
 
 
 @pytest.mark.parametrize("wanted", JSONNET, ids=str)
-async def test_jsonnet_is_evaluated_only_where_it_is_allowed(wanted: Wanted) -> None:
+async def test_jsonnet_is_evaluated_only_where_it_is_allowed(wanted: SourceSpec) -> None:
     paths = ("/a", "/a.jsonnet", "/a.jSONNET")
     async with serving(dict.fromkeys(paths, PROGRAM)) as server:
-        here = Wanted(wanted.name, wanted.encoding, wanted.text, wanted.url.format(address=server.address))
+        here = SourceSpec(wanted.name, wanted.encoding, wanted.text, wanted.url.format(address=server.address))
         with pytest.raises(EncodingInvalid, match=r"invalid encoding: jsonnet; .*PKGER_ALLOW_JSONNET=1"):
-            await STRICT.gather([Wanted(url=f"{server.address}/a"), here])
+            await STRICT.gather([SourceSpec(url=f"{server.address}/a"), here])
         assert server.requests == []
         [source] = await OPEN.gather([here])
     assert source == Source(wanted.name or here.url, '[{"kind": "Label"}]', Encoding.JSON, True)
@@ -107,18 +107,18 @@ async def test_jsonnet_is_evaluated_only_where_it_is_allowed(wanted: Wanted) -> 
 async def test_an_invalid_program_is_reported(program: str, expected: str) -> None:
     gatherer = Gatherer(Bounds(bytes=20_000, memory=96 * 2**20), allow_jsonnet=True)
     with pytest.raises((SourceUndecodable, SourceTooLarge), match=expected):
-        await gatherer.gather([Wanted("a.jsonnet", text=program)])
+        await gatherer.gather([SourceSpec("a.jsonnet", text=program)])
 
 
 async def test_a_program_that_does_not_end_is_reported() -> None:
     gatherer = Gatherer(Bounds(seconds=0.4), allow_jsonnet=True)
     with pytest.raises(SourceTooLarge, match=r"a\.jsonnet: exceeds the limit for seconds of evaluation of 1"):
-        await gatherer.gather([Wanted("a.jsonnet", text="local f(x) = f(x) tailstrict; f(1)")])
+        await gatherer.gather([SourceSpec("a.jsonnet", text="local f(x) = f(x) tailstrict; f(1)")])
 
 
 async def test_a_program_can_give_more_levels_than_are_read() -> None:
     program = "std.foldl(function(inner, i) [inner], std.range(1, 200), [])"
-    sources = await OPEN.gather([Wanted("a.jsonnet", text=program)])
+    sources = await OPEN.gather([SourceSpec("a.jsonnet", text=program)])
     with pytest.raises(SourceTooLarge, match=r"a\.jsonnet: exceeds the limit for nesting depth of 100"):
         read_sources(sources)
 
@@ -126,19 +126,19 @@ async def test_a_program_can_give_more_levels_than_are_read() -> None:
 async def test_all_sources_together_keep_the_bound_on_text() -> None:
     async with serving({"/a": "x" * 400, "/b": "x" * 400}) as server:
         gatherer = Gatherer(Bounds(bytes=1000), allow_jsonnet=True, fetcher=LOCAL)
-        urls = [Wanted(url=f"{server.address}{path}") for path in ("/a", "/b")]
-        assert len(await gatherer.gather([*urls, Wanted(text="x" * 200)])) == 3
-        for more in (Wanted(text="x" * 201), Wanted("p.jsonnet", text='[std.repeat("x", 200)]')):
+        urls = [SourceSpec(url=f"{server.address}{path}") for path in ("/a", "/b")]
+        assert len(await gatherer.gather([*urls, SourceSpec(text="x" * 200)])) == 3
+        for more in (SourceSpec(text="x" * 201), SourceSpec("p.jsonnet", text='[std.repeat("x", 200)]')):
             with pytest.raises(SourceTooLarge, match="bytes in all sources together of 1,000"):
                 await gatherer.gather([*urls, more])
 
 
 async def test_the_first_error_in_the_order_of_the_sources_is_raised_at_once() -> None:
     async with serving({"/drip": drip}) as server:
-        missing, second = f"{server.address}/missing", Wanted("b.jsonnet", text="[")
+        missing, second = f"{server.address}/missing", SourceSpec("b.jsonnet", text="[")
         for wanted in (
-            [Wanted(url=missing), second],
-            [Wanted(text=YAML), Wanted(url=missing), Wanted(url=f"{server.address}/drip")],
+            [SourceSpec(url=missing), second],
+            [SourceSpec(text=YAML), SourceSpec(url=missing), SourceSpec(url=f"{server.address}/drip")],
         ):
             with pytest.raises(SourceUnreadable) as caught:
                 await OPEN.gather(wanted)
@@ -160,19 +160,19 @@ async def test_few_addresses_are_fetched_at_the_same_time() -> None:
         return web.Response(body=YAML)
 
     async with serving({"/a": answer}) as server:
-        assert len(await STRICT.gather([Wanted(url=f"{server.address}/a")] * 3 * FETCHES)) == 3 * FETCHES
+        assert len(await STRICT.gather([SourceSpec(url=f"{server.address}/a")] * 3 * FETCHES)) == 3 * FETCHES
     assert most == FETCHES
 
 
 async def test_more_programs_than_are_evaluated_at_the_same_time_are_evaluated() -> None:
-    programs = [Wanted("a.jsonnet", text=f"[{number}]") for number in range(2 * EVALUATIONS + 1)]
+    programs = [SourceSpec("a.jsonnet", text=f"[{number}]") for number in range(2 * EVALUATIONS + 1)]
     assert [source.text for source in await OPEN.gather(programs)] == [f"[{number}]" for number in range(5)]
 
 
 async def test_the_settings_say_what_is_allowed(tmp_path: Path) -> None:
-    program = Wanted("a.jsonnet", text=PROGRAM)
+    program = SourceSpec("a.jsonnet", text=PROGRAM)
     async with serving({"/": YAML}) as server:
-        address = Wanted(url=server.address)
+        address = SourceSpec(url=server.address)
         for wanted, variable in ((program, "PKGER_ALLOW_JSONNET"), (address, "PKGER_ALLOW_PRIVATE_ADDRESSES")):
             assert len(await Gatherer.of(load({variable: "1"})).gather([wanted])) == 1
             with pytest.raises(PkgerError, match=f"{variable}=1"):

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from parser_svc.package import Options, parse
-from parser_svc.rendering import render
+from parser_svc.package import ParseOptions, parse
+from parser_svc.render import render
 from parser_svc.sources import Encoding, Source
 from services.core.errors import PkgerError
 from services.core.model import Object, Package, Violation
@@ -131,7 +131,7 @@ def test_a_fix_removes_its_violation(documents: list[dict[str, Any]], mistake: t
 
 @given(packages, environments)
 def test_valid_parts_can_be_summarised(documents: list[dict[str, Any]], env: dict[str, Any]) -> None:
-    parsed = parse([Source("a.yml", as_yaml(documents), Encoding.YAML)], env, Options(keep_valid_parts=True))
+    parsed = parse([Source("a.yml", as_yaml(documents), Encoding.YAML)], env, ParseOptions(keep_valid_parts=True))
     assert parsed.package is not None
     json.dumps(summary_document(parsed.package.objects, {}))
 

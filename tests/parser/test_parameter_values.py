@@ -7,7 +7,7 @@ import orjson
 import pytest
 from pkger.parser.v1 import parser_pb2
 
-from services.rpc.parsing import Parsed
+from services.rpc.parsed_package import ParsedPackage
 from tests.parser.conftest import Parser
 from tests.parser.parameter_values import CONVERTED, OTHERS, SCRIPT, TEXTS, by_name, expected, key, task, written
 
@@ -22,7 +22,7 @@ def source(documents: list[dict[str, Any]], encoding: int) -> parser_pb2.Source:
     return parser_pb2.Source(name="a", text=text, encoding=parser_pb2.Encoding.ValueType(encoding))
 
 
-def queries(answer: Parsed) -> dict[str, str]:
+def queries(answer: ParsedPackage) -> dict[str, str]:
     """The parameter of each task in the response."""
     tasks = orjson.loads(answer.summary)["summaryTask"]
     return {found["templateMetaName"]: written(found["query"]) for found in tasks}
@@ -86,7 +86,7 @@ async def test_a_supplied_value_that_fits_is_converted_and_shown_as_given(parser
     assert list(answer.missing_env_refs) == []
 
 
-def _tasks(answer: Parsed) -> list[dict[str, Any]]:
+def _tasks(answer: ParsedPackage) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = orjson.loads(answer.summary)["summaryTask"]
     return found
 

@@ -10,10 +10,10 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
-from parser_svc.gathering import Gatherer
 from parser_svc.servicer import SERVICE, register
+from parser_svc.source_texts import Gatherer
 from services.rpc.client import Peer
-from services.rpc.parsing import parse_package
+from services.rpc.parsed_package import parse_package
 from services.rpc.parts import MAX_PART_BYTES
 from services.rpc.server import serving
 from services.settings import Bounds

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parser_svc.rendering import render
+from parser_svc.render import render
 from parser_svc.sources import Encoding
 from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Package, WrittenValue

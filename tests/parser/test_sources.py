@@ -5,7 +5,7 @@ Encodings of sources, several sources as one package, and bounds over all of the
 
 import pytest
 
-from parser_svc.package import Options, parse
+from parser_svc.package import ParseOptions, parse
 from parser_svc.sources import Encoding, Source, encoding_of, read_sources
 from services.core.errors import EncodingInvalid, RequestInvalid, SourceTooLarge, SourceUndecodable
 from services.core.limits import MAX_PACKAGE_BYTES
@@ -165,7 +165,7 @@ def test_documents_without_content_are_no_package(empty: str) -> None:
     package = parse([Source("one.yml", text), Source("two.yml", YAML)], {}).package
     assert package is not None
     assert package.sources == ("two.yml",)
-    assert parse([Source("one.yml", text)], {}, Options(allow_empty=True)).package is not None
+    assert parse([Source("one.yml", text)], {}, ParseOptions(allow_empty=True)).package is not None
 
 
 def test_an_object_without_any_part_is_still_one() -> None:

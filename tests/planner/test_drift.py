@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner_svc.drift.three_way import Found, Side, fields_of, status_of
+from planner_svc.drift.three_way import Presence, Side, fields_of, status_of
 from services.core.drift import DriftClass, DriftField, DriftStatus, drift_counts
 from services.kinds.format.canonical import canonical_text
 from tests.corpora import FIXTURES, RECORDED, cases_in, parameters
@@ -148,7 +148,7 @@ def test_a_rule_takes_its_field_and_all_below_it(rule: str, is_ignored: bool) ->
     fields = fields_of(before, before, now, [rule])
     assert classes(fields) == {"/charts/0/x": "ignored" if is_ignored else "drifted"}
     expected = DriftStatus.IN_SYNC if is_ignored else DriftStatus.DRIFTED
-    assert status_of(Found.THERE, fields) is expected
+    assert status_of(Presence.THERE, fields) is expected
 
 
 @pytest.mark.parametrize("rule", ["/associations", "/associations/l~11", "/associations/*"])
@@ -196,11 +196,11 @@ def test_the_status_is_that_of_the_worst_field(package: Side, applied: Side, liv
     fields = fields_of(package, applied, live)
     found = {each.field_class.value for each in fields}
     worst = next((each for each in ("conflict", "drifted", "pending") if each in found), "in_sync")
-    assert status_of(Found.THERE, fields).value == worst
-    assert status_of(Found.GONE, fields) is DriftStatus.MISSING
-    assert status_of(Found.UNREADABLE, fields, is_pending_delete=True) is DriftStatus.UNREADABLE
-    assert status_of(Found.THERE, fields, is_pending_delete=True) is DriftStatus.LEFTOVER
-    assert status_of(Found.GONE, fields, is_pending_delete=True) is DriftStatus.GONE
+    assert status_of(Presence.THERE, fields).value == worst
+    assert status_of(Presence.GONE, fields) is DriftStatus.MISSING
+    assert status_of(Presence.UNREADABLE, fields, is_pending_delete=True) is DriftStatus.UNREADABLE
+    assert status_of(Presence.THERE, fields, is_pending_delete=True) is DriftStatus.LEFTOVER
+    assert status_of(Presence.GONE, fields, is_pending_delete=True) is DriftStatus.GONE
 
 
 def test_statuses_are_counted() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner_svc.matching.desired import Desired
-from planner_svc.matching.key_changes import Named, key_changes
+from planner_svc.matching.key_changes import NamedResource, key_changes
 from planner_svc.matching.match import match
 from services.core.model import Key, Object, Origin, Package, Verb
 from services.drivers.embedded.kinds import EMBEDDED
@@ -24,7 +24,7 @@ REPEATING = sorted(kind for kind, traits in EMBEDDED.kinds.items() if kind in KI
 KEYS = st.builds(Key, st.sampled_from(["Dashboard", "Task"]), st.sampled_from("abcdefgh"))
 
 
-def tasks(*named: str) -> list[Named]:
+def tasks(*named: str) -> list[NamedResource]:
     """Tasks, each by name and display name: ``"a=Hourly"``."""
     return [(Key("Task", name), display_name) for name, _, display_name in (each.partition("=") for each in named)]
 
@@ -60,7 +60,7 @@ def test_an_object_of_another_kind_is_another_object() -> None:
     st.dictionaries(KEYS, st.sampled_from("XYZ")).map(lambda named: list(named.items())),
 )
 def test_exactly_the_objects_that_are_alone_on_both_sides_change_their_keys(
-    leaving: Sequence[Named], coming: Sequence[Named]
+    leaving: Sequence[NamedResource], coming: Sequence[NamedResource]
 ) -> None:
     found = key_changes(leaving, coming)
     sides = [Counter((key.kind, name) for key, name in side) for side in (leaving, coming)]

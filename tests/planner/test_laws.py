@@ -10,7 +10,7 @@ from services.core.diff import changes
 from services.core.model import Object, Reference, Undo, Verb
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import effect_of
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.kinds.comparing import loss_of
 from services.kinds.registry import family_of
 from tests.planner.world import World, an_object, step_lines
@@ -133,7 +133,7 @@ def test_the_steps_of_a_plan_can_be_undone_until_an_irreversible_step(
     world.apply(*before)
     with_unowned_resources(world)
     plan, content = world.plan(*wanted), world.content()
-    ids = Ids(plan)
+    ids = ResourceIds(plan)
     sealed = next((step.number for step in plan.steps if step.undo is Undo.NONE), len(plan.steps))
     done = plan.steps[: min(count, sealed)]
     for step in done:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from planner_svc.matching.desired import Desired
-from planner_svc.matching.match import Holder, kinds_of_record, kinds_to_list, match
-from planner_svc.sharing.ownership import Holders, refuse_owned, with_holders
+from planner_svc.matching.match import ResourceHolder, kinds_of_record, kinds_to_list, match
+from planner_svc.sharing.ownership import ResourceHolders, refuse_owned, with_holders
 from services.core.errors import KindUnsupported, NameTaken, ResourceOwned
 from services.core.model import InventoryEntry, Key, Origin, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
@@ -108,14 +108,14 @@ def test_a_resource_that_an_operation_of_another_stack_claims_is_a_conflict_that
     bucket = world.add("Bucket", "b")
     desired = Desired(Package((an_object("Bucket", "b"),)))
     matching = match(desired, world.record, world.live.values(), EMBEDDED)
-    claimed = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operation-1"))}
+    claimed = {("Bucket", bucket.id): ResourceHolders(ResourceHolder("2" * 16, "theirs", "operation-1"))}
     with pytest.raises(
         ResourceOwned, match=f"resource {bucket.id}, which operation operation-1 of stack 'theirs'"
     ) as caught:
         refuse_owned(with_holders(matching, claimed, world.record), claimed, world.record)
     assert caught.value.metadata["owner"] == "2" * 16
-    for holder in (Holder("2" * 16, "theirs"), Holder(world.record.id, "s", "operation-2")):
-        holders = {("Bucket", bucket.id): Holders(holder)}
+    for holder in (ResourceHolder("2" * 16, "theirs"), ResourceHolder(world.record.id, "s", "operation-2")):
+        holders = {("Bucket", bucket.id): ResourceHolders(holder)}
         refuse_owned(with_holders(matching, holders, world.record), holders, world.record)
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from planner_svc.matching.desired import Desired
-from planner_svc.matching.match import Holder, match
+from planner_svc.matching.match import ResourceHolder, match
 from planner_svc.sharing.namesakes import kinds_to_search, namesakes_of, warnings_about
-from planner_svc.sharing.ownership import Holders
+from planner_svc.sharing.ownership import ResourceHolders
 from services.core.model import Key, Package, Resource, StackRecord, Target
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.format.canonical import spec_of
@@ -90,7 +90,7 @@ def test_a_plan_without_a_stack_says_that_a_stack_would_match_them() -> None:
 def test_the_warning_names_the_stacks_that_own_them(owners: list[str], described: str) -> None:
     found = TASKS[: len(owners)]
     holders = {
-        (each.kind, each.id): Holders(Holder(f"id of {name}", name))
+        (each.kind, each.id): ResourceHolders(ResourceHolder(f"id of {name}", name))
         for each, name in zip(found, owners, strict=True)
         if name
     }

@@ -15,15 +15,15 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 import planner_svc
-from planner_svc.create_plan import gather
-from planner_svc.inputs import Known, Reader
+from planner_svc.create_plan import create_plan
+from planner_svc.inputs import BaseState, PlanInputs
 from planner_svc.matching.desired import Desired
-from planner_svc.matching.match import Holder, match, refuse_emptying
+from planner_svc.matching.match import ResourceHolder, match, refuse_emptying
 from planner_svc.request_checks import (
     refuse_missing_sources,
     refuse_nothing_desired,
 )
-from planner_svc.sharing.ownership import Holders
+from planner_svc.sharing.ownership import ResourceHolders
 from services.core import errors
 from services.core.errors import KindUnsupported, NameTaken, PackageEmpty, RequestInvalid, ResourceOwned
 from services.core.model import (
@@ -38,7 +38,7 @@ from services.core.model import (
 )
 from services.drivers.embedded.kinds import EMBEDDED
 from services.rpc.convert.objects import package_to_pb
-from services.rpc.parsing import Parsed
+from services.rpc.parsed_package import ParsedPackage
 from tests.apply.packages import LABEL, text
 from tests.cluster import Cluster
 from tests.conftest import ROOT
@@ -80,7 +80,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-class GivenReader(Reader):
+class GivenReader(PlanInputs):
     """Reads a package, a platform and its resources that a test gives."""
 
     def __init__(
@@ -88,23 +88,23 @@ class GivenReader(Reader):
         objects: Sequence[Object],
         platform: PlatformTraits = EMBEDDED,
         live: Sequence[Resource] = (),
-        holders: Mapping[ResourceKey, Holders] | None = None,
+        holders: Mapping[ResourceKey, ResourceHolders] | None = None,
     ) -> None:
         self._objects, self._traits, self._live, self._holders = objects, platform, live, holders or {}
 
     async def header(self, request: planner_pb2.CreatePlanRequest) -> stack_pb2.Stack:
         return stack_pb2.Stack(name="s")
 
-    async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> Parsed:
-        return Parsed(objects=list(package_to_pb(Package(tuple(self._objects))).objects))
+    async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> ParsedPackage:
+        return ParsedPackage(objects=list(package_to_pb(Package(tuple(self._objects))).objects))
 
-    async def known(self, header: stack_pb2.Stack) -> Known:
-        return Known(RECORD, self._traits, [], [])
+    async def known(self, header: stack_pb2.Stack) -> BaseState:
+        return BaseState(RECORD, self._traits, [], [])
 
-    async def live(self, known: Known, kinds: Sequence[str]) -> list[Resource]:
+    async def live(self, known: BaseState, kinds: Sequence[str]) -> list[Resource]:
         return list(self._live)
 
-    async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, Holders]:
+    async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, ResourceHolders]:
         return dict(self._holders)
 
 
@@ -155,22 +155,22 @@ async def test_of_several_violations_of_a_request_the_first_check_decides(
     options = planner_pb2.PlanOptions(skip=[planner_pb2.Skip(kind=each.kind, name=each.name) for each in skips])
     request = planner_pb2.CreatePlanRequest(package=SOURCES, options=options, secret_keys=secret_keys)
     with pytest.raises(RequestInvalid) as caught:
-        await gather(request, GivenReader(objects, platform))
+        await create_plan(request, GivenReader(objects, platform))
     assert caught.value.metadata["field"] == field
 
 
 async def test_a_kind_that_the_platform_lacks_is_refused_before_anything_is_listed() -> None:
     with pytest.raises(KindUnsupported, match="not support kind 'NotificationEndpointSlack'"):
-        await gather(planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader([ENDPOINT], WITHOUT_ENDPOINTS))
+        await create_plan(planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader([ENDPOINT], WITHOUT_ENDPOINTS))
 
 
 async def test_a_clash_of_names_decides_before_an_owner() -> None:
     bucket = World().add("Bucket", "data")
     objects = [an_object("Bucket", "a", name="data"), an_object("Bucket", "b", name="data")]
-    holders = {("Bucket", bucket.id): Holders(Holder("2" * 16, "theirs", "operation-1"))}
+    holders = {("Bucket", bucket.id): ResourceHolders(ResourceHolder("2" * 16, "theirs", "operation-1"))}
     for package, error in ((objects, NameTaken), (objects[:1], ResourceOwned)):
         with pytest.raises(error):
-            await gather(
+            await create_plan(
                 planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader(package, live=[bucket], holders=holders)
             )
 

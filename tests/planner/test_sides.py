@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from planner_svc.drift.detect import selected
-from planner_svc.drift.report import Facts, Live, reports_of, specs_to_compare
+from planner_svc.drift.report import DriftInput, LiveState, reports_of, specs_to_compare
 from services.core.drift import DriftStatus
 from services.core.errors import RequestInvalid
 from services.core.model import (
@@ -28,7 +28,7 @@ from services.kinds.package_text import KeptPackage
 KEY = Key("NotificationEndpointSlack", "chat")
 
 
-def facts(key: Key, package: Any, applied: Any, live: Any, **live_text: str) -> Facts:
+def facts(key: Key, package: Any, applied: Any, live: Any, **live_text: str) -> DriftInput:
     """A stack of one resource with three sides; None: the side does not have it."""
     entry = InventoryEntry(key, "01", Origin.CREATED)
     objects = () if package is None else (Object(key, "v", spec_of({"name": "chat", **package})),)
@@ -36,8 +36,8 @@ def facts(key: Key, package: Any, applied: Any, live: Any, **live_text: str) -> 
     resource = Resource(key.kind, "01", Spec(text, "chat"))
     baselines = {} if applied is None else {key: Baseline(key, spec_of({"name": "chat", **applied}).text)}
     stack = StackRecord("s", Target(), "s", 1, (entry,), revision=1)
-    found = Live({(key.kind, "01"): resource}, {})
-    return Facts(stack, stack.resources, KeptPackage(objects), baselines, found, EMBEDDED)
+    found = LiveState({(key.kind, "01"): resource}, {})
+    return DriftInput(stack, stack.resources, KeptPackage(objects), baselines, found, EMBEDDED)
 
 
 def test_a_credential_that_a_platform_shows_is_masked_on_all_sides() -> None:
@@ -92,11 +92,13 @@ def test_references_are_compared_instead_of_the_names_in_the_spec() -> None:
     found = facts(rule, {"endpointName": "chat"}, {"endpointName": ""}, {"endpointName": "x"})
     stack = replace(found.stack, resources=(endpoint, *found.stack.resources))
 
-    def referring(applied: str, live: str) -> Facts:
+    def referring(applied: str, live: str) -> DriftInput:
         old, now = (Reference("/endpointName", KEY.kind, each) for each in (applied, live))
         resource = found.live.resources[rule.kind, "01"]._replace(references=(now,))
         baseline = found.baselines[rule]._replace(references=(old,))
-        return replace(found, stack=stack, live=Live({(rule.kind, "01"): resource}, {}), baselines={rule: baseline})
+        return replace(
+            found, stack=stack, live=LiveState({(rule.kind, "01"): resource}, {}), baselines={rule: baseline}
+        )
 
     assert specs_to_compare(referring("02", "02")) == {}
     assert reports_of(referring("02", "02"))[0].fields == ()

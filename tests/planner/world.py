@@ -12,7 +12,7 @@ from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import kinds_to_list, match, refuse_adoptions, refuse_clashes, refuse_unsupported_kinds
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.secrets import refuse_unusable_keys
-from planner_svc.views import Planned
+from planner_svc.views import ViewInput
 from services.core.model import (
     LABEL,
     AfterUninstall,
@@ -32,7 +32,7 @@ from services.core.model import (
 )
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update, effect_of
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Failed
 from services.kinds.format.canonical import spec_of
 from services.kinds.registry import KINDS
@@ -79,7 +79,7 @@ class World:
     secrets: set[str] = field(default_factory=set)
     prepare: Callable[[WantedSpec], Spec | Failed] = lambda wanted: wanted.spec
     asked: dict[Key, WantedSpec] = field(default_factory=dict)
-    last: Planned = field(init=False)
+    last: ViewInput = field(init=False)
 
     def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:
         """Put an unowned resource on the platform."""
@@ -124,7 +124,7 @@ class World:
 
     def run(self, plan: Plan) -> None:
         """Run a plan, step by step."""
-        ids = Ids(plan)
+        ids = ResourceIds(plan)
         for step in plan.steps:
             self.run_step(step, ids)
         entries = tuple(
@@ -139,7 +139,7 @@ class World:
         entries |= {entry.key: entry for entry in plan.record.entries}
         return tuple(entries[key] for key in sorted(entries))
 
-    def run_step(self, step: Step, ids: Ids) -> None:
+    def run_step(self, step: Step, ids: ResourceIds) -> None:
         """Run *step* as the strictest platform would."""
         effect = effect_of(step)
         resource_id, label_id = effect.target(ids), effect.label_id(ids)

@@ -18,11 +18,11 @@ from typing import Any, Never, cast
 
 import grpc
 
-from services.machine import Clock, MachineIds, machine_clock
 from services.rpc.call import loop_time
 from services.rpc.channel import SAFE_METHODS
 from services.rpc.dispatcher import NO_RETRY, Dispatcher, Handler
 from services.rpc.process import Service
+from services.system import Clock, MachineIds, machine_clock
 
 Pairs = Sequence[tuple[str, str | bytes]]
 

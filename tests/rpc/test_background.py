@@ -9,8 +9,8 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from services.core.errors import ServiceUnavailable
-from services.rpc.background import MISSED_PERIODS, BackgroundLoop
 from services.rpc.client import Peer
+from services.rpc.periodic_work import MISSED_PERIODS, BackgroundLoop
 from services.rpc.server import serving
 from tests.rpc.plumbing import SERVICES, registered
 
@@ -57,7 +57,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("services.rpc.background.loop_time", lambda: clock.now)
+    monkeypatch.setattr("services.rpc.periodic_work.loop_time", lambda: clock.now)
     return clock
 
 

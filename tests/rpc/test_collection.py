@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from services.rpc.collection import uncollected
+from services.rpc.gc_pause import gc_paused
 
 
 @pytest.fixture(autouse=True)
@@ -19,8 +19,8 @@ def as_before() -> Iterator[None]:
 
 def test_the_collector_waits_until_the_last_call_has_ended() -> None:
     first, second = ExitStack(), ExitStack()
-    first.enter_context(uncollected())
-    second.enter_context(uncollected())
+    first.enter_context(gc_paused())
+    second.enter_context(gc_paused())
     assert not gc.isenabled()
     first.close()
     assert not gc.isenabled()
@@ -29,21 +29,21 @@ def test_the_collector_waits_until_the_last_call_has_ended() -> None:
 
 
 def test_an_error_ends_the_pause() -> None:
-    with pytest.raises(ValueError, match="wrong"), uncollected():
+    with pytest.raises(ValueError, match="wrong"), gc_paused():
         raise ValueError("wrong")
     assert gc.isenabled()
 
 
 def test_a_collector_that_was_off_stays_off() -> None:
     gc.disable()
-    with uncollected():
+    with gc_paused():
         assert not gc.isenabled()
     assert not gc.isenabled()
 
 
 def test_calls_that_always_overlap_do_not_keep_garbage_for_ever() -> None:
-    with uncollected():
-        with uncollected():
+    with gc_paused():
+        with gc_paused():
             for _ in range(250_000):
                 cycle: list[object] = []
                 cycle.append(cycle)

@@ -16,7 +16,8 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core import model
 from services.core.errors import RequestInvalid
-from services.engine import operation, outcome, step_life
+from services.engine import operation, outcome
+from services.engine import step_state as step_life
 from services.engine.decisions import BlockedStep, StepDecision
 from services.engine.effects import AnyEffect, effect_of
 from services.engine.effects.effect import Sending

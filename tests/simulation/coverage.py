@@ -7,7 +7,7 @@ from pkger.model.v1 import operation_pb2
 from applier_svc.failpoints import NAMES as FAILPOINTS
 from services.core.errors import Reason
 from services.engine.operation import OperationState
-from services.engine.step_life import TRANSITIONS, StepState
+from services.engine.step_state import TRANSITIONS, StepState
 from tests.simulation.bad_driver import BAD_ANSWERS, BAD_LISTS
 from tests.simulation.faults import BY_FEATURE, CODES, WORDS
 from tests.simulation.features import FEATURES

@@ -48,7 +48,7 @@ _RUNNER = "applier_svc/execution/runner.py"
 _SENDER = "applier_svc/execution/sender.py"
 _APPLIER_JOURNAL = "applier_svc/operation/journal.py"
 _LEASE = "applier_svc/operation/lease.py"
-_BACKGROUND = "services/rpc/background.py"
+_BACKGROUND = "services/rpc/periodic_work.py"
 _CONCLUSION = "services/engine/conclusion.py"
 _CREATE = "services/engine/effects/create.py"
 _DELETE = "services/engine/effects/delete.py"
@@ -56,7 +56,7 @@ _UPDATE = "services/engine/effects/update.py"
 _IDS = "services/engine/ids.py"
 _PROGRESS = "services/engine/progress.py"
 _SCHEDULER = "services/engine/scheduler.py"
-_STEP_LIFE = "services/engine/step_life.py"
+_STEP_LIFE = "services/engine/step_state.py"
 _PLANNING = "planner_svc/planning.py"
 _PLATFORM = "services/drivers/embedded/sqlite/store.py"
 _INVENTORY = "stack_svc/rules/inventory.py"
@@ -348,7 +348,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "expectation_not_compared",
-        "services/drivers/expecting.py",
+        "services/drivers/expectations.py",
         "if expected is None:",
         "if expected is None or expected:",
         frozenset({"OVERWRITE"}),

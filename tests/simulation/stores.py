@@ -8,8 +8,8 @@ from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import Owned, ResourceOwned
-from services.machine import Clock, Ids
 from services.rpc.dispatcher import Dispatcher, Handler, Register
+from services.system import Clock, Ids
 
 _METHOD = "FinishOperation"
 

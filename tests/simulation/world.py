@@ -18,11 +18,11 @@ from applier_svc import failpoints
 from services.drivers.embedded.driver import EmbeddedDriver
 from services.drivers.servicer import SERVICES as DRIVER_SERVICES
 from services.drivers.servicer import register as register_driver
-from services.machine import Clock
 from services.rpc.client import Peer
 from services.rpc.dispatcher import Dispatcher
 from services.rpc.process import Service
 from services.settings import Settings
+from services.system import Clock
 from tests.simulation.draws import DrawnIds, Draws
 from tests.simulation.faults import BY_FEATURE, Faults
 from tests.simulation.loop import NODE, Node, SimulatedLoop

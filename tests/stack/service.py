@@ -27,7 +27,6 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core import model
 from services.core.errors import StackNotFound
-from services.machine import MachineIds
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.claim_parts import joined_claim
 from services.rpc.client import Peer
@@ -35,11 +34,12 @@ from services.rpc.convert.objects import entries_from_pb, target_to_pb
 from services.rpc.convert.plans import record_changes_to_pb
 from services.rpc.plan_parts import BODY, inflated, stored_part
 from services.rpc.process import Service
+from services.system import MachineIds
 from services.times import Times
 from stack_svc.notify import Watchers
 from stack_svc.servicer import SERVICES, registrations
 from stack_svc.sqlite.store import SqliteStore
-from stack_svc.store.store import Limits, Store, Swept
+from stack_svc.store.store import RetentionLimits, Store, Swept
 from tests.databases import copy_database
 from tests.transport import InMemory, Transport, transport_of_loop
 
@@ -113,7 +113,7 @@ class Client:
     async def sweep(self, operations: int = 1000) -> Swept:
         """Sweep; *operations* finished operations are retained."""
         assert self.store
-        return await self.store.sweep(Limits(operations))
+        return await self.store.sweep(RetentionLimits(operations))
 
     async def create(
         self,

@@ -27,15 +27,15 @@ from services.core.errors import (
     RequestInvalid,
     StackLeased,
 )
-from services.engine import step_life
-from services.machine import MachineIds
+from services.engine import step_state as step_life
 from services.rpc.claim_parts import joined_claim
+from services.system import MachineIds
 from stack_svc.rules import journal_replay as reading_journals
 from stack_svc.rules import operations as journal
 from stack_svc.servicer import JournalServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.operations import Operation
-from stack_svc.store.store import Limits, Reading, Store
+from stack_svc.store.store import ReadTransaction, RetentionLimits, Store
 from tests.databases import copy_databases
 from tests.stack.service import Clock, a_plan, duration, request_key, stage_started
 from tests.stack.store.strict import strict
@@ -136,7 +136,7 @@ class Appliers(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        self.loop.run_until_complete(self.store.sweep(Limits()))
+        self.loop.run_until_complete(self.store.sweep(RetentionLimits()))
         for run in self.runs:
             if self.is_dead(run):
                 run.state = "FAILED"
@@ -443,7 +443,7 @@ async def first_of(answers: AsyncIterator[T]) -> T:
     return answer
 
 
-def _read(reading: Reading, name: str) -> tuple[Operation, dict[int, str], Iterable[int]]:
+def _read(reading: ReadTransaction, name: str) -> tuple[Operation, dict[int, str], Iterable[int]]:
     operation, rows = journal.existing(reading, name), reading.journal.rows(name)
     known = {record.step: record.state.value for record in reading_journals.steps_of(rows, operation.step_count)}
     events, _ = reading_journals.events_after(rows, False, 0, 1 << 20)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from services.settings import SettingInvalid, load
-from stack_svc.store.store import Limits
+from stack_svc.store.store import RetentionLimits
 from tests.stack.service import Client, Clock, entry, service_in_memory
 
 MIB = 1024 * 1024
@@ -31,7 +31,7 @@ async def applied(service: Client, clock: Clock, number: int, content: int) -> N
     await service.record(begun, [entry("one")])
 
 
-async def kept(service: Client, limits: Limits) -> None:
+async def kept(service: Client, limits: RetentionLimits) -> None:
     assert service.store
     while (await service.store.sweep(limits)).is_full(limits):
         pass
@@ -44,7 +44,7 @@ async def applies(path: Path, clock: Clock, small: int, large: int) -> tuple[int
     Returns:
         The largest size of the store after a sweep, and the size at the end.
     """
-    limits, sizes = Limits(operations=100, bytes=8 * MIB), []
+    limits, sizes = RetentionLimits(operations=100, bytes=8 * MIB), []
     async with service_in_memory(path, clock) as service:
         for number in range(small):
             await applied(service, clock, number, 4 * MIB if number % (small // large) == 0 else 1000)
@@ -74,7 +74,7 @@ async def test_the_space_of_removed_rows_is_released(tmp_path: Path, clock: Cloc
         for number in range(4):
             await applied(service, clock, number, 6 * MIB)
         full = used(path)
-        await kept(service, Limits(operations=1))
+        await kept(service, RetentionLimits(operations=1))
         assert used(path) < full / 3
 
 

@@ -24,7 +24,7 @@ from services.settings import Settings
 from services.times import Times
 from stack_svc.__main__ import opened
 from stack_svc.notify import Watchers
-from stack_svc.rules.watching import Phase, PhaseChange, Position, Snapshot, changes
+from stack_svc.rules.watching import Phase, PhaseChange, Snapshot, WatchPosition, changes
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Stack, State
 from tests.stack.service import Client, Clock, entry
@@ -38,7 +38,7 @@ def an_operation(name: str, token: int, state: OperationState = OperationState.S
     return Operation(name, "s", False, "prod", Target(), OperationKind.APPLY, state, "me", token, 1, 1)
 
 
-def reported(position: Position, stack: Stack | None, *operations: Operation, record: str = "r") -> list[object]:
+def reported(position: WatchPosition, stack: Stack | None, *operations: Operation, record: str = "r") -> list[object]:
     """Names of the changes that a watcher at *position* receives; it checks that no more follow."""
     found: list[object] = []
     last = position
@@ -55,18 +55,18 @@ def reported(position: Position, stack: Stack | None, *operations: Operation, re
     return found
 
 
-AT_A = Position("s", "r", "a", 5, BEGUN)
+AT_A = WatchPosition("s", "r", "a", 5, BEGUN)
 """The position after operation "a" has begun."""
 
 
 @pytest.mark.parametrize(
     ("position", "operations", "expected"),
     [
-        (Position(), [], ["record"]),
-        (Position(), [an_operation("a", 5)], ["record"]),
-        (Position(), [an_operation("a", 5, APPLYING)], ["record", ("a", BEGUN)]),
-        (Position(), [an_operation("a", 5, OperationState.BLOCKED)], ["record", ("a", BEGUN), ("a", BLOCKED)]),
-        (Position("s", "r"), [an_operation("a", 5)], [("a", BEGUN), ("a", ENDED)]),
+        (WatchPosition(), [], ["record"]),
+        (WatchPosition(), [an_operation("a", 5)], ["record"]),
+        (WatchPosition(), [an_operation("a", 5, APPLYING)], ["record", ("a", BEGUN)]),
+        (WatchPosition(), [an_operation("a", 5, OperationState.BLOCKED)], ["record", ("a", BEGUN), ("a", BLOCKED)]),
+        (WatchPosition("s", "r"), [an_operation("a", 5)], [("a", BEGUN), ("a", ENDED)]),
         (AT_A, [an_operation("a", 5, APPLYING)], []),
         (AT_A, [an_operation("a", 5)], [("a", ENDED)]),
         (AT_A, [an_operation("a", 9, APPLYING)], []),
@@ -82,14 +82,14 @@ AT_A = Position("s", "r", "a", 5, BEGUN)
     ],
 )
 def test_each_change_since_a_position_is_reported_once(
-    position: Position, operations: list[Operation], expected: list[object]
+    position: WatchPosition, operations: list[Operation], expected: list[object]
 ) -> None:
     assert reported(position, STACK, *operations) == expected
 
 
 def test_the_removal_of_a_stack_is_reported_last() -> None:
     assert reported(AT_A, None, an_operation("a", 5)) == [("a", ENDED), "gone"]
-    assert reported(Position(), None) == ["gone"]
+    assert reported(WatchPosition(), None) == ["gone"]
 
 
 @pytest.fixture

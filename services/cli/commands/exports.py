@@ -4,12 +4,12 @@ import click
 
 from services.cli import options
 from services.cli.options import common, export_options
-from services.cli.resource_args import CommandOfPairs, named_resources
+from services.cli.resource_args import KindNameCommand, named_resources
 
 
 @click.command(
     "export",
-    cls=CommandOfPairs,
+    cls=KindNameCommand,
     epilog="""\b
 Examples:
   pkger export --stack fleet -o fleet.yml
@@ -65,7 +65,7 @@ def export_package(
     "Check" and "NotificationEndpoint" stand for all kinds of their family. Warnings, and the secrets that another
     target needs, are printed on standard error.
     """
-    from services.cli.packages.export import Wanted, export
+    from services.cli.packages.export import ExportInput, export
     from services.cli.run_async import run
 
     platform, org = common().place(platform, org)
@@ -74,7 +74,7 @@ def export_package(
     named = named_resources(pairs)
     if not (everything or stack or kinds or labels or named):
         raise click.UsageError("nothing to export; use --all, --stack, --kind, --label, or KIND NAME")
-    wanted = Wanted(
+    wanted = ExportInput(
         platform,
         org,
         stack,

@@ -43,10 +43,10 @@ def show_operation(operation_id: str) -> None:
 def watch_operation(operation_id: str) -> None:
     """Show the events of operation ID, from the first to the last."""
     from services.cli.operations.operations import watch
-    from services.cli.output.manner import Manner
+    from services.cli.output.manner import Interaction
     from services.cli.run_async import run
 
-    run(watch(operation_id, common().environ(), Manner(common().format, common().quiet)))
+    run(watch(operation_id, common().environ(), Interaction(common().format, common().quiet)))
 
 
 @operations.command("cancel", epilog="\b\nExamples:\n  pkger operations cancel 0123456789abcdef")
@@ -81,10 +81,10 @@ def recover_operation(operation_id: str, steps: tuple[str, ...]) -> None:
     keep: accept what the platform holds as the outcome. adopt:ID: the creation made the resource with that id.
     """
     from services.cli.operations.operations import recover
-    from services.cli.output.manner import Manner
+    from services.cli.output.manner import Interaction
     from services.cli.run_async import run
 
-    run(recover(operation_id, _decisions(steps), common().environ(), Manner(common().format, common().quiet)))
+    run(recover(operation_id, _decisions(steps), common().environ(), Interaction(common().format, common().quiet)))
 
 
 def _decisions(values: tuple[str, ...]) -> dict[int, tuple[str, str]]:

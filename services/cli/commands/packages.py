@@ -39,12 +39,12 @@ def validate(
 ) -> int:
     """Validate FILE..., together one package: print each violation with its location. Exit status 1: invalid."""
     from services.cli.packages import values
-    from services.cli.packages.validate import Wanted
+    from services.cli.packages.validate import ValidateInput
     from services.cli.packages.validate import validate as check
     from services.cli.run_async import run
 
     given = {**values.env_files(env_files), **values.pairs(env)}
-    wanted = Wanted(_some(files + more_files), recursive, given, encoding or "", options.libraries(jpath))
+    wanted = ValidateInput(_some(files + more_files), recursive, given, encoding or "", options.libraries(jpath))
     return 0 if run(check(wanted, common().environ(), common().format)) else 1
 
 
@@ -129,17 +129,17 @@ def plan(
     plan_options: "PlanOptions",
 ) -> int:
     """Show what an apply of FILE... would do. Nothing is written, except a plan that --save or --out stores."""
-    from services.cli.output.manner import Manner
+    from services.cli.output.manner import Interaction
     from services.cli.packages import values
-    from services.cli.plan.apply import Saving
+    from services.cli.plan.apply import SaveOptions
     from services.cli.plan.apply import plan as show
-    from services.cli.plan.plan_input import Wanted
+    from services.cli.plan.plan_input import PlanInput
     from services.cli.plan.secrets import split
     from services.cli.run_async import run
 
     typed = common()
     platform, org = typed.place(platform, org)
-    wanted = Wanted(
+    wanted = PlanInput(
         files=_some(files + more_files, stack),
         stack=stack,
         org=org,
@@ -152,7 +152,9 @@ def plan(
         # Values are accepted, as for an apply, and not used: a plan needs only the keys.
         secrets=dict.fromkeys(split(secrets), ""),
     )
-    return run(show(wanted, typed.environ(), Manner(typed.format, typed.quiet, full), Saving(save, out, detailed)))
+    return run(
+        show(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full), SaveOptions(save, out, detailed))
+    )
 
 
 @click.command(
@@ -214,16 +216,16 @@ def apply(
     At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources, loses data
     or creates duplicates is refused, and any other plan runs. --yes runs the plan without asking.
     """
-    from services.cli.output.manner import Manner
+    from services.cli.output.manner import Interaction
     from services.cli.packages import values
     from services.cli.plan.apply import apply as apply_package
     from services.cli.plan.apply import apply_stored
-    from services.cli.plan.plan_input import Wanted
+    from services.cli.plan.plan_input import PlanInput
     from services.cli.plan.secrets import given
     from services.cli.run_async import run
 
     typed, sources = common(), files + more_files
-    manner = Manner(typed.format, typed.quiet, full, yes, wait)
+    manner = Interaction(typed.format, typed.quiet, full, yes, wait)
     if plan_name:
         typed_too = sources or stack or recursive or platform or org or env or env_files or encoding or jpath
         if typed_too or plan_options.ListFields():
@@ -232,7 +234,7 @@ def apply(
         run(apply_stored(plan_name, typed.environ(), manner, run_options, known))
         return
     platform, org = typed.place(platform, org)
-    wanted = Wanted(
+    wanted = PlanInput(
         files=_some(sources, stack),
         stack=stack,
         org=org,

@@ -212,16 +212,16 @@ def roll_back(
     run_options: "RunOptions",
 ) -> None:
     """Roll back stack NAME to REVISION: apply it, and record it as a new revision."""
-    from services.cli.output.manner import Manner
+    from services.cli.output.manner import Interaction
     from services.cli.plan.apply import apply
-    from services.cli.plan.plan_input import Wanted
+    from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
 
     platform, org = common().place(platform, org)
 
-    wanted = Wanted(files=(), stack=name, org=org, platform=platform, options=plan_options, revision=revision)
+    wanted = PlanInput(files=(), stack=name, org=org, platform=platform, options=plan_options, revision=revision)
     typed = common()
-    run(apply(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait), run_options))
+    run(apply(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 @stacks.command(
@@ -302,9 +302,9 @@ def import_resources(
     KIND NAME is one resource, by id or by display name. With -f, it is every object of the package whose display name
     exactly one resource has: they are listed, and at a terminal, the import needs approval.
     """
-    from services.cli.output.manner import Manner
+    from services.cli.output.manner import Interaction
     from services.cli.packages import values
-    from services.cli.plan.plan_input import Wanted
+    from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
     from services.cli.stacks.imports import import_package, import_resource
 
@@ -313,7 +313,7 @@ def import_resources(
     if files:
         if resource or object_name:
             raise click.UsageError("-f imports the objects of a package: KIND NAME and --as cannot be combined with it")
-        wanted = Wanted(
+        wanted = PlanInput(
             files=files,
             stack=name,
             org=org,
@@ -323,7 +323,7 @@ def import_resources(
             encoding=encoding or "",
             libraries=options.libraries(jpath),
         )
-        run(import_package(wanted, typed.environ(), Manner(typed.format, typed.quiet, yes=yes)))
+        run(import_package(wanted, typed.environ(), Interaction(typed.format, typed.quiet, yes=yes)))
         return
     if recursive or encoding or jpath or env or env_files:
         raise click.UsageError("-R, -e, --jpath, --env-ref and --env-file are for a package: name its files with -f")
@@ -458,16 +458,16 @@ def uninstall_stack(
     run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and keep the stack; adopted resources stay."""
-    from services.cli.output.manner import Manner
-    from services.cli.plan.plan_input import Wanted
+    from services.cli.output.manner import Interaction
+    from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
     from services.cli.stacks.removal import uninstall
 
     platform, org = common().place(platform, org)
 
     typed = common()
-    wanted = Wanted(files=(), stack=name, org=org, platform=platform)
-    run(uninstall(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait), run_options))
+    wanted = PlanInput(files=(), stack=name, org=org, platform=platform)
+    run(uninstall(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 @stacks.command(
@@ -494,16 +494,16 @@ def delete_stack(
     run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and the stack; adopted resources stay."""
-    from services.cli.output.manner import Manner
-    from services.cli.plan.plan_input import Wanted
+    from services.cli.output.manner import Interaction
+    from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
     from services.cli.stacks.removal import delete
 
     platform, org = common().place(platform, org)
 
     typed = common()
-    wanted = Wanted(files=(), stack=name, org=org, platform=platform)
-    run(delete(wanted, typed.environ(), Manner(typed.format, typed.quiet, full, yes, wait), run_options))
+    wanted = PlanInput(files=(), stack=name, org=org, platform=platform)
+    run(delete(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 def _target(platform: str, org: str) -> Any:

@@ -9,7 +9,7 @@ from rich.text import Text
 from services.cli.output.consoles import print_lines
 from services.cli.output.effects import effect_in
 from services.cli.output.enum_words import word
-from services.core.listing import and_more
+from services.core.text_lists import and_more
 
 SHOWN_BLOCKED = 20
 

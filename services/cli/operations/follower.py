@@ -10,7 +10,7 @@ from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.model.v1 import object_pb2, operation_pb2
 from rich.text import Text
 
-from services.cli.errors import Failed, InvalidPackageError, text_of
+from services.cli.errors import CommandFailed, InvalidPackageError, text_of
 from services.cli.exit_codes import Exit
 from services.cli.operations.progress import Progress, cancel_effect
 from services.cli.output.consoles import console, progress_console
@@ -33,7 +33,7 @@ Begin = Callable[[], Events]
 ReadPlan = Callable[[str], Awaitable[JoinedPlan]]
 
 
-class Report(Protocol):
+class EventReport(Protocol):
     """Reports an operation."""
 
     def plan(self, made: JoinedPlan) -> None:
@@ -86,11 +86,11 @@ class TextReport:
             progress_console().print(Text(text, "bold red"))
 
 
-class Following:
+class OperationFollower:
     """Follows one operation."""
 
     def __init__(
-        self, services: Session, interrupts: Interrupts, status: StatusLine, report: Report, progress: Progress
+        self, services: Session, interrupts: Interrupts, status: StatusLine, report: EventReport, progress: Progress
     ) -> None:
         """
         Args:
@@ -145,7 +145,9 @@ class Following:
                 await asyncio.gather(cancelling, return_exceptions=True)
         if violations:
             raise InvalidPackageError(list(map(violation_from_pb, violations)))
-        raise Failed("the applier ended the stream before the operation ended; `pkger plan` shows what is left to do")
+        raise CommandFailed(
+            "the applier ended the stream before the operation ended; `pkger plan` shows what is left to do"
+        )
 
     async def _read(self, plan: str, read_plan: ReadPlan) -> JoinedPlan:
         """
@@ -157,7 +159,7 @@ class Following:
         try:
             return await read_plan(plan)
         except PkgerError as error:
-            raise Failed(f"{text_of(error)}; the operation continues: {self._hint}") from error
+            raise CommandFailed(f"{text_of(error)}; the operation continues: {self._hint}") from error
 
     @property
     def _hint(self) -> str:
@@ -184,7 +186,9 @@ class Following:
             finished = event.finished if event.HasField("finished") else finished
         if finished:
             return finished
-        raise Failed("the applier ended the stream before the operation ended; `pkger operations show` shows its state")
+        raise CommandFailed(
+            "the applier ended the stream before the operation ended; `pkger operations show` shows its state"
+        )
 
     async def _retried(self, begin: Begin, wait: float) -> Events:
         """The events of *begin*, which is retried for *wait* seconds while another operation holds the stack."""
@@ -250,7 +254,7 @@ class Following:
             request = applier_pb2.WatchOperationRequest(operation_id=self._operation, after_seq=self._seq)
             events = self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf)
         rest = f"the operation has not ended: an applier will finish it or roll it back; {self._hint}"
-        raise Failed(f"{problem}; {rest}")
+        raise CommandFailed(f"{problem}; {rest}")
 
     async def _cancel_on_interrupt(self) -> None:
         await self._interrupts.event.wait()

@@ -9,16 +9,16 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.errors import Failed, plain_errors
+from services.cli.errors import CommandFailed, plain_errors
 from services.cli.operations.blocked_steps import print_blocked
-from services.cli.operations.follower import DataReport, Following, Report, TextReport, outcome_code
+from services.cli.operations.follower import DataReport, EventReport, OperationFollower, TextReport, outcome_code
 from services.cli.operations.plan_reading import stored
 from services.cli.operations.progress import Progress, cancel_effect, left_over
 from services.cli.output.consoles import console, progress_console
 from services.cli.output.documents import print_document
 from services.cli.output.enum_words import word
 from services.cli.output.facts import LARGEST_PAGE, LISTED, moment, print_facts, print_more
-from services.cli.output.manner import Manner
+from services.cli.output.manner import Interaction
 from services.cli.output.status_line import StatusLine
 from services.cli.output.tables import print_table
 from services.cli.process.interrupts import Interrupts
@@ -91,7 +91,7 @@ async def show(operation_id: str, environ: Mapping[str, str], output: str) -> No
         print_blocked(console(), operation)
 
 
-async def watch(operation_id: str, environ: Mapping[str, str], manner: Manner) -> None:
+async def watch(operation_id: str, environ: Mapping[str, str], manner: Interaction) -> None:
     """
     Print the events of an operation, from the first to the last.
 
@@ -112,7 +112,7 @@ async def watch(operation_id: str, environ: Mapping[str, str], manner: Manner) -
 
 
 async def recover(
-    operation_id: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], manner: Manner
+    operation_id: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], manner: Interaction
 ) -> None:
     """
     Recover a blocked operation, and print its events.
@@ -159,20 +159,22 @@ async def _recall(services: Session, progress: Progress, operation_id: str) -> N
 
 
 def _following(
-    services: Session, interrupts: Interrupts, status: StatusLine, progress: Progress, manner: Manner
-) -> Following:
-    report: Report = TextReport(progress, status, manner.full) if manner.output == "text" else DataReport(manner.output)
+    services: Session, interrupts: Interrupts, status: StatusLine, progress: Progress, manner: Interaction
+) -> OperationFollower:
+    report: EventReport = (
+        TextReport(progress, status, manner.full) if manner.output == "text" else DataReport(manner.output)
+    )
     status.show(progress.summary, "the applier")
-    return Following(services, interrupts, status, report, progress)
+    return OperationFollower(services, interrupts, status, report, progress)
 
 
-def _print_end(progress: Progress, finished: operation_pb2.Finished, manner: Manner) -> None:
+def _print_end(progress: Progress, finished: operation_pb2.Finished, manner: Interaction) -> None:
     state = _word(finished.state)
     if finished.leftover_count or finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
         end = f"{state}: {progress.end(finished)}"
         if manner.output == "text":
             progress_console().print(Text(end, "bold red"))
-        raise Failed(progress.failure(finished, end), outcome_code(finished))
+        raise CommandFailed(progress.failure(finished, end), outcome_code(finished))
     if manner.output == "text":
         progress_console().print(Text(state, "bold"))
 
@@ -192,10 +194,10 @@ async def cancel(operation_id: str, environ: Mapping[str, str], output: str) -> 
             except OperationNotFound:
                 wanted = applier_pb2.GetOperationRequest(operation_id=operation_id)
                 finished = (await services.applier.call(_stub(services).GetOperation, wanted)).operation
-                raise Failed(f"operation {operation_id} has already ended: {_word(finished.state)}") from None
+                raise CommandFailed(f"operation {operation_id} has already ended: {_word(finished.state)}") from None
     effect = f"operation {operation_id} {cancel_effect(answer.effect, operation_id)}"
     if answer.effect == operation_pb2.CANCEL_EFFECT_SEALED:
-        raise Failed(effect)
+        raise CommandFailed(effect)
     if output != "text":
         print_document(document_of(answer), output)
     else:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from services.cli.output.consoles import console, print_lines, progress_console
 from services.cli.output.effects import effect_in, overwrites_secret, step_line, wording
-from services.core.listing import and_more
+from services.core.text_lists import and_more
 
 _OVERWRITTEN, _GIVEN_UP = "overwritten secrets", "steps that were given up"
 """What a rollback does not undo."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class Interaction:
     """
     How a command prints, asks for approval and waits.
 

@@ -10,10 +10,10 @@ from rich.text import Text
 from services.cli.output.consoles import print_lines
 from services.cli.output.effects import SUMMED, WORDS, Wording
 from services.cli.output.escapes import escaped, one_line
-from services.core.listing import and_more
+from services.core.text_lists import and_more
 from services.rpc.plan_parts import JoinedPlan
 from services.views.cutting import cut, window
-from services.views.entries import Act, Entry, Mark, counts_by_kind, entries
+from services.views.entries import Act, Mark, PlanEntry, counts_by_kind, entries
 from services.views.fields import fields_of
 from services.views.hunks import Hunk
 from services.views.lines import ADDED, LEFT_OUT, REMOVED, Line
@@ -54,7 +54,7 @@ def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
     print_lines(out, lines)
 
 
-def entries_lines(found: Sequence[Entry], full: bool) -> list[Text]:
+def entries_lines(found: Sequence[PlanEntry], full: bool) -> list[Text]:
     """The lines of entries; unless *full*, of many entries only the first."""
     count = len(found) if full or len(found) <= MOST_ENTRIES else FIRST_ENTRIES
     lines = [line for entry in found[:count] for line in _entry_lines(entry, full)]
@@ -91,7 +91,7 @@ def _counted(counts: plan_pb2.StepCounts, wording: Callable[[Wording], str], los
     return list(parts.values())
 
 
-def _entry_lines(entry: Entry, full: bool) -> Iterator[Text]:
+def _entry_lines(entry: PlanEntry, full: bool) -> Iterator[Text]:
     words = WORDS[entry.act]
     line = Text("  ").append(f"{words.sign} {_subject(entry)}", words.style)
     notes = [entry.reason] if entry.act is Act.DELETE and entry.reason else []
@@ -110,7 +110,7 @@ def _entry_lines(entry: Entry, full: bool) -> Iterator[Text]:
         yield from _field_lines(entry, words.style, full)
 
 
-def _subject(entry: Entry) -> str:
+def _subject(entry: PlanEntry) -> str:
     subject = f"{entry.key.kind} {entry.key.name or entry.resource_id}"
     if entry.label and entry.act in (Act.ATTACH, Act.DETACH):
         subject += f" {'with' if entry.act is Act.ATTACH else 'without'} label {entry.label.name or entry.label_id}"
@@ -119,7 +119,7 @@ def _subject(entry: Entry) -> str:
     return one_line(subject)
 
 
-def _note(mark: Mark, entry: Entry) -> str:
+def _note(mark: Mark, entry: PlanEntry) -> str:
     match mark:
         case Mark.ADOPTED:
             return "adopted: it exists, and no stack owns it"
@@ -133,7 +133,7 @@ def _note(mark: Mark, entry: Entry) -> str:
             return "cannot be undone"
 
 
-def _field_lines(entry: Entry, style: str, full: bool) -> Iterator[Text]:
+def _field_lines(entry: PlanEntry, style: str, full: bool) -> Iterator[Text]:
     fields = fields_of(entry.spec, WIDTH - 30, full)
     shown = fields if full or len(fields) <= SHOWN_FIELDS else fields[: SHOWN_FIELDS - 1]
     for field in shown:

@@ -6,7 +6,7 @@ from rich.text import Text
 from planner_svc.export.naming import names_of
 from planner_svc.export.objects import export_objects
 from planner_svc.export.selection import Chosen
-from services.cli.errors import Failed, plain_errors
+from services.cli.errors import CommandFailed, plain_errors
 from services.cli.options import caller
 from services.cli.output.consoles import console
 from services.cli.packages.export import write_file
@@ -31,7 +31,7 @@ async def convert(file: str, out: str) -> None:
     with plain_errors():
         [source] = await read_sources((file,))
     if source.url:
-        raise Failed(f"{file}: write the address to a file first")
+        raise CommandFailed(f"{file}: write the address to a file first")
     export = _read(source.name, source.text)
     names = names_of(export.resources.values(), {}, {})
     chosen = [Chosen(resource, set(resource.label_ids)) for resource in export.resources.values()]
@@ -52,9 +52,9 @@ def _read(name: str, text: str) -> UiExport:
     try:
         document = orjson.loads(text.removeprefix("\ufeff"))
     except orjson.JSONDecodeError as error:
-        raise Failed(f"{name}:{error.lineno}:{error.colno}: this cannot be read as JSON: {error.msg}") from error
+        raise CommandFailed(f"{name}:{error.lineno}:{error.colno}: this cannot be read as JSON: {error.msg}") from error
     try:
         return read_exports(document)
     except NotExported:
         problem = other_format(document) or "this is no export of the user interface of InfluxDB"
-        raise Failed(f"{name}: {problem}") from None
+        raise CommandFailed(f"{name}: {problem}") from None

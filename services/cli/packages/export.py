@@ -15,15 +15,15 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.text import Text
 
-from services.cli.errors import Failed, plain_errors
+from services.cli.errors import CommandFailed, plain_errors
 from services.cli.find_stack import ref_of
 from services.cli.options import caller
 from services.cli.output.consoles import console
 from services.cli.output.facts import LISTED
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
-from services.cli.resource_args import Named
-from services.core.listing import and_more
+from services.cli.resource_args import ResourceArg
+from services.core.text_lists import and_more
 
 EXPORTING = ("planner", "stack", "platform")
 
@@ -31,7 +31,7 @@ _ENCODINGS = {"yml": parser_pb2.ENCODING_YAML, "json": parser_pb2.ENCODING_JSON}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExportInput:
     """
     What to export, and how to write it.
 
@@ -57,7 +57,7 @@ class Wanted:
     everything: bool = False
     kinds: Sequence[str] = ()
     labels: Sequence[str] = ()
-    named: Sequence[Named] = ()
+    named: Sequence[ResourceArg] = ()
     encoding: str = ""
     schema: str = ""
     file: str = ""
@@ -110,7 +110,7 @@ class _Export:
                 """A part that this version does not know."""
 
 
-async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
+async def export(wanted: ExportInput, environ: Mapping[str, str]) -> None:
     """
     Write a package of resources; its warnings, and the secrets that it refers to, go to standard error.
 
@@ -129,12 +129,12 @@ async def export(wanted: Wanted, environ: Mapping[str, str]) -> None:
         out.flush()
     _print_remarks(made, wanted)
     if wanted.strict and (count := len(made.warnings)):
-        raise Failed(
+        raise CommandFailed(
             "--strict makes the warning an error" if count == 1 else f"--strict makes the {count:,} warnings errors"
         )
 
 
-async def _make(services: Session, wanted: Wanted) -> _Export:
+async def _make(services: Session, wanted: ExportInput) -> _Export:
     request = wanted.request()
     if request.HasField("stack"):
         request.stack.CopyFrom(await ref_of(services.stack, request.stack.target, request.stack.name))
@@ -144,7 +144,7 @@ async def _make(services: Session, wanted: Wanted) -> _Export:
     return made
 
 
-def _print_remarks(made: _Export, wanted: Wanted) -> None:
+def _print_remarks(made: _Export, wanted: ExportInput) -> None:
     out, file = console(stderr=True), wanted.file
     shown = made.warnings if wanted.full else made.warnings[:LISTED]
     for warning in shown:
@@ -186,4 +186,4 @@ def write_file(file: str, texts: Iterable[str]) -> None:
                 Path(name).unlink()
             raise
     except OSError as error:
-        raise Failed(f"{file}: {error.strerror or error}; nothing was written") from error
+        raise CommandFailed(f"{file}: {error.strerror or error}; nothing was written") from error

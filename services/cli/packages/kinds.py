@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from pkger.parser.v1 import parser_pb2
 
-from services.cli.errors import Failed, plain_errors
+from services.cli.errors import CommandFailed, plain_errors
 from services.cli.output.consoles import console
 from services.cli.output.documents import print_document
 from services.cli.output.tables import print_table
@@ -26,10 +26,10 @@ async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) ->
     answer = await _kinds(environ)
     schemas = {found.name: found.schema_json for found in answer.kinds}
     if kind in FAMILY_NAMES:
-        raise Failed(f"objects of kind {kind} are ignored; write one of {', '.join(kinds_meant(kind))}")
+        raise CommandFailed(f"objects of kind {kind} are ignored; write one of {', '.join(kinds_meant(kind))}")
     if kind and kind not in schemas:
         alike = nearest(kind, schemas)
-        raise Failed(
+        raise CommandFailed(
             f"there is no kind {kind!r}; " + (f"did you mean {alike}?" if alike else f"there are {', '.join(schemas)}")
         )
     schema = json.loads(schemas[kind] if kind else answer.schema_json)

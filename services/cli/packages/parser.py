@@ -8,14 +8,14 @@ from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
 from services.rpc.client import Peer
-from services.rpc.parsing import Parsed, joined, parse_package
+from services.rpc.parsed_package import ParsedPackage, joined_package, parse_package
 from services.settings import Settings, is_configured, load
 
 
 class Parser(Protocol):
     """Reads packages."""
 
-    async def parse(self, request: parser_pb2.ParsePackageRequest) -> Parsed:
+    async def parse(self, request: parser_pb2.ParsePackageRequest) -> ParsedPackage:
         """
         Parse a package.
 
@@ -44,7 +44,7 @@ class _Remote:
     def __init__(self, peer: Peer) -> None:
         self._peer, self._stub = peer, ParserServiceStub(peer.channel)
 
-    async def parse(self, request: parser_pb2.ParsePackageRequest) -> Parsed:
+    async def parse(self, request: parser_pb2.ParsePackageRequest) -> ParsedPackage:
         """Parse a package."""
         return await parse_package(self._peer, request)
 
@@ -57,14 +57,14 @@ class _Local:
     """The servicer of the parser, without a server."""
 
     def __init__(self, settings: Settings) -> None:
-        from parser_svc.gathering import Gatherer
         from parser_svc.servicer import ParserServicer
+        from parser_svc.source_texts import Gatherer
 
         self._servicer = ParserServicer(Gatherer.of(settings))
 
-    async def parse(self, request: parser_pb2.ParsePackageRequest) -> Parsed:
+    async def parse(self, request: parser_pb2.ParsePackageRequest) -> ParsedPackage:
         """Parse a package."""
-        return await joined(self._servicer.ParsePackage(request, None))
+        return await joined_package(self._servicer.ParsePackage(request, None))
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         """The kinds of objects."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from pkger.parser.v1 import parser_pb2
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.cli.options import caller
-from services.jsonnet.evaluation import Limits, evaluate
+from services.jsonnet.evaluation import EvaluationLimits, evaluate
 from services.rpc.convert.values import env_texts
 from services.settings import Bounds
 
@@ -97,21 +97,21 @@ def expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
         elif recursive:
             yield from _files(name)
         else:
-            raise Failed(f"{name}: is a directory; name the files in it, or use -R for all package files in it")
+            raise CommandFailed(f"{name}: is a directory; name the files in it, or use -R for all package files in it")
 
 
 def _files(folder: str) -> list[str]:
     """The package files in and below a folder, sorted; without hidden ones, and without following links to folders."""
 
     def fail(error: OSError) -> None:
-        raise Failed(f"{error.filename}: {error.strerror}") from error
+        raise CommandFailed(f"{error.filename}: {error.strerror}") from error
 
     found = []
     for path, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [os.path.join(path, name) for name in files if _is_package(name)]
     if not found:
-        raise Failed(f"{folder}: it has no package files (*{', *'.join(ENDINGS)})")
+        raise CommandFailed(f"{folder}: it has no package files (*{', *'.join(ENDINGS)})")
     return sorted(found)
 
 
@@ -130,7 +130,7 @@ async def _source(name: str, limit: int, bounds: Bounds, encoding: str, librarie
     meant = "" if name.lower().endswith(ENDINGS) else encoding
     if meant != JSONNET and not name.lower().endswith(".jsonnet"):
         return parser_pb2.Source(name=shown, text=text, encoding=ENCODINGS.get(meant, parser_pb2.ENCODING_UNSPECIFIED))
-    limits = Limits(limit, bounds.memory, bounds.seconds)
+    limits = EvaluationLimits(limit, bounds.memory, bounds.seconds)
     result = await evaluate(text, shown, Path(name).parent, limits, libraries=libraries)
     return parser_pb2.Source(name=shown, text=result, encoding=parser_pb2.ENCODING_JSON, generated=True)
 
@@ -140,13 +140,13 @@ def _read(shown: str, name: str, limit: int) -> bytes:
     try:
         # Opening a device may have effects, so its path is refused first. O_NONBLOCK: a pipe would wait for a writer.
         if _is_pseudo(Path(os.path.realpath(name))):
-            raise Failed(f"{shown}: {_NO_FILE}")
+            raise CommandFailed(f"{shown}: {_NO_FILE}")
         with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise Failed(f"{shown}: {_NO_FILE}")
+                raise CommandFailed(f"{shown}: {_NO_FILE}")
             data = file.read(limit + 1)
     except OSError as error:
-        raise Failed(f"{shown}: {error.strerror or error}") from error
+        raise CommandFailed(f"{shown}: {error.strerror or error}") from error
     _bounded(shown, data, limit)
     return data
 
@@ -166,7 +166,7 @@ async def _standard_input(limit: int) -> bytes:
             data += more
             _bounded(STDIN, data, limit)
     except OSError as error:
-        raise Failed(f"{STDIN}: {error.strerror or error}") from error
+        raise CommandFailed(f"{STDIN}: {error.strerror or error}") from error
     return bytes(data)
 
 
@@ -187,17 +187,19 @@ async def _some_input() -> bytes:
 
 def _bounded(shown: str, data: bytes | bytearray, limit: int) -> None:
     if len(data) > limit:
-        raise Failed(f"{shown}: a package has at most {MAX_BYTES // 2**20} MiB of text in all its files")
+        raise CommandFailed(f"{shown}: a package has at most {MAX_BYTES // 2**20} MiB of text in all its files")
 
 
 def _text(shown: str, data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Failed(f"{shown}: is UTF-16 text; save it as UTF-8")
+        raise CommandFailed(f"{shown}: is UTF-16 text; save it as UTF-8")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Failed(f"{shown}:{line}: is not UTF-8 text (byte {data[error.start]:#04x}); save it as UTF-8") from error
+        raise CommandFailed(
+            f"{shown}:{line}: is not UTF-8 text (byte {data[error.start]:#04x}); save it as UTF-8"
+        ) from error
 
 
 def sendable(env: Mapping[str, Any]) -> dict[str, str]:
@@ -210,4 +212,4 @@ def sendable(env: Mapping[str, Any]) -> dict[str, str]:
     try:
         return env_texts(env)
     except ValueError as error:
-        raise Failed(str(error)) from error
+        raise CommandFailed(str(error)) from error

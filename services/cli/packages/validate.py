@@ -8,7 +8,7 @@ from typing import Any
 
 from pkger.parser.v1 import parser_pb2
 
-from services.cli.errors import Failed, plain_errors
+from services.cli.errors import CommandFailed, plain_errors
 from services.cli.output.consoles import console
 from services.cli.output.documents import print_records
 from services.cli.packages.parser import Parser, parser
@@ -29,7 +29,7 @@ _ELSEWHERE = {Code.LABEL_NOT_FOUND, Code.ENDPOINT_NOT_FOUND, Code.PACKAGE_EMPTY}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ValidateInput:
     """
     What to validate.
 
@@ -48,7 +48,7 @@ class Wanted:
     libraries: Sequence[Path] = ()
 
 
-async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> bool:
+async def validate(wanted: ValidateInput, environ: Mapping[str, str], output: str) -> bool:
     """
     Validate a package and print the findings.
 
@@ -70,11 +70,11 @@ async def validate(wanted: Wanted, environ: Mapping[str, str], output: str) -> b
     return found.valid
 
 
-async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
+async def _read(wanted: ValidateInput, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
     """The sources, and a violation for each source that cannot be read or evaluated."""
     sources: list[parser_pb2.Source] = []
     unreadable: list[Violation] = []
-    failures: list[Failed] = []
+    failures: list[CommandFailed] = []
     for given in wanted.files:
         try:
             for name in expanded((given,), wanted.recursive):
@@ -82,10 +82,10 @@ async def _read(wanted: Wanted, bounds: Bounds) -> tuple[list[parser_pb2.Source]
                     sources += await read_sources((name,), False, bounds, wanted.encoding, wanted.libraries)
                 except _UNREADABLE as error:
                     unreadable.append(_violation(error))
-                except Failed as error:
+                except CommandFailed as error:
                     failures.append(error)
                     unreadable.append(_missing(name, error))
-        except Failed as error:
+        except CommandFailed as error:
             failures.append(error)
             unreadable.append(_missing(given, error))
     if failures and not sources and len(failures) == len(unreadable) == 1:
@@ -121,7 +121,7 @@ async def _check(
     return Findings(tuple(broken))
 
 
-def _missing(name: str, error: Failed) -> Violation:
+def _missing(name: str, error: CommandFailed) -> Violation:
     """The violation for a file that cannot be read."""
     shown = os.fsencode(name).decode(errors="replace")
     return Violation("Source", "", error.message.removeprefix(f"{shown}: "), Location(shown), "source-unreadable")

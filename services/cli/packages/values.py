@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 
 MOST_BYTES = 1024 * 1024
 """The largest file of values, in bytes."""
@@ -67,7 +67,9 @@ def secret_files(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         for key, value in mapping("--secret-file", name).items():
             if not (isinstance(value, str) and value):
-                raise Failed(f"--secret-file {name}: the value of {key} is not a text, or is empty; write it in quotes")
+                raise CommandFailed(
+                    f"--secret-file {name}: the value of {key} is not a text, or is empty; write it in quotes"
+                )
             found[key] = value
     return found
 
@@ -86,21 +88,23 @@ def mapping(option: str, name: str) -> Mapping[str, Any]:
     try:
         data = Path(name).read_bytes()
     except OSError as error:
-        raise Failed(f"{option} {name}: {error.strerror or error}") from error
+        raise CommandFailed(f"{option} {name}: {error.strerror or error}") from error
     if len(data) > MOST_BYTES:
-        raise Failed(f"{option} {name}: has more than {MOST_BYTES // 2**20} MiB")
+        raise CommandFailed(f"{option} {name}: has more than {MOST_BYTES // 2**20} MiB")
     try:
         documents = read_documents(name, data.decode())
     except UnicodeDecodeError as error:
-        raise Failed(f"{option} {name}: is not UTF-8 text") from error
+        raise CommandFailed(f"{option} {name}: is not UTF-8 text") from error
     except PkgerError as error:
         # The message of the reader may quote the file, which must not happen with secrets.
         line = error.metadata.get("line", "?")
         problem = f"{name}:{line}: is not YAML or JSON" if option == "--secret-file" else str(error)
-        raise Failed(f"{option} {problem}") from error
+        raise CommandFailed(f"{option} {problem}") from error
     roots = [root for root in documents if root is not None]
     if len(roots) != 1 or not isinstance(roots[0], dict) or not all(isinstance(key, str) for key in roots[0]):
-        raise Failed(f"{option} {name}: must hold one mapping of keys to values; a key that is a number needs quotes")
+        raise CommandFailed(
+            f"{option} {name}: must hold one mapping of keys to values; a key that is a number needs quotes"
+        )
     return roots[0]
 
 
@@ -117,5 +121,5 @@ def yaml_value(option: str, text: str) -> Any:
     try:
         [value] = read_documents(option, text)
     except (PkgerError, ValueError):
-        raise Failed(f"{option}: the value is not YAML") from None
+        raise CommandFailed(f"{option}: the value is not YAML") from None
     return value

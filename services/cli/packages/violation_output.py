@@ -15,7 +15,7 @@ from services.core.model import Location, Violation
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import violation_from_pb, violation_to_pb
 from services.rpc.documents import document_of
-from services.rpc.parsing import Parsed
+from services.rpc.parsed_package import ParsedPackage
 from services.views.warnings import repeated
 
 _CREDENTIAL = re.compile("tok|pass|user|secret|key|auth|cred", re.IGNORECASE)
@@ -51,7 +51,7 @@ class Findings:
     sources: Sequence[str] = ()
 
     @classmethod
-    def of(cls, answer: Parsed) -> Self:
+    def of(cls, answer: ParsedPackage) -> Self:
         """The findings of a response of the parser."""
         return cls(
             tuple(map(violation_from_pb, answer.violations)),

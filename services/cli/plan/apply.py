@@ -14,20 +14,28 @@ from pkger.model.v1 import operation_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from rich.text import Text
 
-from services.cli.errors import Failed, plain_errors
+from services.cli.errors import CommandFailed, plain_errors
 from services.cli.exit_codes import Exit
 from services.cli.find_stack import ref_of
-from services.cli.operations.follower import Begin, DataReport, Events, Following, Report, TextReport, outcome_code
+from services.cli.operations.follower import (
+    Begin,
+    DataReport,
+    EventReport,
+    Events,
+    OperationFollower,
+    TextReport,
+    outcome_code,
+)
 from services.cli.operations.plan_reading import SHOWN, WHOLE, plan_documents, stored
 from services.cli.operations.progress import Progress
 from services.cli.output.consoles import console, progress_console
 from services.cli.output.documents import print_records
 from services.cli.output.facts import moment
-from services.cli.output.manner import Manner
+from services.cli.output.manner import Interaction
 from services.cli.output.plan_text import done_sum, print_plan
 from services.cli.output.status_line import StatusLine
 from services.cli.plan.approval import Approval, approved_plan, planned, planning
-from services.cli.plan.plan_input import Wanted
+from services.cli.plan.plan_input import PlanInput
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import APPLYING, PLANNING, Session, session
 from services.cli.process.terminal import Terminal
@@ -40,7 +48,7 @@ READING = ("stack",)
 
 
 @dataclass(frozen=True, slots=True)
-class Saving:
+class SaveOptions:
     """
     How ``pkger plan`` saves a plan.
 
@@ -56,7 +64,7 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ApplyResult:
     """
     An operation that succeeded and left nothing to do.
 
@@ -69,7 +77,7 @@ class Done:
     finished: operation_pb2.Finished
 
 
-async def plan(wanted: Wanted, environ: Mapping[str, str], manner: Manner, saving: Saving) -> int:
+async def plan(wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, saving: SaveOptions) -> int:
     """
     Show the plan of an apply, and store it if *saving* says so.
 
@@ -108,7 +116,9 @@ def _write(file: Path, header: plan_pb2.Plan) -> None:
     try:
         file.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except OSError as error:
-        raise Failed(f"cannot write {file}: {error.strerror or error}; it is saved as plan {header.id}") from error
+        raise CommandFailed(
+            f"cannot write {file}: {error.strerror or error}; it is saved as plan {header.id}"
+        ) from error
 
 
 def named_plan(text: str) -> tuple[str, str]:
@@ -125,10 +135,12 @@ def named_plan(text: str) -> tuple[str, str]:
         found = orjson.loads(path.read_bytes())
         return str(found["id"]), str(found["digest"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Failed(f"{text}: is not a file that `pkger plan --out` wrote") from error
+        raise CommandFailed(f"{text}: is not a file that `pkger plan --out` wrote") from error
 
 
-async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner, options: applier_pb2.RunOptions) -> Done:
+async def apply(
+    wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, options: applier_pb2.RunOptions
+) -> ApplyResult:
     """
     Apply a package, or uninstall or roll back a stack: show the plan, ask for approval, run exactly that plan.
 
@@ -149,7 +161,7 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner, opti
             request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=False))
             async with session(APPLYING, environ, wanted.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
-                run = _Run(services, interrupts, status, manner)
+                run = _OperationRun(services, interrupts, status, manner)
                 if manner.yes:
                     begin = partial(_start, services, request, wanted.stack, options, wanted.secrets)
                     return await run.to_its_end(begin, planning(request))
@@ -165,7 +177,7 @@ async def apply(wanted: Wanted, environ: Mapping[str, str], manner: Manner, opti
 async def apply_stored(
     name: str,
     environ: Mapping[str, str],
-    manner: Manner,
+    manner: Interaction,
     options: applier_pb2.RunOptions,
     secrets: Mapping[str, str],
 ) -> None:
@@ -194,7 +206,7 @@ async def apply_stored(
                     print_plan(progress_console(), made, manner.full)
                 if not manner.yes:
                     await _approval(manner, terminal, interrupts, status, options).approve(made)
-                run = _Run(services, interrupts, status, manner)
+                run = _OperationRun(services, interrupts, status, manner)
                 # The digest makes sure that it is exactly that plan.
                 request = applier_pb2.ApplyPlanRequest(
                     plan_id=header.id, run_options=_approved(options, digest or header.digest), secrets=secrets
@@ -205,7 +217,7 @@ async def apply_stored(
 
 
 def _approval(
-    manner: Manner,
+    manner: Interaction,
     terminal: Terminal | None,
     interrupts: Interrupts,
     status: StatusLine,
@@ -217,13 +229,13 @@ def _approval(
     return Approval(prompt, interrupts, status, out, manner.full, options)
 
 
-class _Run:
+class _OperationRun:
     """Runs an operation and shows it."""
 
-    def __init__(self, services: Session, interrupts: Interrupts, status: StatusLine, manner: Manner) -> None:
+    def __init__(self, services: Session, interrupts: Interrupts, status: StatusLine, manner: Interaction) -> None:
         self._services, self._interrupts, self._status, self._manner = services, interrupts, status, manner
 
-    async def to_its_end(self, begin: Begin, doing: str, shown: JoinedPlan | None = None) -> Done:
+    async def to_its_end(self, begin: Begin, doing: str, shown: JoinedPlan | None = None) -> ApplyResult:
         """
         Start an operation and show its progress and its end; and its plan, unless that is already *shown*.
 
@@ -231,10 +243,10 @@ class _Run:
             Failed: It did not succeed, or left steps to do.
         """
         progress, manner = Progress(), self._manner
-        report: Report = (
+        report: EventReport = (
             TextReport(progress, self._status, manner.full) if manner.output == "text" else DataReport(manner.output)
         )
-        following = Following(self._services, self._interrupts, self._status, report, progress)
+        following = OperationFollower(self._services, self._interrupts, self._status, report, progress)
         self._status.show(lambda: doing, "the services")
         made, finished = await following.run(begin, self._read, manner.wait, shown)
         self._status.hide()
@@ -246,10 +258,10 @@ class _Run:
             end = progress.end(finished)
             if manner.output == "text":
                 out.print(Text(end, "bold red"))
-            raise Failed(progress.failure(finished, end), outcome_code(finished))
+            raise CommandFailed(progress.failure(finished, end), outcome_code(finished))
         if manner.output == "text":
             _print_end(made.header, finished)
-        return Done(made.header, finished)
+        return ApplyResult(made.header, finished)
 
     async def _read(self, name: str) -> JoinedPlan:
         return await stored(self._services, name, SHOWN)

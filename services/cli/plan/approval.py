@@ -8,18 +8,18 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.console import Console
 
-from services.cli.errors import Failed, InvalidPackageError
+from services.cli.errors import CommandFailed, InvalidPackageError
 from services.cli.output.plan_text import print_plan
 from services.cli.output.status_line import StatusLine
 from services.cli.packages.sources import sendable
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session
 from services.cli.process.terminal import Terminal
-from services.core.listing import deletes_text
 from services.core.model import Target
+from services.core.text_lists import deletes_text
 from services.rpc.convert.objects import target_from_pb, violation_from_pb
+from services.rpc.missing_values import refuse_deletes, refuse_missing_values
 from services.rpc.plan_parts import JoinedPlan, joined
-from services.rpc.readiness import refuse_deletes, refuse_missing_values
 
 _LISTED_ORGS = 10
 """How many organisations a warning names."""
@@ -65,9 +65,9 @@ class Approval:
             return
         if self.terminal:
             if not await self.terminal.confirm("Apply this plan?", self.interrupts):
-                raise Failed("not applied; nothing was written")
+                raise CommandFailed("not applied; nothing was written")
         elif text := _needs_answer(made.header):
-            raise Failed(
+            raise CommandFailed(
                 f"the plan {text}, and there is no terminal to ask at; nothing was written."
                 " --yes applies it without asking"
             )
@@ -211,7 +211,7 @@ async def _is_completed(
 
 def _given(key: str, value: str) -> str:
     if not value:
-        raise Failed(f"no value for {key}; nothing was written")
+        raise CommandFailed(f"no value for {key}; nothing was written")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise Failed(f"the value for {key} is not UTF-8 text; nothing was written")
+        raise CommandFailed(f"the value for {key} is not UTF-8 text; nothing was written")
     return value

@@ -13,7 +13,7 @@ from services.settings import Bounds
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlanInput:
     """
     The input of a plan.
 

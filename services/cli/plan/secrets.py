@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.cli.options import caller
 from services.cli.packages.sources import STDIN
 from services.cli.process.interrupts import Interrupts
@@ -52,9 +52,9 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     found = {key: read[key] if value is None else value for key, value in values.items()}
     for key, value in found.items():
         if not value:
-            raise Failed(f"--secret {key}: the value is empty")
+            raise CommandFailed(f"--secret {key}: the value is empty")
         if not _is_text(value):
-            raise Failed(f"--secret {key}: the value is not UTF-8 text")
+            raise CommandFailed(f"--secret {key}: the value is not UTF-8 text")
     return found
 
 

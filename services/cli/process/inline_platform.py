@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.drivers.registry import refuse_shared_place
 from services.platforms import NAME_RULE, Platform, is_platform_name
 from services.rpc.process import CannotServe
@@ -29,17 +29,17 @@ def given_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str
     """
     if len(typed) > 1:
         # The token of one server would be sent to all of them.
-        raise Failed(
+        raise CommandFailed(
             f"{OPTION} is given {len(typed)} times, and {TOKEN} holds the token of one server; write the other servers"
             " into the platforms file, each with its own token"
         )
     name, equals, url = typed[0].partition("=")
     if not (equals and url):
-        raise Failed(f"{OPTION}: write NAME=URL, such as eu=https://influx.example.com:8086")
+        raise CommandFailed(f"{OPTION}: write NAME=URL, such as eu=https://influx.example.com:8086")
     if not is_platform_name(name):
-        raise Failed(f"{OPTION}: the name {name!r} cannot be used; {NAME_RULE}")
+        raise CommandFailed(f"{OPTION}: the name {name!r} cannot be used; {NAME_RULE}")
     if not environ.get(TOKEN):
-        raise Failed(f"{OPTION} {name}: put the token of the server into {TOKEN}")
+        raise CommandFailed(f"{OPTION} {name}: put the token of the server into {TOKEN}")
     options = {"url": url, "token_variable": TOKEN}
     return Platform(name, DRIVER, f"unix:{folder / 'platform.sock'}", options, OPTION)
 
@@ -57,11 +57,13 @@ def refuse_faulty(given: Platform, others: Mapping[str, Platform], data: Path) -
         Failed: Another platform has its name or its server, or its URL is not valid.
     """
     if given.name in others:
-        raise Failed(f"{given.row}: another platform has that name: {others[given.name].source or 'the default'}")
+        raise CommandFailed(
+            f"{given.row}: another platform has that name: {others[given.name].source or 'the default'}"
+        )
     try:
         refuse_shared_place(given, others.values(), data)
     except CannotServe as error:
-        raise Failed(str(error)) from error
+        raise CommandFailed(str(error)) from error
 
 
 def row_of(given: Platform) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.private_files import private_file, private_folder
 
 
 @contextmanager
-def single(data: Path) -> Iterator[None]:
+def instance_lock(data: Path) -> Iterator[None]:
     """
     Lock the folder *data* until the block is left or this process ends.
 
@@ -24,7 +24,7 @@ def single(data: Path) -> Iterator[None]:
         private_file(path)
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
-        raise Failed(f"cannot write {path}: {error.strerror or error}") from error
+        raise CommandFailed(f"cannot write {path}: {error.strerror or error}") from error
     try:
         _lock(descriptor, data)
         os.ftruncate(descriptor, 0)
@@ -40,7 +40,7 @@ def _lock(descriptor: int, data: Path) -> None:
     except OSError:
         holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
         process = f" (process {holder})" if holder else ""
-        raise Failed(
+        raise CommandFailed(
             f"another `pkger up`{process} runs on the databases in {data}; stop it, or give this one another folder"
             " with --data"
         ) from None

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.cli.options import caller
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Interrupts:
             await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise Failed(message)
+            raise CommandFailed(message)
         finally:
             for each in (task, interrupted):
                 each.cancel()

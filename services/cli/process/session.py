@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.cli.process.supervisor import Supervisor, one_child
 from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
@@ -82,12 +82,12 @@ def sockets_folder() -> Iterator[Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix="pkger-"))
     except OSError as error:
-        raise Failed(
+        raise CommandFailed(
             f"cannot make a folder for sockets: {error.strerror or error}; set TMPDIR to another one"
         ) from error
     if len(bytes(folder / LONGEST_SOCKET)) > MOST_SOCKET_BYTES:
         folder.rmdir()
-        raise Failed(
+        raise CommandFailed(
             f"the path of the folder {folder.parent} is too long for sockets in it; set TMPDIR to a shorter one"
         )
     try:
@@ -147,6 +147,6 @@ def open_log(home: Path, name: str) -> IO[bytes]:
         private_file(path)
         return path.open("ab")
     except OSError as error:
-        raise Failed(
+        raise CommandFailed(
             f"cannot write {path}: {error.strerror}; set PKGER_HOME to a folder that can be written"
         ) from error

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.platforms import Platform
 from services.rpc.health import problem_of
-from services.rpc.parent import LISTENING, VARIABLE
+from services.rpc.startup_pipe import LISTENING, VARIABLE
 from services.settings import Settings
 
 log = logging.getLogger("pkger.supervisor")
@@ -208,15 +208,15 @@ class Supervisor:
         try:
             message = await asyncio.wait_for(self._first_message(name), READY_SECONDS)
         except TimeoutError:
-            raise Failed(f"{_named(name)} not listening after {READY_SECONDS:.0f} s") from None
+            raise CommandFailed(f"{_named(name)} not listening after {READY_SECONDS:.0f} s") from None
         finally:
             self._close_status_pipe(name)
         if message != LISTENING:
             hint = f"{_named(name)} not running; {self._log_hint(name)}"
-            raise Failed(message.decode(errors="replace").strip() or hint)
+            raise CommandFailed(message.decode(errors="replace").strip() or hint)
         service = self._services[name]
         if service.has_health and (problem := await problem_of(service.address, READY_SECONDS, wait=True)):
-            raise Failed(f"{_named(name)} not ready after {READY_SECONDS:.0f} s: {problem}")
+            raise CommandFailed(f"{_named(name)} not ready after {READY_SECONDS:.0f} s: {problem}")
 
     async def _first_message(self, name: str) -> bytes:
         """The message of a starting service: that it listens, or why it cannot; empty if it ended without one."""
@@ -253,7 +253,7 @@ class Supervisor:
                 self._processes[name] = await self._spawn(name)
                 # Its first message is not read after a restart.
                 self._close_status_pipe(name)
-            except (OSError, Failed) as error:
+            except (OSError, CommandFailed) as error:
                 log.warning("the %s service cannot be restarted: %s", name, error)
 
 

@@ -11,7 +11,7 @@ from services.cli.options import caller
 from services.cli.output.consoles import console
 from services.cli.output.escapes import one_line
 from services.cli.process.inline_platform import given_platform, refuse_faulty, row_of
-from services.cli.process.instance_lock import single
+from services.cli.process.instance_lock import instance_lock
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import open_log, sockets_folder
 from services.cli.process.supervisor import GATEWAY, Child, Supervisor, children
@@ -58,7 +58,7 @@ async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, 
         _log_to_terminal()
     else:
         log_to_stderr()
-    with Interrupts() as interrupts, single(settings.data):
+    with Interrupts() as interrupts, instance_lock(settings.data):
         # At a terminal, only problems are printed, and the logs go to files; elsewhere, standard error has all logs.
         supervisor = Supervisor(running, environ, lambda name: open_log(settings.home, name) if is_terminal else None)
         await supervisor.start()

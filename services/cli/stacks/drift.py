@@ -20,7 +20,7 @@ from services.cli.output.escapes import escaped, one_line
 from services.cli.output.plan_text import FIRST_ENTRIES, MOST_ENTRIES, SHOWN_LINES, WIDTH
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
-from services.core.listing import and_more
+from services.core.text_lists import and_more
 from services.rpc.convert.drift import counts_from_pb
 from services.rpc.documents import document_of
 from services.views.cutting import cut

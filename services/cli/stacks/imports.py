@@ -10,19 +10,19 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.errors import Failed, InvalidPackageError, plain_errors
+from services.cli.errors import CommandFailed, InvalidPackageError, plain_errors
 from services.cli.find_stack import ref_of
 from services.cli.output.consoles import console, progress_console
 from services.cli.output.documents import print_document, print_records
 from services.cli.output.escapes import one_line
-from services.cli.output.manner import Manner
+from services.cli.output.manner import Interaction
 from services.cli.output.status_line import StatusLine
 from services.cli.output.tables import print_table
-from services.cli.plan.plan_input import Wanted
+from services.cli.plan.plan_input import PlanInput
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import APPLYING, Session, session
 from services.cli.process.terminal import Terminal
-from services.core.listing import listed
+from services.core.text_lists import listed
 from services.rpc.convert.objects import violation_from_pb
 from services.rpc.documents import document_of
 from services.settings import load
@@ -71,7 +71,7 @@ async def import_resource(
     console().print(Text(one_line(f"{imported}; add it to the package, or the next apply removes it")))
 
 
-async def import_package(wanted: Wanted, environ: Mapping[str, str], manner: Manner) -> None:
+async def import_package(wanted: PlanInput, environ: Mapping[str, str], manner: Interaction) -> None:
     """
     Import the resources of the objects of a package: show them, ask for approval, and import exactly these.
 
@@ -94,7 +94,7 @@ async def import_package(wanted: Wanted, environ: Mapping[str, str], manner: Man
                 if not out.quiet and (manner.output == "text" or asked):
                     _print_plan(out, plan, len(resources))
                 if asked and not await asked.confirm("Import these resources?", interrupts):
-                    raise Failed("not imported; nothing was written")
+                    raise CommandFailed("not imported; nothing was written")
                 imported = applier_pb2.ImportResourcesResponse()
                 if resources:
                     imported = await interrupts.or_stop(_import(services, ref, resources))

@@ -17,7 +17,7 @@ from services.cli.output.documents import print_document
 from services.cli.packages import values
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
-from services.cli.stacks.resource_holders import ALONE
+from services.cli.stacks.resource_holders import NO_HOLDERS
 from services.cli.stacks.stack_text import print_stack
 from services.core.errors import OrgUnknown
 from services.drivers.registry import DRIVERS
@@ -155,4 +155,4 @@ def _print(stack: stack_pb2.Stack, output: str) -> None:
     if output != "text":
         print_document(document_of(stack), output)
     else:
-        print_stack(console(), stack, (), ALONE)
+        print_stack(console(), stack, (), NO_HOLDERS)

@@ -7,16 +7,16 @@ from pkger.applier.v1 import applier_pb2
 from pkger.model.v1 import plan_pb2
 from rich.text import Text
 
-from services.cli.errors import Failed
+from services.cli.errors import CommandFailed
 from services.cli.output.consoles import progress_console
-from services.cli.output.manner import Manner
+from services.cli.output.manner import Interaction
 from services.cli.plan.apply import apply, protected
-from services.cli.plan.plan_input import Wanted
+from services.cli.plan.plan_input import PlanInput
 from services.core.errors import StackNotFound
 
 
 async def uninstall(
-    wanted: Wanted, environ: Mapping[str, str], manner: Manner, run_options: applier_pb2.RunOptions
+    wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
 ) -> None:
     """
     Delete the resources that a stack created, and keep the stack.
@@ -28,7 +28,7 @@ async def uninstall(
 
 
 async def delete(
-    wanted: Wanted, environ: Mapping[str, str], manner: Manner, run_options: applier_pb2.RunOptions
+    wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
 ) -> None:
     """
     Delete the resources that a stack created, and then the stack; without such a stack, there is nothing to do.
@@ -39,14 +39,14 @@ async def delete(
     try:
         deleting = replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
         done = await apply(deleting, environ, manner, run_options)
-    except Failed as error:
+    except CommandFailed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise
         if manner.output == "text":
             progress_console().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
         return
     if done.finished.stack_id:
-        raise Failed(
+        raise CommandFailed(
             f"stack {wanted.stack} is not deleted: it still has {protected(done.plan)}. To delete it, change its"
             " policy with `pkger stacks policy` and run this command twice: the first run records the new policy"
         )

@@ -13,7 +13,7 @@ from services.rpc.resources import find_holders
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class ResourceHolders:
     """
     Other stacks that own or use the resources of one stack.
 
@@ -33,11 +33,13 @@ class Shares:
         return "; ".join([*owner, *([f"used by {users}"] if users else [])])
 
 
-ALONE = Shares({}, {})
+NO_HOLDERS = ResourceHolders({}, {})
 """The value of a stack that shares nothing."""
 
 
-async def shares_of(peer: Peer, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry]) -> Shares:
+async def holders_of(
+    peer: Peer, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry]
+) -> ResourceHolders:
     """
     Ask the stack service which stacks own or use the *resources* of *stack*.
 
@@ -47,7 +49,7 @@ async def shares_of(peer: Peer, stack: stack_pb2.Stack, resources: Sequence[obje
     keys = [(entry.key.kind, entry.resource_id) for entry in resources]
     owners, users = await find_holders(peer, target_from_pb(stack.target), keys)
     others = {key: [each for each in found if each.stack_id != stack.id] for key, found in users.items()}
-    return Shares({key: owner for key, owner in owners.items() if owner.stack_id != stack.id}, others)
+    return ResourceHolders({key: owner for key, owner in owners.items() if owner.stack_id != stack.id}, others)
 
 
 def _called(holder: stack_pb2.ResourceHolder) -> str:

@@ -10,13 +10,13 @@ from rich.text import Text
 
 from services.cli.output.facts import moment, print_facts
 from services.cli.output.tables import print_table
-from services.cli.stacks.resource_holders import ALONE, Shares
+from services.cli.stacks.resource_holders import NO_HOLDERS, ResourceHolders
 from services.rpc.documents import document_of
 from services.views.drift import counts_text
 
 
 def stack_document(
-    stack: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry], shares: Shares = ALONE
+    stack: stack_pb2.Stack, resources: Iterable[object_pb2.InventoryEntry], shares: ResourceHolders = NO_HOLDERS
 ) -> dict[str, Any]:
     """
     A stack as JSON data: three messages of the contract, by the names of their fields in the responses.
@@ -32,7 +32,7 @@ def stack_document(
 
 
 def print_stack(
-    out: Console, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry], shares: Shares
+    out: Console, stack: stack_pb2.Stack, resources: Sequence[object_pb2.InventoryEntry], shares: ResourceHolders
 ) -> None:
     """Print the record of a stack, with the resources that it owns and uses."""
     facts = {

@@ -14,7 +14,7 @@ from services.cli.output.documents import print_document
 from services.cli.output.facts import LARGEST_PAGE, print_more
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
-from services.cli.stacks.resource_holders import shares_of
+from services.cli.stacks.resource_holders import holders_of
 from services.cli.stacks.stack_text import print_stack, print_stacks, stack_document
 from services.rpc.documents import document_of
 from services.rpc.paging import first_items
@@ -36,7 +36,7 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
             ref = await interrupts.or_stop(ref_of(services.stack, target, name))
             request = read_stack(services.stack, ref)
             stack, resources = await interrupts.or_stop(request)
-            shares = await interrupts.or_stop(shares_of(services.stack, stack, resources))
+            shares = await interrupts.or_stop(holders_of(services.stack, stack, resources))
     if output == "text":
         print_stack(console(), stack, resources, shares)
     else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from services.core.model import LABEL, NameUniqueness, Spec
 from services.drivers.embedded.kinds import EMBEDDED, change_refusal, content_refusal, name_scope, unique_name
 from services.drivers.embedded.secrets import Item, KeptSecret
-from services.drivers.expecting import held_to
+from services.drivers.expectations import held_to
 from services.drivers.mutation import (
     Attach,
     Create,

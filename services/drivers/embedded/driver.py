@@ -16,18 +16,18 @@ from services.drivers.embedded.sqlite import store
 from services.drivers.embedded.sqlite.schema import MIGRATIONS
 from services.drivers.mutation import Create, Done, Fence, Mutation, Rejected, ResourceId, StoredResource, Update
 from services.drivers.options import OptionsInvalid, read_options
-from services.machine import Clock, Ids, machine_clock
 from services.platforms import Platform
 from services.rpc.call import loop_time
 from services.settings import STACK_DATABASE
 from services.sqlite.database import Database
+from services.system import Clock, Ids, machine_clock
 
 _ID_BYTES = 8
 """An id has 16 hexadecimal digits, as on InfluxDB (docs/reference/driver-contract.md, "Ids")."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class EmbeddedOptions:
     """
     What a row of the platforms file may set.
 
@@ -123,7 +123,7 @@ async def open_driver(platform: Platform, data: Path, ids: Ids, clock: Clock) ->
 
 def place_of(platform: Platform, data: Path) -> str:
     """See ``PlaceOf``: the path of the database, without symbolic links."""
-    file = read_options(Options, platform).file or f"{platform.service}.db"
+    file = read_options(EmbeddedOptions, platform).file or f"{platform.service}.db"
     try:
         place = os.path.realpath(data / file)
     except ValueError:

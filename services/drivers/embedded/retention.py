@@ -5,7 +5,7 @@ and retention").
 
 from collections.abc import Awaitable, Callable
 
-from services.machine import Clock
+from services.system import Clock
 
 DAY = 24 * 60 * 60 * 1_000_000
 """Microseconds for which an idempotency key, or the fence of an operation on behalf of no stack, is kept at least."""

@@ -7,7 +7,7 @@ from services.core.check import CheckAspect, CheckVerdict, Finding, PlatformChec
 from services.core.model import Organization
 from services.drivers.influxdb.codecs.registry import CODECS
 from services.drivers.influxdb.kinds import PLATFORM
-from services.drivers.influxdb.reading import CannotRead, OrgMissing, Reader
+from services.drivers.influxdb.reading import CannotRead, OrgMissing, ResourceReader
 from services.engine.outcome import RejectionReason
 
 _TRIED = re.compile(r"v?2\.[789]\..*")
@@ -18,7 +18,7 @@ _SHOWN_ORGS = 5
 _OK, _WRONG, _UNKNOWN = CheckVerdict.OK, CheckVerdict.WRONG, CheckVerdict.UNKNOWN
 
 
-async def check(reader: Reader, url: str, org: str) -> PlatformCheck:
+async def check(reader: ResourceReader, url: str, org: str) -> PlatformCheck:
     """Check the server at *url*, and the rights of the token to read in *org*; empty: in no organisation."""
     try:
         version = await reader.version()
@@ -50,7 +50,7 @@ def _of_orgs(orgs: list[Organization]) -> Finding:
     return Finding(CheckAspect.ORG, _OK, f"the token can read {len(orgs):,}: {names}")
 
 
-async def _in_org(reader: Reader, org: str) -> list[Finding]:
+async def _in_org(reader: ResourceReader, org: str) -> list[Finding]:
     try:
         org_id = await reader.org_id(org)
     except OrgMissing as error:
@@ -75,7 +75,7 @@ def _of_list(collection: str, is_any: bool) -> Finding:
     return Finding(CheckAspect.READ, _UNKNOWN, message, collection)
 
 
-async def _of_secrets(reader: Reader, org_id: str) -> Finding:
+async def _of_secrets(reader: ResourceReader, org_id: str) -> Finding:
     try:
         await reader.secret_keys(org_id)
     except CannotRead as error:

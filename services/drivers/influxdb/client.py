@@ -12,8 +12,8 @@ import aiohttp
 import orjson
 from tenacity import AsyncRetrying, RetryCallState
 
-from services.machine import Clock, Ids
 from services.rpc.call import loop_time, time_left
+from services.system import Clock, Ids
 
 IN_FLIGHT = 8
 """Most requests at once, over all batches: more of them would only queue in the server."""
@@ -37,7 +37,7 @@ Query = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """
     An answer of the server.
 
@@ -117,7 +117,7 @@ class Client:
             middlewares=(_once,),
         )
 
-    async def get(self, path: str, query: Query = ()) -> Answer:
+    async def get(self, path: str, query: Query = ()) -> Response:
         """
         Read; retry while the server is busy or unreachable and the deadline of the caller allows it.
 
@@ -137,13 +137,13 @@ class Client:
             retry=_is_worth_repeating, stop=is_over, wait=self._jittered, retry_error_callback=_last, reraise=True
         )
         try:
-            answer: Answer = await retrying(self._exchange, "GET", path, query, None)
+            answer: Response = await retrying(self._exchange, "GET", path, query, None)
         finally:
             # AsyncRetrying refers to itself, and would keep the last answer until the garbage collector runs.
             retrying.iter_state.reset()
         return answer
 
-    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Response:
         """
         Write, once.
 
@@ -157,7 +157,7 @@ class Client:
         """Close all connections."""
         await self._session.close()
 
-    async def _exchange(self, method: str, path: str, query: Query, body: Mapping[str, Any] | None) -> Answer:
+    async def _exchange(self, method: str, path: str, query: Query, body: Mapping[str, Any] | None) -> Response:
         data = None if body is None else orjson.dumps(body)
         headers = {} if data is None else {"Content-Type": "application/json"}
         status = 0
@@ -183,11 +183,11 @@ class Client:
             except (aiohttp.ClientError, OSError) as error:
                 raise Unanswered(_plain(error), status) from None
 
-    def _read(self, answer: aiohttp.ClientResponse, data: bytes) -> Answer:
+    def _read(self, answer: aiohttp.ClientResponse, data: bytes) -> Response:
         body, is_json = None, not data
         with contextlib.suppress(ValueError):
             body, is_json = orjson.loads(data) if data else None, True
-        return Answer(
+        return Response(
             answer.status,
             body,
             answer.headers.get("X-Influxdb-Version", ""),
@@ -232,7 +232,7 @@ def _is_worth_repeating(state: RetryCallState) -> bool:
         return False
     if outcome.failed:
         return isinstance(outcome.exception(), NotSent | Unanswered)
-    answer: Answer = outcome.result()
+    answer: Response = outcome.result()
     return answer.status in _BUSY or not answer.is_whole
 
 

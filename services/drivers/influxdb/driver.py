@@ -13,10 +13,10 @@ from services.drivers.influxdb.client import Client
 from services.drivers.influxdb.codecs.registry import CODECS
 from services.drivers.influxdb.kinds import traits
 from services.drivers.influxdb.options import options_of, place, tls_of, token_of
-from services.drivers.influxdb.preparing import prepared_or_rejected, with_resets
-from services.drivers.influxdb.reading import CannotRead, OrgMissing, Reader
+from services.drivers.influxdb.prepared_specs import prepared_or_rejected, with_resets
+from services.drivers.influxdb.reading import CannotRead, OrgMissing, ResourceReader
 from services.drivers.influxdb.rule_scripts import RuleScripts
-from services.drivers.influxdb.writing import Batch
+from services.drivers.influxdb.writing import BatchWriter
 from services.drivers.mutation import (
     Create,
     Fence,
@@ -28,8 +28,8 @@ from services.drivers.mutation import (
     Update,
 )
 from services.engine.outcome import RejectionReason
-from services.machine import Clock, Ids
 from services.platforms import Platform
+from services.system import Clock, Ids
 
 _OF_ENDPOINTS = re.compile("[0-9a-f]{16}-(token|username|password|routing-key)")
 """Secret keys that the server generates for the credentials of endpoints."""
@@ -50,7 +50,7 @@ class InfluxdbDriver:
         self._client = client
         self._clock = clock
         self._platform = platform
-        self._reader = Reader(client)
+        self._reader = ResourceReader(client)
         self._scripts = RuleScripts(client, self._reader)
         self._traits: PlatformTraits | None = None
 
@@ -115,7 +115,7 @@ class InfluxdbDriver:
             return [Rejected(RejectionReason.NOT_FOUND, str(missing))] * len(batch)
         except CannotRead as error:
             return [Rejected(error.reason, str(error))] * len(batch)
-        return await Batch(self._client, self._reader, self._scripts, org_id, self._clock).perform(batch)
+        return await BatchWriter(self._client, self._reader, self._scripts, org_id, self._clock).perform(batch)
 
     async def show_token(self, fence: Fence) -> Fence | None:
         """See ``Driver``; the platform does not fence."""

@@ -14,7 +14,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class InfluxdbOptions:
     """
     The options of a row.
 
@@ -33,14 +33,14 @@ class Options:
     verify: bool = True
 
 
-def options_of(platform: Platform) -> Options:
+def options_of(platform: Platform) -> InfluxdbOptions:
     """
     The options of *platform*.
 
     Raises:
         OptionsInvalid: They are invalid.
     """
-    options = read_options(Options, platform)
+    options = read_options(InfluxdbOptions, platform)
     problems = _url_problems(options.url)
     if bool(options.token_file) == bool(options.token_variable):
         problems.append("name the token by one of the options 'token_file' and 'token_variable'")
@@ -59,7 +59,7 @@ def place(url: str) -> str:
     return f"{parts.scheme}://{host}:{parts.port or _PORTS[parts.scheme]}{parts.path.rstrip('/')}"
 
 
-def token_of(platform: Platform, options: Options, data: Path, environ: Mapping[str, str] = os.environ) -> str:
+def token_of(platform: Platform, options: InfluxdbOptions, data: Path, environ: Mapping[str, str] = os.environ) -> str:
     """
     The token that *options* name.
 
@@ -79,7 +79,7 @@ def token_of(platform: Platform, options: Options, data: Path, environ: Mapping[
     return token
 
 
-def tls_of(platform: Platform, options: Options, data: Path) -> ssl.SSLContext | bool:
+def tls_of(platform: Platform, options: InfluxdbOptions, data: Path) -> ssl.SSLContext | bool:
     """
     How the certificate of the server is verified.
 

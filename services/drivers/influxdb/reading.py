@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from services.core.model import Organization, Reference
-from services.drivers.influxdb.answers import OUT_OF_REACH, is_gone, is_out_of_reach, is_unreadable
-from services.drivers.influxdb.client import Answer, Client, NotSent, Query, Unanswered
+from services.drivers.influxdb.client import Client, NotSent, Query, Response, Unanswered
 from services.drivers.influxdb.codecs.codec import Body
 from services.drivers.influxdb.codecs.endpoint import TYPES
 from services.drivers.influxdb.codecs.registry import CODECS, kind_of
 from services.drivers.influxdb.codecs.rule import ENDPOINT
+from services.drivers.influxdb.write_outcomes import OUT_OF_REACH, is_gone, is_out_of_reach, is_unreadable
 from services.drivers.mutation import ResourceId, StoredResource
 from services.engine.outcome import RejectionReason
 from services.kinds.format.canonical import canonical_text
@@ -55,7 +55,7 @@ class OrgMissing(Exception):
     """The server has no organisation with this name, or does not show it to this token."""
 
 
-class Reader:
+class ResourceReader:
     """Reads resources in the form of the API and in the form of the driver contract."""
 
     def __init__(self, client: Client) -> None:
@@ -316,7 +316,7 @@ class Reader:
             raise _unreadable(f"the list of {collection}", answer)
         return list(answer.body.get(_LIST_KEYS.get(collection, collection)) or ())
 
-    async def _get(self, path: str, query: Query = ()) -> Answer:
+    async def _get(self, path: str, query: Query = ()) -> Response:
         try:
             answer = await self._client.get(path, query)
         except NotSent as error:
@@ -359,7 +359,7 @@ def unwrapped(collection: str, body: Mapping[str, Any]) -> Body:
     return body["label"] if collection == LABELS else body
 
 
-def _in_org(org_id: str, collection: str, id_: str, answer: Answer) -> Body | None:
+def _in_org(org_id: str, collection: str, id_: str, answer: Response) -> Body | None:
     if answer.status == 200:
         body = unwrapped(collection, answer.body)
         # The server finds an id in every organisation that the token can read.
@@ -371,7 +371,7 @@ def _in_org(org_id: str, collection: str, id_: str, answer: Answer) -> Body | No
     raise _unreadable(f"{id_!r} of {collection}", answer)
 
 
-def _unreadable(what: str, answer: Answer) -> CannotRead:
+def _unreadable(what: str, answer: Response) -> CannotRead:
     if _is_no_token(answer):
         return CannotRead(f"the token is unknown or inactive: {answer.description}", RejectionReason.NOT_PERMITTED)
     if is_unreadable("tasks", answer):
@@ -379,6 +379,6 @@ def _unreadable(what: str, answer: Answer) -> CannotRead:
     return CannotRead(f"{what} cannot be read: {answer.description}")
 
 
-def _is_no_token(answer: Answer) -> bool:
+def _is_no_token(answer: Response) -> bool:
     """Whether the token is unknown to the server or inactive."""
     return answer.status == 401 and answer.message in {"unauthorized access", "token is inactive"}

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Iterable
 
-from services.drivers.influxdb.answers import Request, refusal
 from services.drivers.influxdb.client import Client, NotSent, Unanswered
 from services.drivers.influxdb.codecs.codec import Body
-from services.drivers.influxdb.reading import RULES, CannotRead, Reader
+from services.drivers.influxdb.reading import RULES, CannotRead, ResourceReader
+from services.drivers.influxdb.write_outcomes import WriteRequest, refusal
 from services.drivers.mutation import Rejected
 
 log = logging.getLogger("pkger.platform")
@@ -15,7 +15,7 @@ log = logging.getLogger("pkger.platform")
 class RuleScripts:
     """Tracks, in this process, the endpoints whose rules may still run scripts with outdated fields of the endpoint."""
 
-    def __init__(self, client: Client, reader: Reader) -> None:
+    def __init__(self, client: Client, reader: ResourceReader) -> None:
         self._client = client
         self._reader = reader
         self._behind: set[tuple[str, str]] = set()
@@ -52,7 +52,7 @@ class RuleScripts:
             answered = isinstance(error, Unanswered) and bool(error.status)
             problem = f"the script of rule {rule['id']!r} could not be rewritten: {error}"
             raise CannotRead(problem, answered=answered) from None
-        refused = refusal(Request("PATCH", RULES), answer)
+        refused = refusal(WriteRequest("PATCH", RULES), answer)
         if isinstance(refused, Rejected) and refused.reason is not None:
             # A retry would be refused too, and an error would block every later read.
             log.warning("a rule keeps the script of a former endpoint", extra={"rule": rule["id"]})

@@ -9,27 +9,27 @@ from itertools import groupby
 from typing import Any
 
 from services.core.model import LABEL
-from services.drivers.expecting import held_to
-from services.drivers.influxdb.answers import Request, refusal
-from services.drivers.influxdb.client import Answer, Client, NotSent, Unanswered
+from services.drivers.expectations import held_to
+from services.drivers.influxdb.client import Client, NotSent, Response, Unanswered
 from services.drivers.influxdb.codecs.codec import Body, Codec, Refused
 from services.drivers.influxdb.codecs.dashboard import shown_charts
 from services.drivers.influxdb.codecs.endpoint import changes_scripts
 from services.drivers.influxdb.codecs.registry import CODECS, kind_of
 from services.drivers.influxdb.codecs.rule import endpoint_of
 from services.drivers.influxdb.kinds import TRAITS
-from services.drivers.influxdb.preparing import prepared
+from services.drivers.influxdb.prepared_specs import prepared
 from services.drivers.influxdb.reading import (
     DASHBOARDS,
     ENDPOINTS,
     LABELS,
     RULES,
     CannotRead,
-    Reader,
+    ResourceReader,
     stored,
     unwrapped,
 )
 from services.drivers.influxdb.rule_scripts import RuleScripts
+from services.drivers.influxdb.write_outcomes import WriteRequest, refusal
 from services.drivers.mutation import (
     Ambiguous,
     Attach,
@@ -47,7 +47,7 @@ from services.drivers.mutation import (
     Update,
 )
 from services.engine.outcome import RejectionReason
-from services.machine import Clock
+from services.system import Clock
 
 IN_FLIGHT = 4
 """Most concurrent mutations of one batch."""
@@ -77,10 +77,10 @@ class Stopped(Exception):
         self.result = result
 
 
-class Batch:
+class BatchWriter:
     """One batch in one organisation."""
 
-    def __init__(self, client: Client, reader: Reader, scripts: RuleScripts, org_id: str, clock: Clock) -> None:
+    def __init__(self, client: Client, reader: ResourceReader, scripts: RuleScripts, org_id: str, clock: Clock) -> None:
         self._client = client
         self._reader = reader
         self._scripts = scripts
@@ -113,7 +113,7 @@ class Batch:
                 return await self._attach(item)
             case Detach(id_, label_id):
                 path = f"{_path(id_)}/labels/{label_id}"
-                await self._write(Request("DELETE", CODECS[id_.kind].collection, deletes=True), path)
+                await self._write(WriteRequest("DELETE", CODECS[id_.kind].collection, deletes=True), path)
                 return Done()
             case _:
                 raise TypeError(f"{type(item).__name__} is no mutation of a resource")
@@ -123,14 +123,14 @@ class Batch:
         endpoints = await self._endpoints(item, codec)
         body = codec.write(item.spec.value, item.references, None) | {"orgID": self._org_id}
         try:
-            made = await self._written(Request("POST", codec.collection), f"/api/v2/{codec.collection}", body)
+            made = await self._written(WriteRequest("POST", codec.collection), f"/api/v2/{codec.collection}", body)
         except Stopped as stopped:
             if codec.collection == "checks":
                 await self._explain_name(stopped.result, item.spec.display_name)
             raise
         if codec.collection == DASHBOARDS and shown_charts(made) != item.spec.value["charts"]:
             await self._write(
-                Request("DELETE", DASHBOARDS, deletes=True), f"/api/v2/{DASHBOARDS}/{made['id']}", unsure=True
+                WriteRequest("DELETE", DASHBOARDS, deletes=True), f"/api/v2/{DASHBOARDS}/{made['id']}", unsure=True
             )
             raise Stopped(_views_lost())
         return Done(stored(item.kind, made, endpoints))
@@ -154,7 +154,7 @@ class Batch:
             return ended
         endpoints = await self._endpoints(item, codec)
         body = self._body(codec, codec.write(item.spec.value, item.references, held.body))
-        request = Request("PUT" if codec.replaces else "PATCH", codec.collection)
+        request = WriteRequest("PUT" if codec.replaces else "PATCH", codec.collection)
         if codec.collection == "checks":
             written = await self._written_check(item, held, body)
         elif codec.collection == ENDPOINTS and changes_scripts(codec.read(held.body), item.spec.value):
@@ -173,7 +173,7 @@ class Batch:
             return Done()
         if (ended := held_to(item, held.resource, TRAITS[item.id.kind])) is not None:
             return ended
-        await self._write(Request("DELETE", CODECS[item.id.kind].collection, deletes=True), _path(item.id))
+        await self._write(WriteRequest("DELETE", CODECS[item.id.kind].collection, deletes=True), _path(item.id))
         return Done()
 
     async def _attach(self, item: Attach) -> Done:
@@ -181,7 +181,7 @@ class Batch:
         await self._refuse_missing(LABELS, ResourceId(LABEL, item.label_id))
         if collection not in _CHECKED_BY_SERVER:
             await self._refuse_missing(collection, item.id)
-        request = Request("POST", collection, attaches=True)
+        request = WriteRequest("POST", collection, attaches=True)
         await self._write(request, f"{_path(item.id)}/labels", {"labelID": item.label_id})
         return Done()
 
@@ -230,7 +230,7 @@ class Batch:
         The update failed even if the check reads as wanted: the script before the update still runs.
         """
         try:
-            return await self._written(Request("PUT", "checks"), _path(item.id), body)
+            return await self._written(WriteRequest("PUT", "checks"), _path(item.id), body)
         except Stopped as stopped:
             answer = stopped.__cause__
             if not isinstance(answer, _Answered) or answer.status not in {400, 500}:
@@ -245,10 +245,10 @@ class Batch:
         if now is None:
             raise unsure
         if kind_of("checks", now) != item.id.kind or codec.read(now) != codec.read(held.body):
-            await self._restored(codec, held, Request("PUT", "checks"))
+            await self._restored(codec, held, WriteRequest("PUT", "checks"))
         raise Stopped(Rejected(RejectionReason.CONTENT_REFUSED, message))
 
-    async def _restored(self, codec: Codec, held: Held, request: Request) -> None:
+    async def _restored(self, codec: Codec, held: Held, request: WriteRequest) -> None:
         """Write *held* back; if that may have failed, the state of the resource is unknown."""
         unsure = Stopped(Ambiguous("a write was refused after it had an effect, and could not be undone"))
         before = codec.read(held.body)
@@ -266,7 +266,7 @@ class Batch:
         """Update an endpoint with fields that its rules have in their scripts, and then the scripts."""
         self._scripts.record(self._org_id, item.id.id)
         try:
-            written = await self._written(Request("PUT", ENDPOINTS), _path(item.id), body)
+            written = await self._written(WriteRequest("PUT", ENDPOINTS), _path(item.id), body)
         except Stopped as stopped:
             if isinstance(stopped.result, Rejected):
                 self._scripts.forget(self._org_id, item.id.id)
@@ -290,15 +290,15 @@ class Batch:
             items = list(group)
             if verb is PutSecret:
                 values = {item.key: item.value for item in items if isinstance(item, PutSecret)}
-                result = await self._secrets_written(Request("PATCH", "secrets"), path, values)
+                result = await self._secrets_written(WriteRequest("PATCH", "secrets"), path, values)
             else:
                 # The form with the key in the path has no effect for a key with a slash.
                 keys = {"secrets": [item.key for item in items]}
-                result = await self._secrets_written(Request("POST", "secrets"), f"{path}/delete", keys)
+                result = await self._secrets_written(WriteRequest("POST", "secrets"), f"{path}/delete", keys)
             results += [result] * len(items)
         return results
 
-    async def _secrets_written(self, request: Request, path: str, body: Mapping[str, Any]) -> Result:
+    async def _secrets_written(self, request: WriteRequest, path: str, body: Mapping[str, Any]) -> Result:
         async def written() -> Result:
             await self._write(request, path, body)
             return Done()
@@ -315,7 +315,7 @@ class Batch:
             further["updatedAt"] = _rfc3339(self._clock())
         return body | further
 
-    async def _written(self, request: Request, path: str, body: Mapping[str, Any]) -> Body:
+    async def _written(self, request: WriteRequest, path: str, body: Mapping[str, Any]) -> Body:
         """The resource in the answer to a write."""
         answer = await self._write(request, path, body)
         if not isinstance(answer.body, dict):
@@ -323,8 +323,8 @@ class Batch:
         return unwrapped(request.collection, answer.body)
 
     async def _write(
-        self, request: Request, path: str, body: Mapping[str, Any] | None = None, unsure: bool = False
-    ) -> Answer:
+        self, request: WriteRequest, path: str, body: Mapping[str, Any] | None = None, unsure: bool = False
+    ) -> Response:
         """
         Send a write.
 
@@ -351,7 +351,7 @@ class Batch:
 class _Answered(Exception):
     """The answer that ended a mutation."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Response) -> None:
         super().__init__(answer.description)
         self.status = answer.status
 

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
-from services.core.listing import listed
 from services.core.model import Identity, KindTraits, NameUniqueness, PlatformTraits, Resource, Step, Verb
+from services.core.text_lists import listed
 from services.engine.claims import Claimed, ClaimedName, claimed_names
+from services.engine.content_match import matches
 from services.engine.effects.effect import Effect, Scene, Sending
-from services.engine.ids import Ids
-from services.engine.likeness import is_alike
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Done, Finding, NoEffect, Unknown
 
 _SHOWN = 5
@@ -24,19 +24,19 @@ class Create(Effect):
         """Delete the created resource."""
         return self._turned(Verb.DELETE)
 
-    def target(self, ids: Ids) -> str:
+    def target(self, ids: ResourceIds) -> str:
         """Empty: the resource does not exist yet."""
         return ""
 
-    def is_possible(self, ids: Ids) -> bool:
+    def is_possible(self, ids: ResourceIds) -> bool:
         """It needs the resources that it refers to."""
         return all(each.id for each in ids.references(self.step.references))
 
-    def in_its_place(self, ids: Ids) -> str:
+    def in_its_place(self, ids: ResourceIds) -> str:
         """Id of the resource that the created one replaces, if that still exists; else empty."""
         return ids.find(self.step.key, self.step.resource_id)
 
-    def learn(self, ids: Ids, resource_id: str) -> None:
+    def learn(self, ids: ResourceIds, resource_id: str) -> None:
         """The key, or the subject of a deleted resource that is created again, gets the id of the created resource."""
         ids.bind(self.step.key, self.step.resource_id, resource_id)
 
@@ -52,7 +52,7 @@ class Create(Effect):
         """Where names may repeat, and the platform has no idempotency keys."""
         return self._identity(platform) is Identity.SEARCH
 
-    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+    def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
         """Its name, also a repeatable one where the resource can be found only by that."""
         kind, spec = self.step.key.kind, self.step.new_spec
         if spec and self.awaits_claims(platform):
@@ -125,7 +125,7 @@ class Create(Effect):
         return traits.compared_name(names[0]) == traits.compared_name(names[1])
 
     def _is_it(self, resource: Resource, sending: Sending, traits: KindTraits) -> bool:
-        return is_alike(resource, self.step.new_spec, sending.references, traits)
+        return matches(resource, self.step.new_spec, sending.references, traits)
 
 
 def _several(found: Sequence[Resource]) -> str:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, ClaimMode, claimed_names
 from services.engine.effects.effect import Effect, Scene, Sending
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Done, Finding, NoEffect
 
 
@@ -22,11 +22,11 @@ class Delete(Effect):
         """Create the resource again, with another id."""
         return self._turned(Verb.CREATE)
 
-    def learn(self, ids: Ids, resource_id: str) -> None:
+    def learn(self, ids: ResourceIds, resource_id: str) -> None:
         """The key identifies no resource any more."""
         ids.forget(self.step.key, self.step.resource_id)
 
-    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+    def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
         """The resource and its name: an undo creates it again."""
         names = claimed_names(self.step.key.kind, [self.step.old_spec], platform)
         return [*Effect.claims(self, ids, platform), *names]

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from services.core.model import KindTraits, PlatformTraits, Reference, Resource, ResourceKey, Spec, Step, Undo, Verb
 from services.engine.claims import Claimed, ClaimedResource, ClaimMode
 from services.engine.expectation import Expectation
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Done, Finding, Outcome
 
 
@@ -37,7 +37,7 @@ class Sending:
 class Scene(Protocol):
     """A model of a platform on which the steps of a plan are rehearsed; it collects what differs from the plan."""
 
-    ids: Ids
+    ids: ResourceIds
 
     def holds(self, resource: ResourceKey, step: Step) -> bool:
         """Whether *resource*, which *step* is about, exists; report it when it is gone."""
@@ -107,19 +107,19 @@ class Effect(ABC):
         """Whether a rollback has to undo it after it ended with *outcome*."""
         return isinstance(outcome, Done) and self.step.undo is not Undo.NONE
 
-    def target(self, ids: Ids) -> str:
+    def target(self, ids: ResourceIds) -> str:
         """Id of the resource it is about; empty for a creation and for a resource that does not exist."""
         return ids.find(self.step.key, self.step.resource_id)
 
-    def label_id(self, ids: Ids) -> str:
+    def label_id(self, ids: ResourceIds) -> str:
         """Id of the label it attaches or detaches; empty when the label does not exist, and for other effects."""
         return ids.find(self.step.label, self.step.label_id)
 
-    def is_possible(self, ids: Ids) -> bool:
+    def is_possible(self, ids: ResourceIds) -> bool:
         """Whether all resources that it needs exist."""
         return bool(self.target(ids)) and all(each.id for each in ids.references(self.step.references))
 
-    def sending(self, ids: Ids, before_ids: Collection[str] = ()) -> Sending:
+    def sending(self, ids: ResourceIds, before_ids: Collection[str] = ()) -> Sending:
         """The mutation that is sent for it now."""
         return Sending(
             self.target(ids),
@@ -129,7 +129,7 @@ class Effect(ABC):
             before_ids,
         )
 
-    def learn(self, ids: Ids, resource_id: str) -> None:  # noqa: B027 - most change no id
+    def learn(self, ids: ResourceIds, resource_id: str) -> None:  # noqa: B027 - most change no id
         """Update *ids* after it took effect on the resource *resource_id*."""
 
     def is_resolved_by_retry(self, platform: PlatformTraits) -> bool:
@@ -144,7 +144,7 @@ class Effect(ABC):
         """Whether it is a creation that, without a response, is searched for among resources of its name."""
         return False
 
-    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+    def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
         """The claims that the operation needs before this is sent (docs/reference/engine.md, "Claims")."""
         return [ClaimedResource(self.step.key.kind, self.target(ids))]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from services.core.model import KindTraits, PlatformTraits, Resource, Spec
 from services.engine.claims import Claimed, ClaimedAssociation
 from services.engine.effects.effect import Effect, Scene, Sending
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Done, Finding, NoEffect
 
 
@@ -19,11 +19,11 @@ class LabelEffect(Effect):
     attaches: ClassVar[bool]
     """Whether the label is on the resource after the effect."""
 
-    def is_possible(self, ids: Ids) -> bool:
+    def is_possible(self, ids: ResourceIds) -> bool:
         """It needs the resource and the label."""
         return bool(self.target(ids) and self.label_id(ids))
 
-    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+    def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
         """The association alone, as another stack may own either side; a resource created here needs no claim."""
         if not self.step.resource_id:
             return []

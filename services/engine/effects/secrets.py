@@ -7,7 +7,7 @@ from typing import ClassVar
 from services.core.model import KindTraits, PlatformTraits, Resource, Spec
 from services.engine.claims import Claimed, ClaimedSecret
 from services.engine.effects.effect import Effect, Scene, Sending
-from services.engine.ids import Ids
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Finding, Unknown
 
 
@@ -25,11 +25,11 @@ class SecretEffect(Effect):
         """
         return False
 
-    def target(self, ids: Ids) -> str:
+    def target(self, ids: ResourceIds) -> str:
         """The key of the secret."""
         return self.step.key.name
 
-    def is_possible(self, ids: Ids) -> bool:
+    def is_possible(self, ids: ResourceIds) -> bool:
         """True: it needs no resource."""
         return True
 
@@ -37,7 +37,7 @@ class SecretEffect(Effect):
         """True: a secret cannot be read, so only the response to another write shows the outcome."""
         return True
 
-    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+    def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
         """The key of the secret."""
         return [ClaimedSecret(self.step.key.name)]
 

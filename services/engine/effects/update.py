@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from services.core.model import KindTraits, PlatformTraits, Resource, Step, Verb
 from services.engine.claims import Claimed, claimed_names
+from services.engine.content_match import matches
 from services.engine.effects.effect import Effect, Scene, Sending
 from services.engine.expectation import Expectation, describe_changes
-from services.engine.ids import Ids
-from services.engine.likeness import is_alike
+from services.engine.ids import ResourceIds
 from services.engine.outcome import Done, Finding, NoEffect, Unknown
 
 
@@ -22,7 +22,7 @@ class Update(Effect):
         """Write the pre-image."""
         return self._turned(Verb.UPDATE)
 
-    def claims(self, ids: Ids, platform: PlatformTraits) -> Sequence[Claimed]:
+    def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
         """The resource and, where it is renamed, the old and the new name: an undo restores the old one."""
         step = self.step
         names = claimed_names(step.key.kind, [step.old_spec, step.new_spec], platform)
@@ -33,9 +33,9 @@ class Update(Effect):
         if live is None:
             # The deleted resource shows no effect. Sent again the update is rejected, and the rejection is certain.
             return NoEffect()
-        if is_alike(live, self.step.new_spec, sending.references, traits):
+        if matches(live, self.step.new_spec, sending.references, traits):
             return Done(sending.resource_id)
-        if is_alike(live, self.step.old_spec, sending.old_references, traits):
+        if matches(live, self.step.old_spec, sending.old_references, traits):
             return NoEffect()
         before = Expectation(self.step.old_spec.text if self.step.old_spec else "{}", sending.old_references)
         return Unknown(describe_changes(before, live), is_conflict=True, found=sending.resource_id)

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from pkger.model.v1 import object_pb2, plan_pb2
 
-from services.core.listing import and_more
+from services.core.text_lists import and_more
 from services.gateway.answers import Code
 from services.gateway.documents.diff import Diff, empty_diff
 from services.gateway.documents.fragments import json_fragment

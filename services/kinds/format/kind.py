@@ -9,7 +9,7 @@ from services.core.model import DataLoss, Key
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Table
 from services.kinds.format.fields import Fault, Fields, Remark
-from services.kinds.format.references import Use
+from services.kinds.format.references import UsedReference
 
 
 class Scope(NamedTuple):
@@ -35,7 +35,7 @@ class Scope(NamedTuple):
     values: Mapping[str, Any] | None = None
 
 
-class Reading(NamedTuple):
+class ReadResult(NamedTuple):
     """
     The result of reading an object; a named tuple, as ``Scope`` is.
 
@@ -51,13 +51,13 @@ class Reading(NamedTuple):
 
     spec: dict[str, Any]
     faults: Iterable[Fault] = ()
-    references: tuple[Use, ...] = ()
+    references: tuple[UsedReference, ...] = ()
     written: Mapping[str, Any] = MappingProxyType({})
     remarks: tuple[Remark, ...] = ()
-    named_by: Use | None = None
+    named_by: UsedReference | None = None
 
 
-Read = Callable[[Fields, Scope], Reading]
+Read = Callable[[Fields, Scope], ReadResult]
 """Reads the fields of a spec."""
 
 Write = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -157,13 +157,13 @@ class Kind:
         return (self.write or self.fields.written)(spec)
 
 
-def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> Reading:
+def read_plainly(fields: Fields, scope: Scope, table: Table, min_name_bytes: int) -> ReadResult:
     """Read an object whose rules are all in the table of its kind."""
     faults = short_name(fields, scope.display_name, min_name_bytes)
     if scope.values is not None:
-        return Reading({**scope.values, "name": scope.display_name}, faults)
+        return ReadResult({**scope.values, "name": scope.display_name}, faults)
     values = table.read(fields.value)
-    return Reading({**values, "name": scope.display_name}, [*faults, *table.faults(fields, values)])
+    return ReadResult({**values, "name": scope.display_name}, [*faults, *table.faults(fields, values)])
 
 
 def short_name(fields: Fields, name: str, minimum: int) -> list[Fault]:

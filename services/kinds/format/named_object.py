@@ -8,7 +8,7 @@ from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Field
 from services.kinds.format.fields import Fault, Fields
 from services.kinds.format.kind import Scope
-from services.kinds.format.references import Referable, Reference, Use, read_reference
+from services.kinds.format.references import Referable, ReferenceSpec, UsedReference, read_reference
 
 _SHOWN_NAMES = 5
 """Number of names that a reason lists at most."""
@@ -37,13 +37,13 @@ class NamedObject:
         """The row of the table."""
         return Field(self.key, Referable(), f"metadata.name of a {self.what} of the same package.")
 
-    def reference(self, fields: Fields) -> Reference:
+    def reference(self, fields: Fields) -> ReferenceSpec:
         """The field of a spec, which may take the name from an environment value."""
         return read_reference(fields.value.get(self.key))
 
-    def use(self, fields: Fields) -> Use:
+    def use(self, fields: Fields) -> UsedReference:
         """The reference to an environment value, for the list of the object's references."""
-        return Use(self.reference(fields), f"{fields.path}.{self.key}")
+        return UsedReference(self.reference(fields), f"{fields.path}.{self.key}")
 
     def written(self, fields: Fields) -> dict[str, Any]:
         """The reference in the source, by pointer into the spec; empty where the source has the name itself."""

@@ -12,7 +12,7 @@ from services.kinds.format.shapes import Schema, object_schema
 from services.kinds.format.timestamp import Timestamp
 
 
-class Reference(NamedTuple):
+class ReferenceSpec(NamedTuple):
     """
     A field that takes a reference: a literal text, or keys that lead to one.
 
@@ -55,7 +55,7 @@ class Reference(NamedTuple):
         return written
 
 
-class Use(NamedTuple):
+class UsedReference(NamedTuple):
     """
     A reference that an object uses.
 
@@ -66,7 +66,7 @@ class Use(NamedTuple):
         registered: Whether it counts as missing where no value or secret is supplied.
     """
 
-    reference: Reference
+    reference: ReferenceSpec
     resource_field: str = ""
     value_type: str = ""
     registered: bool = True
@@ -79,14 +79,14 @@ class Use(NamedTuple):
         )
 
 
-def read_reference(value: Any) -> Reference:
+def read_reference(value: Any) -> ReferenceSpec:
     """Read a field that takes a reference; a mapping without a usable key is an absent field."""
     if not isinstance(value, dict):
-        return Reference(text_of(value) or "")
+        return ReferenceSpec(text_of(value) or "")
     env, secret = value.get("envRef"), value.get("secretRef")
     env, secret = (body if isinstance(body, dict) else {} for body in (env, secret))
     env_key, secret_key = (text_of(body.get("key")) or "" for body in (env, secret))
-    return Reference(env_key=env_key, default=env.get("default") if env_key else None, secret_key=secret_key)
+    return ReferenceSpec(env_key=env_key, default=env.get("default") if env_key else None, secret_key=secret_key)
 
 
 _KEY: Schema = {"description": "Key of the value", "type": ["string", "number"]}

@@ -8,7 +8,7 @@ from services.core.model import DataLoss
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table, nearest_word, text_code
 from services.kinds.format.fields import Fault, Fields, Remark, Rewrite, found_text
-from services.kinds.format.kind import Kind, Reading, Scope, read_plainly
+from services.kinds.format.kind import Kind, ReadResult, Scope, read_plainly
 from services.kinds.format.shapes import Integer, Text
 from services.kinds.influxdb.summary_ids import owned_ids
 
@@ -21,7 +21,7 @@ _DATA_TYPES = ("float", "integer", "unsigned", "string", "boolean")
 _LONGEST_SCHEMA_NAME = 128
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     reading = read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
     rules, schemas = reading.spec["retentionRules"], reading.spec["measurementSchemas"]
     if not rules[1:] and not schemas:
@@ -34,7 +34,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
             ({**schema, "columns": sorted(schema["columns"], key=_name)} for schema in schemas), key=_name
         ),
     }
-    return Reading(spec, reading.faults, remarks=_further_rules(fields) if rules[1:] else ())
+    return ReadResult(spec, reading.faults, remarks=_further_rules(fields) if rules[1:] else ())
 
 
 def _further_rules(fields: Fields) -> tuple[Remark, ...]:

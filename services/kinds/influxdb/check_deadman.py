@@ -6,7 +6,7 @@ from typing import Any
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Field, Table, nearest_word
 from services.kinds.format.fields import Fields, Remark
-from services.kinds.format.kind import Kind, Reading, Scope, read_plainly
+from services.kinds.format.kind import Kind, ReadResult, Scope, read_plainly
 from services.kinds.format.shapes import Boolean, Duration, Text
 from services.kinds.influxdb import check
 
@@ -22,7 +22,7 @@ _FIELDS = Table(
 )
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     reading = read_plainly(fields, scope, _FIELDS, check.MIN_NAME_BYTES)
     level = reading.spec["level"].upper()
     known = level in check.LEVELS

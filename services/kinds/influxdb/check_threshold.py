@@ -6,7 +6,7 @@ from typing import Any
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Field, Mappings, Table
 from services.kinds.format.fields import Fault, Fields, Numbering
-from services.kinds.format.kind import Kind, Reading, Scope, read_plainly
+from services.kinds.format.kind import Kind, ReadResult, Scope, read_plainly
 from services.kinds.format.shapes import Boolean, Fold, Number, Text
 from services.kinds.influxdb import check
 
@@ -44,7 +44,7 @@ _FIELDS = Table(
 )
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     reading = read_plainly(fields, scope, _FIELDS, check.MIN_NAME_BYTES)
     thresholds = [_used(threshold) for threshold in reading.spec["thresholds"]]
     return reading._replace(spec={**reading.spec, "thresholds": thresholds})

@@ -5,7 +5,7 @@ from typing import Any
 
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Kind, Reading, Scope, short_name
+from services.kinds.format.kind import Kind, ReadResult, Scope, short_name
 from services.kinds.influxdb.charts.kinds import LAYOUT
 from services.kinds.influxdb.charts.properties import properties
 from services.kinds.influxdb.charts.reading import read_charts
@@ -15,11 +15,11 @@ from services.kinds.influxdb.charts.writing import written_chart
 _MIN_NAME_BYTES = 2
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     charts = read_charts(fields, scope)
     spec = {"name": scope.display_name, "description": fields.text("description"), "charts": charts.kept}
     faults = (*charts.faults, *short_name(fields, scope.display_name, _MIN_NAME_BYTES))
-    return Reading(spec, faults, charts.references, charts.written)
+    return ReadResult(spec, faults, charts.references, charts.written)
 
 
 def _write(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from services.core.masking import has_user, masked
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import DESCRIPTION, Field, Table
 from services.kinds.format.fields import Fault, Fields, Remark, found_text, text_of
-from services.kinds.format.kind import Reading, Scope, short_name
-from services.kinds.format.references import Referable, Reference, Use, read_reference
+from services.kinds.format.kind import ReadResult, Scope, short_name
+from services.kinds.format.references import Referable, ReferenceSpec, UsedReference, read_reference
 from services.kinds.format.shapes import Text
 from services.kinds.format.urls import is_url
 from services.kinds.influxdb.statuses import STATUS
@@ -33,7 +33,7 @@ REQUIRED = ("url",)
 
 
 @dataclass(frozen=True, slots=True)
-class Credential:
+class SecretField:
     """A field that holds a secret: its key and its description."""
 
     key: str
@@ -52,8 +52,8 @@ class Credential:
 
 
 def read(
-    fields: Fields, scope: Scope, table: Table, credentials: tuple[Credential, ...], faults: list[Fault]
-) -> Reading:
+    fields: Fields, scope: Scope, table: Table, credentials: tuple[SecretField, ...], faults: list[Fault]
+) -> ReadResult:
     """
     Read an endpoint.
 
@@ -67,7 +67,7 @@ def read(
     values = table.read(fields.value)
     references = {key: read_reference(fields.value.get(key)) for key in _CREDENTIALS}
     used = {credential.key: references[credential.key] for credential in credentials}
-    return Reading(
+    return ReadResult(
         {
             **values,
             **{key: _held(reference, scope.env) for key, reference in used.items()},
@@ -81,7 +81,7 @@ def read(
         ],
         # Credentials are not listed among the environment references of the object (docs/reference/package-format.md,
         # "Where references work").
-        tuple(map(Use, references.values())),
+        tuple(map(UsedReference, references.values())),
         {f"/{key}": reference.written() for key, reference in used.items() if reference.is_one},
         _url_remarks(fields, values["url"]),
     )
@@ -112,7 +112,7 @@ def shown(credential: str | Mapping[str, Any]) -> str:
     return "" if isinstance(credential, str) else f"secret: {credential['secretRef']['key']}"
 
 
-def _held(reference: Reference, env: Mapping[str, Any]) -> str | dict[str, Any]:
+def _held(reference: ReferenceSpec, env: Mapping[str, Any]) -> str | dict[str, Any]:
     """The value in the spec: the key of a secret, else the literal."""
     if reference.secret_key:
         return {"secretRef": {"key": reference.secret_key}}

@@ -5,15 +5,15 @@ from typing import Any
 
 from services.kinds.format.field_table import Field, Table
 from services.kinds.format.fields import Fault, Fields
-from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.format.kind import Kind, ReadResult, Scope
 from services.kinds.format.shapes import Fold, Text
 from services.kinds.influxdb import endpoint
-from services.kinds.influxdb.endpoint import Credential
+from services.kinds.influxdb.endpoint import SecretField
 
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-_TOKEN = Credential("token", "Token of the type bearer")
-_USERNAME = Credential("username", "User of the type basic")
-_PASSWORD = Credential("password", "Password of the type basic")
+_TOKEN = SecretField("token", "Token of the type bearer")
+_USERNAME = SecretField("username", "User of the type basic")
+_PASSWORD = SecretField("password", "Password of the type basic")
 _CREDENTIALS = {"none": (), "basic": (_PASSWORD, _USERNAME), "bearer": (_TOKEN,)}
 """The credentials that each type of authentication needs, in the order of the faults."""
 
@@ -26,7 +26,7 @@ _FIELDS = Table(
 )
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     values = _FIELDS.read(fields.value)
     faults: list[Fault] = _FIELDS.field_faults(fields, values, "method")
     for credential in _CREDENTIALS.get(values["type"], ()):

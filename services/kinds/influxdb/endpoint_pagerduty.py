@@ -5,16 +5,16 @@ from typing import Any
 
 from services.kinds.format.field_table import Table
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.format.kind import Kind, ReadResult, Scope
 from services.kinds.influxdb import endpoint
-from services.kinds.influxdb.endpoint import Credential
+from services.kinds.influxdb.endpoint import SecretField
 
-_ROUTING_KEY = Credential("routingKey", "Routing key of the PagerDuty service")
+_ROUTING_KEY = SecretField("routingKey", "Routing key of the PagerDuty service")
 
 _FIELDS = Table(*endpoint.FIELDS, _ROUTING_KEY.field(), required=(*endpoint.REQUIRED, _ROUTING_KEY.key))
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     faults = _ROUTING_KEY.fault(fields, "a PagerDuty endpoint")
     return endpoint.read(fields, scope, _FIELDS, (_ROUTING_KEY,), faults)
 

@@ -5,16 +5,16 @@ from typing import Any
 
 from services.kinds.format.field_table import Table
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Kind, Reading, Scope
+from services.kinds.format.kind import Kind, ReadResult, Scope
 from services.kinds.influxdb import endpoint
-from services.kinds.influxdb.endpoint import Credential
+from services.kinds.influxdb.endpoint import SecretField
 
-_TOKEN = Credential("token", "Token of the Slack app, for addresses that need one")
+_TOKEN = SecretField("token", "Token of the Slack app, for addresses that need one")
 
 _FIELDS = Table(*endpoint.FIELDS, _TOKEN.field(), required=endpoint.REQUIRED)
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     return endpoint.read(fields, scope, _FIELDS, (_TOKEN,), [])
 
 

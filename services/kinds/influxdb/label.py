@@ -6,7 +6,7 @@ from typing import Any
 from services.core.model import LABEL
 from services.kinds.format.field_table import DESCRIPTION, Field, Table
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Kind, Reading, Scope, read_plainly
+from services.kinds.format.kind import Kind, ReadResult, Scope, read_plainly
 from services.kinds.format.shapes import Text
 
 _MIN_NAME_BYTES = 2
@@ -14,7 +14,7 @@ _MIN_NAME_BYTES = 2
 _FIELDS = Table(DESCRIPTION, Field("color", Text(), 'Color in user interfaces, such as "#326bba".'))
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     return read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
 
 

@@ -7,7 +7,7 @@ from services.kinds.diagnostics import Code
 from services.kinds.format.durations import go_duration, parse_duration
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.format.fields import Fields, Numbering
-from services.kinds.format.kind import Kind, Reading, Referred, Scope, short_name
+from services.kinds.format.kind import Kind, ReadResult, Referred, Scope, short_name
 from services.kinds.format.named_object import NamedObject
 from services.kinds.format.shapes import Duration, Fold, Text
 from services.kinds.influxdb import check, endpoint
@@ -50,7 +50,7 @@ _FIELDS = Table(
 _CHECKED = ("every", "status", "statusRules", "tagRules")
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     values = _FIELDS.read(fields.value)
     faults = [
         *short_name(fields, scope.display_name, _MIN_NAME_BYTES),
@@ -64,7 +64,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
         "statusRules": sorted(values["statusRules"], key=lambda rule: (rule["currentLevel"], rule["previousLevel"])),
         "tagRules": sorted(values["tagRules"], key=lambda rule: (rule["key"], rule["value"], rule["operator"])),
     }
-    return Reading(spec, faults, (_ENDPOINT.use(fields),), _ENDPOINT.written(fields))
+    return ReadResult(spec, faults, (_ENDPOINT.use(fields),), _ENDPOINT.written(fields))
 
 
 def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from services.kinds.diagnostics import Code
 from services.kinds.format.durations import parse_duration, schedule_duration
 from services.kinds.format.fields import Fault, Fields
-from services.kinds.format.references import Reference
+from services.kinds.format.references import ReferenceSpec
 from services.kinds.influxdb.flux.layout import rewritten
 from services.kinds.influxdb.flux.script import Statement, first_options, read_statements
 from services.kinds.influxdb.flux.settings import Setting, settings_in, with_params, with_task
@@ -27,7 +27,7 @@ class Parameter:
 
     name: str
     resource_field: str
-    reference: Reference
+    reference: ReferenceSpec
     value_type: str
 
 
@@ -197,7 +197,7 @@ class _Values:
             Parameter(
                 name,
                 self.field_prefix + name,
-                Reference(env_key=self.key_prefix + name, default=setting.default),
+                ReferenceSpec(env_key=self.key_prefix + name, default=setting.default),
                 setting.value_type,
             )
             for name, setting in self.settings.items()

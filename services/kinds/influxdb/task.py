@@ -9,8 +9,8 @@ from services.kinds.format.canonical import plain
 from services.kinds.format.durations import calendar_duration, go_duration, parse_duration
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table
 from services.kinds.format.fields import Fault, Fields, Remark, found_text
-from services.kinds.format.kind import Kind, Reading, Scope, short_name
-from services.kinds.format.references import Use
+from services.kinds.format.kind import Kind, ReadResult, Scope, short_name
+from services.kinds.format.references import UsedReference
 from services.kinds.format.shapes import Duration, Fold, Text
 from services.kinds.influxdb.flux.settings import PARAMETER
 from services.kinds.influxdb.parameters import Script, read_task_query
@@ -35,7 +35,7 @@ _FIELDS = Table(
 _KEPT = ("description", "cron", "every", "offset", "query", "status")
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     values = _FIELDS.read(fields.value) if scope.values is None else dict(scope.values)
     options_count = scope.api_version == _OPTIONS_COUNT
     script = read_task_query(fields, scope.name, scope.env, options_count)
@@ -62,12 +62,15 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     else:
         faults += _FIELDS.field_faults(fields, values, "query")
     faults += _FIELDS.field_faults(fields, values, STATUS.key)
-    return Reading(
+    return ReadResult(
         {key: values[key] for key in _KEPT} | {"name": name},
         faults,
         (
-            *(Use(found.reference, found.resource_field, found.value_type) for found in script.parameters),
-            *(Use(found.reference, found.resource_field, found.value_type, False) for found in script.options),
+            *(UsedReference(found.reference, found.resource_field, found.value_type) for found in script.parameters),
+            *(
+                UsedReference(found.reference, found.resource_field, found.value_type, False)
+                for found in script.options
+            ),
         ),
         _written(fields) if script.parameters or script.options else {},
         _replaced(fields) if script.options and not options_count else (),
@@ -75,10 +78,10 @@ def _read(fields: Fields, scope: Scope) -> Reading:
     )
 
 
-def _named_by(script: Script) -> Use | None:
+def _named_by(script: Script) -> UsedReference | None:
     """The option that names the task (docs/reference/package-format.md, "Task options")."""
     found = script.task.name
-    return Use(found.reference, found.resource_field, found.value_type) if found else None
+    return UsedReference(found.reference, found.resource_field, found.value_type) if found else None
 
 
 def _written(fields: Fields) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from services.kinds.format.field_table import DESCRIPTION, Field, Table
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Kind, Reading, Scope, read_plainly
+from services.kinds.format.kind import Kind, ReadResult, Scope, read_plainly
 from services.kinds.format.shapes import Text
 from services.kinds.influxdb.summary_ids import embedded_id
 
@@ -18,7 +18,7 @@ _FIELDS = Table(
 )
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     return read_plainly(fields, scope, _FIELDS, _MIN_NAME_BYTES)
 
 

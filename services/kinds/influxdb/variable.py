@@ -7,8 +7,8 @@ from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import plain
 from services.kinds.format.field_table import DESCRIPTION, Field, Table, nearest_word
 from services.kinds.format.fields import Fault, Fields, Remark
-from services.kinds.format.kind import Kind, Reading, Scope, short_name
-from services.kinds.format.references import Referable, Use, read_reference
+from services.kinds.format.kind import Kind, ReadResult, Scope, short_name
+from services.kinds.format.references import Referable, UsedReference, read_reference
 from services.kinds.format.shapes import Fold, Free, Text
 from services.kinds.influxdb.summary_ids import owned_ids
 
@@ -38,11 +38,11 @@ _FIELDS = Table(
 )
 
 
-def _read(fields: Fields, scope: Scope) -> Reading:
+def _read(fields: Fields, scope: Scope) -> ReadResult:
     values = _FIELDS.read(fields.value) if scope.values is None else scope.values
     arguments, faults = _read_arguments(fields, values)
     selected = [
-        Use(read_reference(item), f"spec.selected[{position}]")
+        UsedReference(read_reference(item), f"spec.selected[{position}]")
         for position, item in enumerate(fields.items("selected"))
     ]
     spec = {
@@ -53,7 +53,7 @@ def _read(fields: Fields, scope: Scope) -> Reading:
         **arguments,
     }
     refers = any(use.reference.is_one for use in selected)
-    return Reading(
+    return ReadResult(
         spec,
         (*short_name(fields, scope.display_name, _MIN_NAME_BYTES), *faults),
         tuple(selected),

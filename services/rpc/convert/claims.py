@@ -11,8 +11,8 @@ from services.engine.claims import (
     ClaimedName,
     ClaimedResource,
     ClaimedSecret,
+    ClaimHolder,
     ClaimMode,
-    Holder,
     Refusal,
 )
 
@@ -62,7 +62,7 @@ def claim_from_pb(message: journal_pb2.Claim, field: str) -> Claim:
 def refusal_from_pb(message: journal_pb2.RefusedClaim) -> Refusal:
     """Translate a claim that is refused because of its holder."""
     since = message.since.ToMicroseconds()
-    holder = Holder(message.stack_id, message.stack_name, message.operation_id, since)
+    holder = ClaimHolder(message.stack_id, message.stack_name, message.operation_id, since)
     return Refusal(claim_from_pb(message.claim, "refused"), holder, message.in_use)
 
 

@@ -7,15 +7,15 @@ from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
-from services.engine.claims import Holder
-from services.engine.conclusion import Conclusion, Write
+from services.engine.claims import ClaimHolder
+from services.engine.conclusion import Conclusion, WriteRecord
 from services.engine.counts import counts_in_effect
 from services.engine.decisions import BlockedStep, StepDecision
-from services.engine.folding import Ended, Entry, Sent
+from services.engine.journal_fold import JournalEntry, Sent, StepsEnded
 from services.engine.late_writes import LateWrite
 from services.engine.operation import BlockedReason, Decision, Direction, OperationState
 from services.engine.outcome import Done, Failed, GivenUp, Outcome, RejectionReason, Skipped, Unknown
-from services.engine.step_life import StepRecord, StepState
+from services.engine.step_state import StepRecord, StepState
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.objects import baseline_to_pb, key_fields
 from services.rpc.convert.plans import bare_step_from_pb, counts_fields, record_changes_to_pb, step_fields
@@ -105,7 +105,7 @@ def direction_from_pb(number: int, field: str) -> Direction:
     return _DIRECTIONS.member(number, field)
 
 
-def entry_from_pb(records: journal_pb2.StoredRecords, events: journal_pb2.StoredEvents) -> Entry:
+def entry_from_pb(records: journal_pb2.StoredRecords, events: journal_pb2.StoredEvents) -> JournalEntry:
     """
     Translate one entry of a journal: its events and step records.
 
@@ -113,17 +113,17 @@ def entry_from_pb(records: journal_pb2.StoredRecords, events: journal_pb2.Stored
         RequestInvalid: A record has no state, or an event no direction.
     """
     found = map(_event_from_pb, events.events)
-    return Entry([each for each in found if each], list(map(step_record_from_pb, records.steps)))
+    return JournalEntry([each for each in found if each], list(map(step_record_from_pb, records.steps)))
 
 
-def _event_from_pb(event: operation_pb2.OperationEvent) -> Sent | Ended | None:
+def _event_from_pb(event: operation_pb2.OperationEvent) -> Sent | StepsEnded | None:
     match event.WhichOneof("event"):
         case "steps_sent":
             return Sent(_DIRECTIONS.member(event.steps_sent.direction), list(event.steps_sent.steps))
         case "steps_ended":
-            return Ended(Direction.DO, dict(map(_outcome_from_pb, event.steps_ended.outcomes)))
+            return StepsEnded(Direction.DO, dict(map(_outcome_from_pb, event.steps_ended.outcomes)))
         case "steps_undone":
-            return Ended(Direction.UNDO, dict(map(_outcome_from_pb, event.steps_undone.outcomes)))
+            return StepsEnded(Direction.UNDO, dict(map(_outcome_from_pb, event.steps_undone.outcomes)))
         case _:
             return None
 
@@ -147,7 +147,7 @@ def steps_sent_to_pb(steps: Iterable[int], direction: Direction) -> list[operati
     return [operation_pb2.StepsSent(direction=_DIRECTIONS.number(direction), steps=part) for part in cut]
 
 
-def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: Holder) -> operation_pb2.StepsWaiting:
+def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: ClaimHolder) -> operation_pb2.StepsWaiting:
     """The event that *steps* wait for claims of *holder*."""
     return operation_pb2.StepsWaiting(
         direction=_DIRECTIONS.number(direction),
@@ -218,7 +218,7 @@ def decision_from_pb(message: applier_pb2.StepDecision) -> StepDecision:
     return StepDecision(message.step, _DECISIONS.find(message.decision), message.resource_id)
 
 
-def record_to_pb(write: Write) -> journal_pb2.Record:
+def record_to_pb(write: WriteRecord) -> journal_pb2.Record:
     """Translate the changes of the record of a stack."""
     return journal_pb2.Record(
         changes=record_changes_to_pb(write.changes),

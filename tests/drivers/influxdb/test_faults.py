@@ -9,7 +9,7 @@ from pkger.driver.v1 import driver_pb2
 
 from services.core.errors import OrgUnknown, ServiceUnavailable
 from services.drivers.influxdb.client import Client, Unanswered
-from services.machine import MachineIds, machine_clock
+from services.system import MachineIds, machine_clock
 from tests.drivers.client import (
     NAME_TAKEN,
     NOT_FOUND,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from services.drivers.influxdb.driver import place_of
-from services.drivers.influxdb.options import Options, options_of, place, token_of
+from services.drivers.influxdb.options import InfluxdbOptions, options_of, place, token_of
 from services.drivers.options import OptionsInvalid
 from services.drivers.registry import opened
 from services.platforms import Platform
@@ -57,7 +57,7 @@ def test_one_server_is_one_place(url: str, same: str) -> None:
 @pytest.mark.parametrize("text", ["", " \n", "two words", "line\nbreak-canary", "ü"])
 def test_an_invalid_token_is_refused_and_not_shown(tmp_path: Path, text: str) -> None:
     (tmp_path / "token").write_text(text)
-    for options in (Options(URL, token_file="token"), Options(URL, token_variable="TOKEN")):
+    for options in (InfluxdbOptions(URL, token_file="token"), InfluxdbOptions(URL, token_variable="TOKEN")):
         with pytest.raises(OptionsInvalid) as caught:
             token_of(row(), options, tmp_path, {"TOKEN": text})
         assert "canary" not in str(caught.value)
@@ -65,8 +65,8 @@ def test_an_invalid_token_is_refused_and_not_shown(tmp_path: Path, text: str) ->
 
 def test_a_token_comes_from_a_file_or_a_variable(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("abc==\n")
-    assert token_of(row(), Options(URL, token_file="token"), tmp_path, {}) == "abc=="
-    assert token_of(row(), Options(URL, token_variable="TOKEN"), tmp_path, {"TOKEN": "abc=="}) == "abc=="
+    assert token_of(row(), InfluxdbOptions(URL, token_file="token"), tmp_path, {}) == "abc=="
+    assert token_of(row(), InfluxdbOptions(URL, token_variable="TOKEN"), tmp_path, {"TOKEN": "abc=="}) == "abc=="
 
 
 @pytest.mark.parametrize("options", [{"token_file": "nowhere"}, {"token_file": "token", "ca_file": "token"}])

@@ -6,12 +6,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Reading, Scope
+from services.kinds.format.kind import ReadResult, Scope
 from services.kinds.influxdb.dashboard import KIND
 from tests.kinds.influxdb.charts.examples import chart
 
 
-def read(name: str = "Board", **spec: Any) -> Reading:
+def read(name: str = "Board", **spec: Any) -> ReadResult:
     """Read the spec of a dashboard."""
     return KIND.read(Fields(spec, "spec", ("spec",)), Scope("board", name))
 

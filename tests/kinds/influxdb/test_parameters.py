@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from services.kinds.format.fields import Fields
-from services.kinds.format.references import Reference
+from services.kinds.format.references import ReferenceSpec
 from services.kinds.format.timestamp import Timestamp
 from services.kinds.influxdb.flux.literals import text_in
 from services.kinds.influxdb.flux.script import first_options, read_statements
@@ -114,15 +114,15 @@ def test_keys_and_fields_name_the_parameter() -> None:
     script = 'option params = {a: 1}\noption task = {name: "n"}'
     found = task(script)
     assert found.parameters == (
-        Parameter("a", "spec.params.a", Reference(env_key="tasks[t].spec.params.a", default=1), "integer"),
+        Parameter("a", "spec.params.a", ReferenceSpec(env_key="tasks[t].spec.params.a", default=1), "integer"),
     )
     assert found.options == (
-        Parameter("name", "spec.task.name", Reference(env_key="tasks[t].spec.task.name", default="n"), "string"),
+        Parameter("name", "spec.task.name", ReferenceSpec(env_key="tasks[t].spec.task.name", default="n"), "string"),
     )
     chart = chart_query(script, [], (5, 4, 3, 2))
     key = "dashboards[d].spec.charts[5].queries[4].params.a"
     assert chart.parameters == (
-        Parameter("a", "spec.charts[3].queries[2].params.a", Reference(env_key=key, default=1), "integer"),
+        Parameter("a", "spec.charts[3].queries[2].params.a", ReferenceSpec(env_key=key, default=1), "integer"),
     )
 
 
@@ -348,7 +348,7 @@ def test_one_reason_names_all_defaults_that_are_no_durations() -> None:
 def test_a_task_takes_name_every_and_offset_from_its_options() -> None:
     found = task('option task = {name: "n", every: 1d, offset: 1500ms, cron: "x"}').task
     key = "tasks[t].spec.task.name"
-    assert found.name == Parameter("name", "spec.name", Reference(env_key=key, default="n"), "string")
+    assert found.name == Parameter("name", "spec.name", ReferenceSpec(env_key=key, default="n"), "string")
     assert (found.every, found.offset, found.faults) == ("24h0m0s", "1s500ms", ())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
+from stack_svc.store.store import ReadTransaction, RetentionLimits, Store, Swept, Transaction
 
 T = TypeVar("T")
 
@@ -30,11 +30,11 @@ class Twice:
             await self._store.write(rehearse)
         return await self._store.write(work)
 
-    async def read(self, work: Callable[[Reading], T]) -> T:
+    async def read(self, work: Callable[[ReadTransaction], T]) -> T:
         await self._store.read(work)
         return await self._store.read(work)
 
-    async def sweep(self, limits: Limits) -> Swept:
+    async def sweep(self, limits: RetentionLimits) -> Swept:
         return await self._store.sweep(limits)
 
     async def close(self) -> None:
@@ -88,10 +88,10 @@ class Late:
 
         return await self._store.write(run)
 
-    async def read(self, work: Callable[[Reading], T]) -> T:
+    async def read(self, work: Callable[[ReadTransaction], T]) -> T:
         return await self._store.read(work)
 
-    async def sweep(self, limits: Limits) -> Swept:
+    async def sweep(self, limits: RetentionLimits) -> Swept:
         return await self._store.sweep(limits)
 
     async def close(self) -> None:

@@ -18,28 +18,27 @@ from stack_svc.store.journal import Row
 from stack_svc.store.leases import RELEASED, Lease
 from stack_svc.store.locks import LockedTooLateError
 from stack_svc.store.operations import START as FIRST_OPERATION
-from stack_svc.store.operations import Blocks, Filter, Operation
+from stack_svc.store.operations import Blocks, Operation, OperationFilter
 from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.plans import START as FIRST_PLAN
 from stack_svc.store.plans import Part, PlanState
-from stack_svc.store.requests import Answer
+from stack_svc.store.requests import StoredAnswer
 from stack_svc.store.stacks import START as FIRST_STACK
-from stack_svc.store.stacks import Filter as Chosen
-from stack_svc.store.stacks import Named, Stack, State
-from stack_svc.store.store import Limits, Reading, Store, Swept, Transaction
+from stack_svc.store.stacks import Stack, StackFilter, StackName, State
+from stack_svc.store.store import ReadTransaction, RetentionLimits, Store, Swept, Transaction
 from tests.stack.service import Clock
 from tests.stack.store.strict import BrokenRuleError, Late
 from tests.stack.store.values import HEADER, HERE, a_plan, a_stack, an_entry, an_operation, with_stack
 
 LARGE = 2**63 - 1
 FIRST_ENTRY = Key("", "")
-ALL = Chosen()
+ALL = StackFilter()
 
 
 async def test_a_stack_reads_back_as_it_was_written(store: Store) -> None:
     stack = a_stack(description="ü\n")
     assert await store.write(lambda tx: tx.stacks.insert(stack))
-    for choice in ("s1", Named(HERE, "prod")):
+    for choice in ("s1", StackName(HERE, "prod")):
         assert await store.read(lambda tx, choice=choice: tx.stacks.find(choice)) == stack  # type: ignore[misc]
     assert await store.read(lambda tx: tx.leases.of("s1")) == Lease()
 
@@ -66,7 +65,7 @@ async def test_an_edit_of_a_stack_changes_only_fields_that_users_set(store: Stor
 
     kept = replace(edited, record=replace(record, generation=0, sources=()), resource_count=3)
     assert await store.read(lambda tx: tx.stacks.find("s1")) == kept
-    assert await store.read(lambda tx: tx.stacks.find(Named(HERE, "prod"))) is None
+    assert await store.read(lambda tx: tx.stacks.find(StackName(HERE, "prod"))) is None
     renamed = replace(nameless, record=replace(nameless.record, name="free"), description="other")
     assert not await store.write(lambda tx: tx.stacks.edit(renamed))
     assert await store.read(lambda tx: tx.stacks.find("s2")) == nameless
@@ -78,23 +77,23 @@ async def test_an_edit_of_a_stack_changes_only_fields_that_users_set(store: Stor
 @pytest.mark.parametrize(
     ("wanted", "ids"),
     [
-        (Chosen(), "0123456"),
-        (Chosen(ids=["s1", "s9", ""]), "1"),
-        (Chosen(names=["b", "B", "none"]), "34"),
-        (Chosen(names=[""]), "06"),
-        (Chosen(names=["b"], ids=["s6"], glob="a?"), "246"),
-        (Chosen(glob="*"), "0123456"),
-        (Chosen(glob="?"), "1345"),
-        (Chosen(glob="b"), "4"),
-        (Chosen(glob="*b"), "24"),
-        (Chosen(glob="[*"), "5"),
-        (Chosen(glob="[ab]"), ""),
-        (Chosen(Target(org="there"), glob="*"), "56"),
-        (Chosen(Target(org="there"), ids=["s1", "s6"]), "6"),
-        (Chosen(glob="*a*a*a*a*a*a*a*a*a*a*b"), ""),
+        (StackFilter(), "0123456"),
+        (StackFilter(ids=["s1", "s9", ""]), "1"),
+        (StackFilter(names=["b", "B", "none"]), "34"),
+        (StackFilter(names=[""]), "06"),
+        (StackFilter(names=["b"], ids=["s6"], glob="a?"), "246"),
+        (StackFilter(glob="*"), "0123456"),
+        (StackFilter(glob="?"), "1345"),
+        (StackFilter(glob="b"), "4"),
+        (StackFilter(glob="*b"), "24"),
+        (StackFilter(glob="[*"), "5"),
+        (StackFilter(glob="[ab]"), ""),
+        (StackFilter(Target(org="there"), glob="*"), "56"),
+        (StackFilter(Target(org="there"), ids=["s1", "s6"]), "6"),
+        (StackFilter(glob="*a*a*a*a*a*a*a*a*a*a*b"), ""),
     ],
 )
-async def test_stacks_are_chosen_by_id_by_name_or_by_a_pattern(store: Store, wanted: Chosen, ids: str) -> None:
+async def test_stacks_are_chosen_by_id_by_name_or_by_a_pattern(store: Store, wanted: StackFilter, ids: str) -> None:
     there = Target(org="there")
     named = [("0", "", HERE), ("1", "a", HERE), ("2", "ab", HERE), ("3", "B", HERE), ("4", "b", HERE)]
     for number, name, target in [*named, ("5", "[", there), ("6", "", there)]:
@@ -128,7 +127,7 @@ async def test_any_number_of_stacks_have_no_name_and_are_found_by_id(store: Stor
     for stack_id in ("s1", "s2"):
         stackless = a_stack(stack_id, "", state=State.STACKLESS)
         assert await store.write(lambda tx, stack=stackless: tx.stacks.insert(stack))  # type: ignore[misc]
-    assert await store.read(lambda tx: tx.stacks.find(Named(HERE, ""))) is None
+    assert await store.read(lambda tx: tx.stacks.find(StackName(HERE, ""))) is None
     assert await store.read(lambda tx: tx.stacks.page(ALL, FIRST_STACK, 9)) == []
 
 
@@ -142,11 +141,11 @@ async def test_lists_are_in_the_order_of_code_points_and_start_after_a_key(store
     entries = [an_entry(name) for name in NAMES]
     await store.write(lambda tx: tx.inventory.change("s0", HERE, [], list(reversed(entries))))
 
-    found = await store.read(lambda tx: tx.stacks.page(Chosen(HERE), FIRST_STACK, 9))
+    found = await store.read(lambda tx: tx.stacks.page(StackFilter(HERE), FIRST_STACK, 9))
     assert [stack.record.name for stack in found] == NAMES
     behind = (found[2].record.name, found[2].record.id)
-    assert await store.read(lambda tx: tx.stacks.page(Chosen(HERE), behind, 2)) == found[3:5]
-    assert await store.read(lambda tx: tx.stacks.page(Chosen(Target(org="there")), FIRST_STACK, 9)) == []
+    assert await store.read(lambda tx: tx.stacks.page(StackFilter(HERE), behind, 2)) == found[3:5]
+    assert await store.read(lambda tx: tx.stacks.page(StackFilter(Target(org="there")), FIRST_STACK, 9)) == []
     assert await store.read(lambda tx: tx.inventory.page("s0", FIRST_ENTRY, 9)) == entries
     assert await store.read(lambda tx: tx.inventory.page("s0", entries[1].key, 2)) == entries[2:4]
 
@@ -165,7 +164,7 @@ async def test_the_last_operations_on_a_stack_are_found_by_their_leases(store: S
         made = an_operation(name, stack, token=token, create_time=time, update_time=99, **finished)
         assert await store.write(lambda tx, made=made: tx.operations.insert(made))  # type: ignore[misc]
 
-    def names(reading: Reading, token: int) -> list[str]:
+    def names(reading: ReadTransaction, token: int) -> list[str]:
         return [operation.id for operation in reading.operations.since("s1", token)]
 
     assert await store.read(lambda tx: names(tx, 8)) == ["d", "b"]
@@ -230,7 +229,7 @@ async def test_operations_are_listed_newest_first_by_stack_target_state_kind_and
         await store.write(lambda tx, operation=operation: tx.operations.insert(operation))  # type: ignore[misc]
 
     async def names(*, after: tuple[int, str] = FIRST_OPERATION, most: int = 9, **wanted: Any) -> str:
-        found = await store.read(lambda tx: tx.operations.page(Filter(**wanted), after, most))
+        found = await store.read(lambda tx: tx.operations.page(OperationFilter(**wanted), after, most))
         return "".join(operation.id[-1] for operation in found)
 
     assert await names() == "4321"
@@ -462,7 +461,7 @@ async def test_plans_are_listed_newest_first_by_target_and_stack(store: Store) -
 
 
 async def test_a_request_has_one_answer_until_that_expires(store: Store) -> None:
-    first, second = Answer("d1", "r1", 10), Answer("d2", "r2", 20)
+    first, second = StoredAnswer("d1", "r1", 10), StoredAnswer("d2", "r2", 20)
     assert await store.write(lambda tx: tx.requests.put("r", first, 5)) is None
     assert await store.write(lambda tx: tx.requests.put("r", second, 10)) == first
     assert await store.read(lambda tx: tx.requests.find("r")) == first
@@ -486,7 +485,7 @@ async def test_committed_writes_are_visible_to_all_and_work_reads_one_snapshot(o
     loop = asyncio.get_running_loop()
     async with opened() as first, opened() as second:
 
-        def work(tx: Reading) -> tuple[Stack | None, Stack | None]:
+        def work(tx: ReadTransaction) -> tuple[Stack | None, Stack | None]:
             before = tx.stacks.find("s1")
             write = second.write(lambda other: other.stacks.insert(a_stack()))
             asyncio.run_coroutine_threadsafe(write, loop).result()
@@ -516,7 +515,7 @@ async def test_a_transaction_has_one_time_which_it_reads_after_its_locks(store: 
 
 async def test_lock_stack_returns_the_stack(store: Store) -> None:
     await with_stack(store)
-    assert await store.write(lambda tx: tx.lock_stack(Named(HERE, "prod"))) == a_stack()
+    assert await store.write(lambda tx: tx.lock_stack(StackName(HERE, "prod"))) == a_stack()
     assert await store.write(lambda tx: tx.lock_stack("s2")) is None
 
 
@@ -527,7 +526,7 @@ RACES: dict[str, Race] = {
     "an operation": lambda tx, n: tx.operations.insert(an_operation(holder=str(n))),
     "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operation-{n}", "s")),
     "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), HEADER, ()),
-    "a request": lambda tx, n: tx.requests.put("r", Answer("d", str(n), 9), 1) is None,
+    "a request": lambda tx, n: tx.requests.put("r", StoredAnswer("d", str(n), 9), 1) is None,
     "something": lambda tx, n: not tx.owners.take(f"t{n}", HERE, "", {"s:key": ""}, 1),
 }
 
@@ -569,7 +568,7 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
 
     def fill(tx: Transaction) -> None:
         for n in range(3):
-            tx.requests.put(f"old {n}", Answer("d", "r", now - 1), 1)
+            tx.requests.put(f"old {n}", StoredAnswer("d", "r", now - 1), 1)
             tx.plans.insert(a_plan(f"plan-old {n}", expires=now - 1), HEADER, ())
             finished = an_operation(
                 f"operation-f{n}", f"f{n}", state=OperationState.SUCCEEDED, update_time=now - 10 + n
@@ -579,7 +578,7 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
             tx.stacks.insert(a_stack(f"d{n}", "", state=State.STACKLESS))
             tx.leases.put(f"d{n}", over)
             tx.operations.insert(an_operation(f"operation-dead {n}", f"d{n}"))
-            tx.requests.put(f"dead {n}", Answer("d", f"operation-dead {n}", now + 1), 1)
+            tx.requests.put(f"dead {n}", StoredAnswer("d", f"operation-dead {n}", now + 1), 1)
         tx.stacks.insert(a_stack("p", "pending", state=State.PENDING))
         tx.leases.put("p", held)
         tx.operations.insert(an_operation("operation-p", "p"))
@@ -589,10 +588,10 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
         tx.stacks.insert(a_stack("active", "active"))
         tx.plans.insert(a_plan("plan-new", expires=now), HEADER, ())
         tx.plans.insert(a_plan("plan-used", expires=None, operation="operation-f2"), HEADER, ())
-        tx.requests.put("new", Answer("d", "r", now), 1)
+        tx.requests.put("new", StoredAnswer("d", "r", now), 1)
 
     await store.write(fill)
-    limits = Limits(operations=2, batch=2)
+    limits = RetentionLimits(operations=2, batch=2)
     first = await store.sweep(limits)
     second = await store.sweep(limits)
     third = await store.sweep(limits)
@@ -603,7 +602,7 @@ async def test_a_sweep_removes_rows_that_are_not_needed_in_batches(store: Store,
     total = first.operations + second.operations + third.operations
     # Of six finished operations, the two that ended last are retained.
     assert total == 4
-    kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
+    kept = await store.read(lambda tx: tx.operations.page(OperationFilter(), FIRST_OPERATION, 99))
     assert {each.id for each in kept if each.state is OperationState.FAILED} <= {
         f"operation-dead {n}" for n in range(3)
     }
@@ -627,7 +626,7 @@ async def test_a_sweep_releases_the_lease_of_an_operation_that_it_ends(store: St
         tx.operations.insert(an_operation("operation-dead", "s"))
 
     await store.write(fill)
-    assert (await store.sweep(Limits())).ended == 1
+    assert (await store.sweep(RetentionLimits())).ended == 1
     assert await store.read(lambda tx: tx.leases.of("s")) == replace(far, expires=RELEASED)
 
 
@@ -644,22 +643,22 @@ async def filled(store: Store, clock: Clock, *operations: tuple[str, str, int, i
     await store.write(fill)
 
 
-async def swept(store: Store, limits: Limits) -> list[str]:
+async def swept(store: Store, limits: RetentionLimits) -> list[str]:
     """Names of the operations that are retained by all sweeps, newest first."""
     while (await store.sweep(limits)).is_full(limits):
         pass
-    kept = await store.read(lambda tx: tx.operations.page(Filter(), FIRST_OPERATION, 99))
+    kept = await store.read(lambda tx: tx.operations.page(OperationFilter(), FIRST_OPERATION, 99))
     return [each.id for each in sorted(kept, key=lambda each: each.update_time, reverse=True)]
 
 
 async def test_finished_operations_are_retained_until_the_first_limit(store: Store, clock: Clock) -> None:
     """Their stack has been removed, so none is retained as its last one."""
     await filled(store, clock, *((f"operation-{n}", "gone", 10 * n, 10_000) for n in range(9)))
-    assert len(await swept(store, Limits())) == 9
-    assert len(await swept(store, Limits(age=70_000_000))) == 8
-    assert len(await swept(store, Limits(bytes=60_000))) == 5
-    assert await swept(store, Limits(operations=3)) == ["operation-0", "operation-1", "operation-2"]
-    assert await swept(store, Limits(operations=1, age=0, bytes=1)) == []
+    assert len(await swept(store, RetentionLimits())) == 9
+    assert len(await swept(store, RetentionLimits(age=70_000_000))) == 8
+    assert len(await swept(store, RetentionLimits(bytes=60_000))) == 5
+    assert await swept(store, RetentionLimits(operations=3)) == ["operation-0", "operation-1", "operation-2"]
+    assert await swept(store, RetentionLimits(operations=1, age=0, bytes=1)) == []
 
 
 async def test_the_last_operation_of_a_stack_is_always_retained(store: Store, clock: Clock) -> None:
@@ -671,18 +670,18 @@ async def test_the_last_operation_of_a_stack_is_always_retained(store: Store, cl
         ("operation-last", "there", 30, 100_000),
         ("operation-older", "there", 40, 10),
     )
-    for limits in (Limits(operations=1), Limits(age=10_000_000), Limits(bytes=110_000)):
+    for limits in (RetentionLimits(operations=1), RetentionLimits(age=10_000_000), RetentionLimits(bytes=110_000)):
         assert "operation-last" in await swept(store, limits)
-    assert await swept(store, Limits(operations=1, age=0, bytes=1)) == ["operation-last"]
+    assert await swept(store, RetentionLimits(operations=1, age=0, bytes=1)) == ["operation-last"]
 
 
 async def test_a_sweep_ends_when_it_has_removed_enough(store: Store, clock: Clock) -> None:
     """Calls wait for a sweep, so it is bounded; a single operation may exceed the bound."""
     await filled(store, clock, *((f"operation-{n}", "gone", 10 * n, 10_000) for n in range(6)))
-    limits = Limits(operations=1, batch_bytes=15_000)
+    limits = RetentionLimits(operations=1, batch_bytes=15_000)
     first = await store.sweep(limits)
     assert (first.operations, first.is_full(limits)) == (2, True)
-    single = Limits(operations=1, batch_bytes=1)
+    single = RetentionLimits(operations=1, batch_bytes=1)
     assert ((await store.sweep(single)).operations, len(await swept(store, single))) == (1, 1)
 
 

@@ -8,11 +8,11 @@ from services.core.drift import DriftCounts
 from services.core.model import LABEL, Baseline, Key, OperationKind, Reference
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.revisions import NEWEST, Revision
-from stack_svc.store.store import Limits, Reading, Store, Transaction
+from stack_svc.store.store import ReadTransaction, RetentionLimits, Store, Transaction
 from tests.stack.service import Clock
 from tests.stack.store.values import HEADER, HERE, a_plan, a_stack, an_entry, with_stack
 
-DAY = Limits().attachment_age
+DAY = RetentionLimits().attachment_age
 
 
 def a_revision(number: int, digest: str = "") -> Revision:
@@ -28,7 +28,7 @@ def put(tx: Transaction, digest: str, *bodies: bytes, now: int = 1) -> None:
 async def test_an_attachment_exists_once_it_is_complete(store: Store) -> None:
     await store.write(lambda tx: tx.attachments.put("d", 1, b"second", 5))
 
-    def look(reading: Reading) -> tuple[bool, set[int]]:
+    def look(reading: ReadTransaction) -> tuple[bool, set[int]]:
         return reading.attachments.has("d"), set(reading.attachments.numbers("d"))
 
     assert await store.read(look) == (False, {1})
@@ -61,9 +61,9 @@ async def test_an_attachment_that_nothing_names_is_removed_after_its_time(
 
     await store.write(fill)
     clock.now += DAY
-    assert (await store.sweep(Limits())).attachments == 0
+    assert (await store.sweep(RetentionLimits())).attachments == 0
     clock.now += 1
-    assert (await store.sweep(Limits())).attachments == 2
+    assert (await store.sweep(RetentionLimits())).attachments == 2
     names = ("named", "nameless")
     assert await store.read(lambda tx: [tx.attachments.has(each) for each in names]) == [True, False]
     assert await store.read(lambda tx: tx.attachments.numbers("half")) == set()
@@ -73,7 +73,7 @@ async def test_an_attachment_that_is_kept_again_starts_a_new_period(store: Store
     await store.write(lambda tx: put(tx, "d", b"", now=clock.now))
     clock.now += DAY + 1
     assert await store.write(lambda tx: tx.attachments.keep("d", tx.now()))
-    assert (await store.sweep(Limits())).attachments == 0
+    assert (await store.sweep(RetentionLimits())).attachments == 0
 
 
 async def test_revisions_are_read_newest_first_and_pruned_oldest_first(store: Store) -> None:
@@ -87,7 +87,7 @@ async def test_revisions_are_read_newest_first_and_pruned_oldest_first(store: St
 
     await store.write(fill)
 
-    def look(reading: Reading) -> tuple[list[Revision], list[Revision], tuple[int, int]]:
+    def look(reading: ReadTransaction) -> tuple[list[Revision], list[Revision], tuple[int, int]]:
         revisions = reading.revisions
         return revisions.page("s1", NEWEST, 2), revisions.page("s1", 4, 9), revisions.bounds("s1")
 

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from services.core.listing import listed
+from services.core.text_lists import listed
 from services.drivers.influxdb.codecs.chart import (
     Chart,
     normal_chart,

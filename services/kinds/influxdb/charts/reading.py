@@ -11,7 +11,7 @@ from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import plain
 from services.kinds.format.fields import Fault, Fields, Rewrite, found_text
 from services.kinds.format.kind import Scope
-from services.kinds.format.references import Use
+from services.kinds.format.references import UsedReference
 from services.kinds.format.shapes import nearest
 from services.kinds.influxdb.charts.kinds import CHART_KINDS, KIND_NAME, ChartKind
 from services.kinds.influxdb.charts.rules import chart_faults
@@ -40,7 +40,7 @@ class Charts:
 
     kept: list[Chart]
     faults: list[Fault]
-    references: tuple[Use, ...]
+    references: tuple[UsedReference, ...]
     written: Mapping[str, Any]
 
 
@@ -48,7 +48,7 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
     """Read the charts of a dashboard's spec."""
     kept: list[Chart] = []
     faults: list[Fault] = []
-    references: list[Use] = []
+    references: list[UsedReference] = []
     written: dict[str, Any] = {}
     # Counts also charts that are dropped for a parameter value, so that fields of parameters are unique.
     shown = 0
@@ -73,7 +73,7 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
         if any(_differs_from_source(source, script) for source, script in scripts):
             written[f"/charts/{len(kept)}/queries"] = plain(chart.items("queries"))
         references += [
-            Use(parameter.reference, parameter.resource_field, parameter.value_type)
+            UsedReference(parameter.reference, parameter.resource_field, parameter.value_type)
             for _, script in scripts
             for parameter in script.parameters
         ]

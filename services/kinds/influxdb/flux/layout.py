@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from services.kinds.influxdb.flux.expressions import quoted
 from services.kinds.influxdb.flux.scanner import TokenKind, scan
-from services.kinds.influxdb.flux.script import Property, Record, Statement, first_options
+from services.kinds.influxdb.flux.script import Property, RecordLiteral, Statement, first_options
 
 _COLUMNS = 100
 _ENTRIES_IN_LINE = 4
@@ -50,7 +50,7 @@ def _spaced(gap: str) -> str:
     return f"{line.rstrip()}\n\n{rest.lstrip()}"
 
 
-def _option(text: str, statement: Statement, record: Record, values: Mapping[str, str]) -> str:
+def _option(text: str, statement: Statement, record: RecordLiteral, values: Mapping[str, str]) -> str:
     """The whole ``option`` statement with its new values."""
     keys = {entry.key for entry in record.properties}
     new_entries = [f"{_key(key)}: {value}" for key, value in values.items() if key not in keys]
@@ -75,7 +75,7 @@ def _entry(text: str, entry: Property, value: str | None) -> str:
 
 
 def _spliced(
-    text: str, statement: Statement, record: Record, values: Mapping[str, str], new_entries: Sequence[str]
+    text: str, statement: Statement, record: RecordLiteral, values: Mapping[str, str], new_entries: Sequence[str]
 ) -> str:
     """The statement with its new values in the layout of the source."""
     parts, position = [], statement.start

@@ -33,7 +33,7 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordLiteral:
     """
     A record literal.
 
@@ -67,7 +67,7 @@ class Statement:
     end: int
     keyword: str
     option: str = ""
-    record: Record | None = None
+    record: RecordLiteral | None = None
 
 
 def read_statements(text: str) -> tuple[Statement, ...]:
@@ -133,7 +133,7 @@ def _statement(tokens: Sequence[Token], comments: Sequence[int]) -> Statement:
             return Statement(start, end, keyword)
 
 
-def _record(tokens: Sequence[Token], commented: bool) -> Record | None:
+def _record(tokens: Sequence[Token], commented: bool) -> RecordLiteral | None:
     """The record, when *tokens* are one record literal as a whole."""
     opening, *inner = tokens
     if opening.text != "{" or not inner:
@@ -145,7 +145,7 @@ def _record(tokens: Sequence[Token], commented: bool) -> Record | None:
     match inner:
         case [name, extended, *_] if extended.text == "with" and name.kind is TokenKind.IDENTIFIER:
             base, body_start, inner = name.text, extended.end, inner[2:]
-    return Record(body_start, base, tuple(_property(entry) for entry in _entries(inner)), commented)
+    return RecordLiteral(body_start, base, tuple(_property(entry) for entry in _entries(inner)), commented)
 
 
 def _entries(tokens: Iterable[Token]) -> list[list[Token]]:

@@ -13,7 +13,7 @@ from services.kinds.format.field_table import Field, Table
 from services.kinds.format.fields import Fault, Fields, described, found_text, text_of
 from services.kinds.format.shapes import Free, Text
 from services.kinds.influxdb.flux.expressions import WANTED, expression, untyped_expression
-from services.kinds.influxdb.flux.script import Record
+from services.kinds.influxdb.flux.script import RecordLiteral
 
 _LISTED_TYPES = {"int": "integer"} | {name: name for name in ("bool", "duration", "float", "string", "time")}
 
@@ -115,7 +115,7 @@ class Setting:
         return f"must be {WANTED[self.value_type]}{because}; found {found}"
 
 
-def settings_in(record: Record) -> dict[str, Setting]:
+def settings_in(record: RecordLiteral) -> dict[str, Setting]:
     """The settings of a script by name; the last of several with one name counts."""
     return {
         entry.key: Setting(entry.key, True, entry.literal.value_type, None, entry.literal.value, entry.literal.duration)

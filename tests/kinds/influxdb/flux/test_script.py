@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kinds.influxdb.flux.script import Record, first_options, read_statements
+from services.kinds.influxdb.flux.script import RecordLiteral, first_options, read_statements
 from tests.kinds.influxdb.flux.scripts import fragments
 
 
@@ -12,7 +12,7 @@ def statements(text: str) -> list[str]:
     return [text[statement.start : statement.end] for statement in read_statements(text)]
 
 
-def record(text: str) -> Record | None:
+def record(text: str) -> RecordLiteral | None:
     """The record of the first ``option params`` of *text*."""
     found = first_options(read_statements(text), ("params",)).get("params")
     return found.record if found else None

@@ -14,7 +14,7 @@ def never() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SendMode:
     """
     How effects are sent.
 

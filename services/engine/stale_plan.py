@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.core.errors import KindUnsupported
-from services.core.listing import listed
 from services.core.model import LABEL, Key, Origin, Plan, PlatformTraits, Resource, ResourceKey, Spec, StackRecord, Step
+from services.core.text_lists import listed
 from services.engine.effects import AnyEffect, PutSecret, effect_of
-from services.engine.ids import Ids
-from services.engine.listing import listed_whole
+from services.engine.ids import ResourceIds
+from services.engine.list_scope import listed_whole
 from services.kinds.comparing import differences
 
 SHOWN = 10
@@ -173,7 +173,7 @@ class _Rehearsal:
     """
 
     def __init__(self, plan: Plan, live: Iterable[Resource], platform: PlatformTraits) -> None:
-        self.ids = Ids(plan)
+        self.ids = ResourceIds(plan)
         self.problems: dict[ResourceKey, str] = {}
         self._platform = platform
         self._found: dict[ResourceKey, _Found] = {}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from services.drivers.influxdb.client import Answer
+from services.drivers.influxdb.client import Response
 from services.drivers.mutation import Ambiguous, Rejected
 from services.engine.outcome import RejectionReason
 
@@ -25,7 +25,7 @@ _UNSURE = frozenset((502, 503, 504))
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WriteRequest:
     """
     A write, as far as its answer depends on it.
 
@@ -42,7 +42,7 @@ class Request:
     attaches: bool = False
 
 
-def refusal(request: Request, answer: Answer) -> Rejected | Ambiguous | None:
+def refusal(request: WriteRequest, answer: Response) -> Rejected | Ambiguous | None:
     """Why a write had no effect, or may have had none; None: it took effect."""
     status, what = answer.status, f"the server answered {answer.description}"
     if status in _SUCCESSES:
@@ -68,17 +68,17 @@ def refusal(request: Request, answer: Answer) -> Rejected | Ambiguous | None:
     return Ambiguous(what)
 
 
-def is_unreadable(collection: str, answer: Answer) -> bool:
+def is_unreadable(collection: str, answer: Response) -> bool:
     """Whether a read was refused, so that the state of the resource is unknown."""
     return answer.status in (401, 403) or _is_unauthorized(collection, answer)
 
 
-def is_out_of_reach(collection: str, answer: Answer) -> bool:
+def is_out_of_reach(collection: str, answer: Response) -> bool:
     """Whether a resource exists whose task was deleted, so that the server refuses every call for it."""
     return collection in _WITH_TASKS and answer.status == 404 and answer.message.endswith(_TASK_GONE)
 
 
-def is_gone(collection: str, answer: Answer) -> bool:
+def is_gone(collection: str, answer: Response) -> bool:
     """Whether a read by id shows that there is certainly no resource."""
     if collection == "tasks":
         # A task that the token may not read is answered with 404 too.
@@ -86,11 +86,11 @@ def is_gone(collection: str, answer: Answer) -> bool:
     return answer.status == 404 and not is_out_of_reach(collection, answer)
 
 
-def _is_unauthorized(collection: str, answer: Answer) -> bool:
+def _is_unauthorized(collection: str, answer: Response) -> bool:
     return collection == "tasks" and answer.status in (404, 500) and answer.message.endswith(_UNAUTHORIZED)
 
 
-def _is_harmless(request: Request, answer: Answer) -> bool:
+def _is_harmless(request: WriteRequest, answer: Response) -> bool:
     """Whether an internal error is known to be a refusal, by tests against a server."""
     if request.collection == "buckets":
         return "retention policy duration must be" in answer.message

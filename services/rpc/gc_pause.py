@@ -38,7 +38,7 @@ _PAUSE = _Pause()
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """
     Run no collection of cyclic garbage inside the context.
 

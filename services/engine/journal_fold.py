@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.engine.operation import Direction
 from services.engine.outcome import Outcome
-from services.engine.step_life import StepRecord, StepState, ended, may_follow, sent
+from services.engine.step_state import StepRecord, StepState, ended, may_follow, sent
 
 
 class Sent(NamedTuple):
@@ -18,14 +18,14 @@ class Sent(NamedTuple):
     steps: Sequence[int]
 
 
-class Ended(NamedTuple):
+class StepsEnded(NamedTuple):
     """Steps, or their inverses, ended, each with its outcome."""
 
     direction: Direction
     outcomes: Mapping[int, Outcome]
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """
     One write of a journal.
 
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
         records: Facts that no event contains; where an event names the same step, the record counts.
     """
 
-    events: Sequence[Sent | Ended]
+    events: Sequence[Sent | StepsEnded]
     records: Sequence[StepRecord] = ()
 
 
@@ -42,7 +42,7 @@ class JournalBrokenError(Exception):
     """A journal contains an impossible transition: a defect of the applier that wrote it."""
 
 
-def folded(entries: Iterable[Entry], step_count: int) -> list[StepRecord]:
+def folded(entries: Iterable[JournalEntry], step_count: int) -> list[StepRecord]:
     """
     The records of steps after *entries*, sorted by step.
 
@@ -65,11 +65,11 @@ def folded(entries: Iterable[Entry], step_count: int) -> list[StepRecord]:
     return [records[step] for step in sorted(records)]
 
 
-def _records_of(event: Sent | Ended, records: Mapping[int, StepRecord]) -> Iterable[StepRecord]:
+def _records_of(event: Sent | StepsEnded, records: Mapping[int, StepRecord]) -> Iterable[StepRecord]:
     match event:
         case Sent(direction, steps):
             return (sent(_before(records, step), direction) for step in steps)
-        case Ended(direction, outcomes):
+        case StepsEnded(direction, outcomes):
             return (ended(_before(records, step), outcome, direction) for step, outcome in outcomes.items())
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from applier_svc.execution.exchange import Exchange
+from applier_svc.execution.context import ExecutionContext
 from applier_svc.execution.sender import retry_delay
 from services.engine.claims import Refusal
 from services.engine.effects import AnyEffect
@@ -14,7 +14,7 @@ from services.rpc.call import loop_time
 class RefusedClaims:
     """The claims of one batch that were refused."""
 
-    def __init__(self, exchange: Exchange, direction: Direction, effects: Mapping[int, AnyEffect]) -> None:
+    def __init__(self, exchange: ExecutionContext, direction: Direction, effects: Mapping[int, AnyEffect]) -> None:
         """*effects*: The effects of the batch, by number."""
         self._exchange = exchange
         self._direction = direction

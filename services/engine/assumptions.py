@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from services.core.model import LABEL, Plan, Resource, ResourceKey
 
 
-def relied_on(plan: Plan) -> list[ResourceKey]:
+def assumed_resources(plan: Plan) -> list[ResourceKey]:
     """The resources that *plan* adopts, or on which it takes a label for attached, sorted."""
     labelled = {(use.kind, use.resource_id) for use in plan.uses if use.label_id}
     return sorted(labelled | {(each.kind, each.resource_id) for each in plan.adoptions})
 
 
-def lost_parts(plan: Plan, live: Mapping[ResourceKey, Resource]) -> list[str]:
+def broken_assumptions(plan: Plan, live: Mapping[ResourceKey, Resource]) -> list[str]:
     """
     What *plan* relies on and what is no longer so, one sentence for each, sorted by resource.
 
     Args:
         plan: The plan.
-        live: Those resources of ``relied_on`` that exist.
+        live: Those resources of ``assumed_resources`` that exist.
     """
     keys = {(entry.key.kind, entry.resource_id): entry.key for entry in plan.record.entries if entry.resource_id}
-    names = {each: str(keys.get(each, f"{each[0]} resource {each[1]}")) for each in relied_on(plan)}
+    names = {each: str(keys.get(each, f"{each[0]} resource {each[1]}")) for each in assumed_resources(plan)}
     parts = {resource: f"{name} is gone" for resource, name in names.items() if resource not in live}
     for use in plan.uses:
         resource = use.kind, use.resource_id

@@ -11,7 +11,7 @@ from services.rpc.client import Peer
 
 
 @dataclass(slots=True)
-class Parsed:
+class ParsedPackage:
     """
     The joined response of ``ParsePackage``.
 
@@ -57,19 +57,19 @@ class Parsed:
                 """A part that this version does not know."""
 
 
-async def parse_package(peer: Peer, request: parser_pb2.ParsePackageRequest) -> Parsed:
+async def parse_package(peer: Peer, request: parser_pb2.ParsePackageRequest) -> ParsedPackage:
     """
     Parse a package with the parser at *peer*.
 
     Raises:
         PkgerError: The error of the parser, or ``ServiceUnavailable``.
     """
-    return await joined(peer.stream(ParserServiceStub(peer.channel).ParsePackage, request))
+    return await joined_package(peer.stream(ParserServiceStub(peer.channel).ParsePackage, request))
 
 
-async def joined(answers: AsyncIterable[parser_pb2.ParsePackageResponse]) -> Parsed:
+async def joined_package(answers: AsyncIterable[parser_pb2.ParsePackageResponse]) -> ParsedPackage:
     """Join the messages of a response."""
-    parsed, pieces = Parsed(), list[str]()
+    parsed, pieces = ParsedPackage(), list[str]()
     async for message in answers:
         parsed.add(message, pieces)
     parsed.summary = "".join(pieces)

@@ -13,6 +13,6 @@ def has_content(resource: Resource, spec: Spec | None, traits: KindTraits) -> bo
     return not differences(resource.kind, resource.spec, resource.kind, spec, traits.set_paths)
 
 
-def is_alike(resource: Resource, spec: Spec | None, references: Collection[Reference], traits: KindTraits) -> bool:
+def matches(resource: Resource, spec: Spec | None, references: Collection[Reference], traits: KindTraits) -> bool:
     """Whether *resource* has the content *spec* and refers to *references*."""
     return set(resource.references) == set(references) and has_content(resource, spec, traits)

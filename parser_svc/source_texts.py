@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from parser_svc.fetching import Fetcher
+from parser_svc.fetch import Fetcher
 from parser_svc.sources import Encoding, Source, encoding_of, size
 from services.addresses import without_user
 from services.core import source_names
 from services.core.errors import EncodingInvalid
-from services.jsonnet.evaluation import Limits, evaluate
+from services.jsonnet.evaluation import EvaluationLimits, evaluate
 from services.settings import Bounds, Settings
 from services.syntax.usage import Usage
 
@@ -21,7 +21,7 @@ EVALUATIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SourceSpec:
     """
     A source as a request has it.
 
@@ -65,7 +65,7 @@ class Gatherer:
         fetcher = Fetcher(may_ask=lambda _: True) if settings.allow_private_addresses else Fetcher()
         return cls(settings.bounds, settings.allow_jsonnet, settings.libraries, fetcher)
 
-    async def gather(self, wanted: Sequence[Wanted]) -> list[Source]:
+    async def gather(self, wanted: Sequence[SourceSpec]) -> list[Source]:
         """
         Make the sources of one package.
 
@@ -97,7 +97,7 @@ class Gatherer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _source(self, source: Wanted, usage: Usage) -> Source:
+    async def _source(self, source: SourceSpec, usage: Usage) -> Source:
         name, text, encoding = _name(source), source.text, _encoding(source)
         if source.url:
             async with self._fetches:
@@ -106,17 +106,17 @@ class Gatherer:
             return Source(name, text, encoding, source.generated)
         async with self._evaluations:
             usage.check_time(name)
-            limits = Limits(self.bounds.bytes, self.bounds.memory, usage.seconds_left)
+            limits = EvaluationLimits(self.bounds.bytes, self.bounds.memory, usage.seconds_left)
             result = await evaluate(text, name, folder=None, limits=limits, libraries=self.libraries)
         usage.take_bytes(name, size(name, result))
         return Source(name, result, Encoding.JSON, generated=True)
 
 
-def _name(source: Wanted) -> str:
+def _name(source: SourceSpec) -> str:
     return source.name or without_user(source.url) or source_names.TEXT
 
 
-def _encoding(source: Wanted) -> Encoding | None:
+def _encoding(source: SourceSpec) -> Encoding | None:
     by_address, by_name = encoding_of(source.url), encoding_of(source.name)
     # An address with an ending of Jsonnet is a program, whatever the request says (docs/reference/package-format.md,
     # "Jsonnet").

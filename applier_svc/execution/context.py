@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from applier_svc.execution.journal_protocol import Journal
+from applier_svc.execution.journal_protocol import JournalWriter
 from applier_svc.execution.outcome_lookup import OutcomeLookup
 from applier_svc.execution.secrets import Secrets
 from applier_svc.execution.sender import Sender
@@ -13,7 +13,7 @@ from services.rpc.call import loop_time
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExecutionContext:
     """
     The connection of one operation to its platform and its journal.
 
@@ -31,7 +31,7 @@ class Exchange:
     traits: PlatformTraits
     sender: Sender
     lookup: OutcomeLookup
-    journal: Journal
+    journal: JournalWriter
     secrets: Secrets
     timeouts: Timeouts
     _budgets: dict[bool, Budget] = field(default_factory=dict)
