@@ -37,7 +37,7 @@ _SHOWN = 10
 """How many resources of one name an error lists at most."""
 
 
-class _Wanted(NamedTuple):
+class _Selector(NamedTuple):
     """
     A resource to import.
 
@@ -68,11 +68,11 @@ async def import_resources(
     Raises:
         PkgerError: As applier.proto lists them; nothing is recorded.
     """
-    wanted = _wanted_resources(request)
+    selectors = _selectors(request)
     record = await read_record(store, request.stack)
     driver = platforms.driver(record.target.platform)
-    resources = await _resources(driver, record.target, wanted, await platform_traits(driver))
-    imports = [_import(each, resource, record) for each, resource in zip(wanted, resources, strict=True)]
+    resources = await _resources(driver, record.target, selectors, await platform_traits(driver))
+    imports = [_import(each, resource, record) for each, resource in zip(selectors, resources, strict=True)]
     entries = [object_pb2.InventoryEntry(**entry_fields(entry)) for entry, _ in imports]
     recording = journal_pb2.RecordImportRequest(
         stack_id=record.id,
@@ -89,7 +89,7 @@ async def import_resources(
         yield part
 
 
-def _wanted_resources(request: applier_pb2.ImportResourcesRequest) -> list[_Wanted]:
+def _selectors(request: applier_pb2.ImportResourcesRequest) -> list[_Selector]:
     """
     Read and check the resources of a request.
 
@@ -98,10 +98,10 @@ def _wanted_resources(request: applier_pb2.ImportResourcesRequest) -> list[_Want
     """
     if not request.resources:
         raise RequestInvalid("resources", "name at least one resource")
-    return [_wanted(f"resources[{position}]", each) for position, each in enumerate(request.resources)]
+    return [_selector(f"resources[{position}]", each) for position, each in enumerate(request.resources)]
 
 
-def _wanted(field: str, message: applier_pb2.ResourceImport) -> _Wanted:
+def _selector(field: str, message: applier_pb2.ResourceImport) -> _Selector:
     if message.name:
         check_meta_name(message.name, f"{field}.name")
     if message.kind not in ACCEPTED:
@@ -109,22 +109,22 @@ def _wanted(field: str, message: applier_pb2.ResourceImport) -> _Wanted:
     which = message.WhichOneof("resource") or "id"
     if not (value := getattr(message, which)):
         raise RequestInvalid(f"{field}.{which}", "must not be empty")
-    return _Wanted(field, message.kind, value, which == "id", message.name)
+    return _Selector(field, message.kind, value, which == "id", message.name)
 
 
 async def _resources(
-    driver: Peer, target: Target, wanted: Sequence[_Wanted], platform: PlatformTraits
+    driver: Peer, target: Target, selectors: Sequence[_Selector], platform: PlatformTraits
 ) -> list[Resource]:
-    """The resource of each of *wanted*: by its id, else by its name; one call lists the kinds of all names."""
-    ids = dict.fromkeys((kind, each.value) for each in wanted for kind in _kinds(each, platform))
+    """The resource of each of *selectors*: by its id, else by its name; one call lists the kinds of all names."""
+    ids = dict.fromkeys((kind, each.value) for each in selectors for kind in _kinds(each, platform))
     read = {(each.kind, each.id): each for each in await read_resources(driver, target.org, list(ids)) if each}
     chosen = [
         next((read[kind, each.value] for kind in _kinds(each, platform) if (kind, each.value) in read), None)
-        for each in wanted
+        for each in selectors
     ]
     named = {
         position: each
-        for position, (each, resource) in enumerate(zip(wanted, chosen, strict=True))
+        for position, (each, resource) in enumerate(zip(selectors, chosen, strict=True))
         if resource is None and not each.is_id
     }
     kinds = sorted({kind for each in named.values() for kind in _kinds(each, platform)})
@@ -133,16 +133,16 @@ async def _resources(
         by_name[resource.kind, platform.kinds[resource.kind].compared_name(resource.spec.display_name)].append(resource)
     for position, each in named.items():
         chosen[position] = _named_resource(each, by_name, platform)
-    if missing := [str(each) for each, resource in zip(wanted, chosen, strict=True) if resource is None]:
+    if missing := [str(each) for each, resource in zip(selectors, chosen, strict=True) if resource is None]:
         raise ResourceNotFound(target.platform, target.org, missing)
     return [resource for resource in chosen if resource]
 
 
 def _named_resource(
-    wanted: _Wanted, by_name: Mapping[tuple[str, str], Sequence[Resource]], platform: PlatformTraits
+    selector: _Selector, by_name: Mapping[tuple[str, str], Sequence[Resource]], platform: PlatformTraits
 ) -> Resource | None:
     """
-    The only resource with the name of *wanted*, as the platform compares names; None: there is none.
+    The only resource with the name of *selector*, as the platform compares names; None: there is none.
 
     *by_name* has the live resources by kind and compared name.
 
@@ -151,23 +151,23 @@ def _named_resource(
     """
     named = [
         each
-        for kind in _kinds(wanted, platform)
-        for each in by_name.get((kind, platform.kinds[kind].compared_name(wanted.value)), ())
+        for kind in _kinds(selector, platform)
+        for each in by_name.get((kind, platform.kinds[kind].compared_name(selector.value)), ())
     ]
     if not named[1:]:
         return named[0] if named else None
     ids = listed([f"{each.kind} {each.id}" for each in named], _SHOWN)
     raise RequestInvalid(
-        f"{wanted.field}.id_or_name", f"{len(named):,} resources have the name {wanted.value!r}: {ids}; give an id"
+        f"{selector.field}.id_or_name", f"{len(named):,} resources have the name {selector.value!r}: {ids}; give an id"
     )
 
 
-def _import(wanted: _Wanted, resource: Resource, record: StackRecord) -> tuple[InventoryEntry, Baseline]:
-    key = Key(resource.kind, wanted.name or generated_name(resource))
+def _import(selector: _Selector, resource: Resource, record: StackRecord) -> tuple[InventoryEntry, Baseline]:
+    key = Key(resource.kind, selector.name or generated_name(resource))
     entry = InventoryEntry(key, resource.id, Origin.ADOPTED, policy=resolved(record.policy, key).text)
     return entry, Baseline(key, resource.spec.text, resource.references)
 
 
-def _kinds(wanted: _Wanted, platform: PlatformTraits) -> list[str]:
-    """The kinds of the platform that *wanted* names: one, or those of a family."""
-    return [kind for kind in kinds_meant(wanted.word) if kind in platform.kinds]
+def _kinds(selector: _Selector, platform: PlatformTraits) -> list[str]:
+    """The kinds of the platform that *selector* names: one, or those of a family."""
+    return [kind for kind in kinds_meant(selector.word) if kind in platform.kinds]

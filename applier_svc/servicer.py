@@ -59,8 +59,8 @@ class ApplierServicer(ApplierServiceServicer):
             options=request.options,
             secret_keys=secrets.keys(),
         )
-        asked = _operation(plan_pb2.OPERATION_KIND_APPLY, plan, request, secrets)
-        async for event in self._operations.answers(asked):
+        operation = _operation(plan_pb2.OPERATION_KIND_APPLY, plan, request, secrets)
+        async for event in self._operations.answers(operation):
             yield event
 
     async def ApplyPlan(
@@ -68,8 +68,8 @@ class ApplierServicer(ApplierServiceServicer):
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         if not request.plan_id:
             raise RequestInvalid("plan_id", "name a stored plan")
-        asked = _operation(plan_pb2.OPERATION_KIND_UNSPECIFIED, request.plan_id, request, Secrets(request.secrets))
-        async for event in self._operations.answers(asked):
+        operation = _operation(plan_pb2.OPERATION_KIND_UNSPECIFIED, request.plan_id, request, Secrets(request.secrets))
+        async for event in self._operations.answers(operation):
             yield event
 
     async def UninstallStack(
@@ -78,18 +78,18 @@ class ApplierServicer(ApplierServiceServicer):
         after_uninstall = after_uninstall_from_pb(request.after_uninstall, "after_uninstall")
         destroy = planner_pb2.Destroy(after_uninstall=request.after_uninstall)
         plan = planner_pb2.CreatePlanRequest(stack=request.stack, destroy=destroy)
-        asked = _operation(plan_pb2.OPERATION_KIND_UNINSTALL, plan, request)
+        operation = _operation(plan_pb2.OPERATION_KIND_UNINSTALL, plan, request)
         # A stack that does not exist is deleted already.
         with suppress(StackNotFound) if after_uninstall is AfterUninstall.DELETE else nullcontext():
-            async for event in self._operations.answers(asked):
+            async for event in self._operations.answers(operation):
                 yield event
 
     async def RollbackStack(
         self, request: applier_pb2.RollbackStackRequest, context: object
     ) -> AsyncIterator[operation_pb2.OperationEvent]:
         plan = planner_pb2.CreatePlanRequest(stack=request.stack, revision=request.revision, options=request.options)
-        asked = _operation(plan_pb2.OPERATION_KIND_ROLLBACK, plan, request)
-        async for event in self._operations.answers(asked):
+        operation = _operation(plan_pb2.OPERATION_KIND_ROLLBACK, plan, request)
+        async for event in self._operations.answers(operation):
             yield event
 
     async def ImportResources(

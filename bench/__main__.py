@@ -37,22 +37,22 @@ def main() -> None:
         help="folder of published packages (*.yml) to parse, instead of generated ones",
     )
     arguments.add_argument("--parsing", action="store_true", help="measure nothing but parsing")
-    wanted = arguments.parse_args()
-    sizes = wanted.objects or [1_000, 10_000]
+    options = arguments.parse_args()
+    sizes = options.objects or [1_000, 10_000]
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores", flush=True)
     # With few objects, the number of packages is small too: such a run only checks that everything works.
-    figures = [_help(), *parsing_corpus(wanted.corpus, min(97, max(sizes)))]
+    figures = [_help(), *parsing_corpus(options.corpus, min(97, max(sizes)))]
     for size in sizes:
         figures += parsing_objects(size, Mix.MIXED)
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += parsing_floors(size, mix)
     figures += evaluating(min(1_000, max(sizes)))
-    for size in () if wanted.parsing else sizes:
+    for size in () if options.parsing else sizes:
         for mix in (Mix.SMALL, Mix.MIXED):
             figures += asyncio.run(applying(size, mix))
             figures += asyncio.run(ratios(size, mix))
         figures += [*journaling(size), *listing(size)]
-    if not wanted.parsing:
+    if not options.parsing:
         figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
         figures += asyncio.run(serving(sizes))
         figures.append(command_ratio())

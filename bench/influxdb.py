@@ -48,10 +48,10 @@ async def on_influxdb(count: int) -> list[Figure]:
                 figures += await measured("apply, nothing to do", lambda: services.apply(text))
                 figures += await measured("uninstall", services.uninstall)
         org = server.state.org_by_name(ORG) or {}
-        held = {kind: sum(1 for each in server.state.of_org(kind, str(org["id"]))) for kind in LABELLED}
+        resource_counts = {kind: sum(1 for each in server.state.of_org(kind, str(org["id"]))) for kind in LABELLED}
         # Two buckets are the server's own.
-        if sum(held.values()) > 2:
-            raise Unexpected(f"the uninstall left something: {held}")
+        if sum(resource_counts.values()) > 2:
+            raise Unexpected(f"the uninstall left something: {resource_counts}")
     return figures
 
 
@@ -71,12 +71,12 @@ def in_flight(requests: Sequence[Request], slices: int = _SLICES) -> list[float]
         return [0.0] * slices
     first, last = min(each.started for each in requests), max(each.ended for each in requests)
     width = (last - first) / slices or 1.0
-    found = []
+    averages = []
     for number in range(slices):
         begin, end = first + number * width, first + (number + 1) * width
         taken = sum(max(min(each.ended, end) - max(each.started, begin), 0.0) for each in requests)
-        found.append(taken / width)
-    return found
+        averages.append(taken / width)
+    return averages
 
 
 def _platforms_file(folder: Path, url: str) -> Path:

@@ -14,9 +14,7 @@ from bench.figures import Figure, Seconds, seconds
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, RecordChanges, Target
 from services.engine.operation import OperationState
 from services.system import machine_clock
-from stack_svc.rules import finish as endings
-from stack_svc.rules import operations as journal
-from stack_svc.rules import plans
+from stack_svc.rules import finish, operations, plans
 from stack_svc.rules.finish import FinishRequest, RecordOutcome
 from stack_svc.rules.leases import SECOND
 from stack_svc.rules.operations import Advance, BeginRequest, BeginResult, JournalWrite, Start, Writes
@@ -85,19 +83,19 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
         # Only this benchmark runs a store without fsync, so there is no setting for it.
         store._database._db.execute(f"PRAGMA synchronous={synchronous}")
     started = time.perf_counter()
-    begun = await store.write(lambda tx: journal.begin(tx, _beginning()))
+    begun = await store.write(lambda tx: operations.begin(tx, _beginning()))
     assert isinstance(begun, BeginResult)
     token, plan = begun.lease.token, _plan(begun.stack.record.id, step_count)
     first = JournalWrite(1, b"", _events(_event(1)), [1])
     await store.write(lambda tx: plans.store_for(tx, plan, _NAME))
     start = Writes(Start(plan.id, plan.digest, first))
-    await store.write(lambda tx: journal.advance(tx, _NAME, token, start))
+    await store.write(lambda tx: operations.advance(tx, _NAME, token, start))
     done = 0
     for intents, outcomes in writes:
         await _advance(store, token, intents, done)
         done += len(outcomes.steps)
         await _advance(store, token, outcomes, done)
-    await store.write(lambda tx: endings.finish(tx, _NAME, token, ending))
+    await store.write(lambda tx: finish.finish(tx, _NAME, token, ending))
     taken = time.perf_counter() - started
     await store.close()
     return taken
@@ -105,7 +103,7 @@ async def _journalled(path: Path, step_count: int, size: int, synchronous: str =
 
 async def _advance(store: Store, token: int, write: JournalWrite, done: int) -> None:
     change = Advance((), (), done, seal=False, rollback=False, cause="")
-    await store.write(lambda tx: journal.advance(tx, _NAME, token, Writes(advances=[(write, change)])))
+    await store.write(lambda tx: operations.advance(tx, _NAME, token, Writes(advances=[(write, change)])))
 
 
 def _inserted(source: Path, db: sqlite_utils.Database) -> tuple[Seconds, int]:
@@ -115,9 +113,9 @@ def _inserted(source: Path, db: sqlite_utils.Database) -> tuple[Seconds, int]:
     original.close()
     started = time.perf_counter()
     db.execute("BEGIN IMMEDIATE")
-    for table, found in rows.items():
-        places = ",".join("?" * len(found[0]))
-        db.conn.executemany(f"INSERT INTO {table} VALUES ({places})", found)
+    for table, table_rows in rows.items():
+        places = ",".join("?" * len(table_rows[0]))
+        db.conn.executemany(f"INSERT INTO {table} VALUES ({places})", table_rows)
     db.conn.commit()
     taken = time.perf_counter() - started
     db.close()

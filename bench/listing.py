@@ -40,7 +40,7 @@ def listing(count: int) -> list[Figure]:
 async def _slowest(path: Path, count: int, filters: list[StackFilter]) -> list[Seconds]:
     """Seconds that the slowest page of each of *filters* takes."""
     store = SqliteStore(path, machine_clock)
-    made = [
+    stacks = [
         Stack(
             StackRecord(f"{number:016x}", Target(org=f"org-{number % 3}"), f"stack-{number:06}", 0),
             "",
@@ -50,21 +50,21 @@ async def _slowest(path: Path, count: int, filters: list[StackFilter]) -> list[S
         )
         for number in range(count)
     ]
-    await store.write(lambda tx: [tx.stacks.insert(stack) for stack in made])
-    found = [await _pages(store, wanted) for wanted in filters]
+    await store.write(lambda tx: [tx.stacks.insert(stack) for stack in stacks])
+    durations = [await _pages(store, criteria) for criteria in filters]
     await store.close()
-    return found
+    return durations
 
 
-async def _pages(store: Store, wanted: StackFilter) -> Seconds:
-    """Seconds that the slowest page of the stacks that match *wanted* takes."""
+async def _pages(store: Store, criteria: StackFilter) -> Seconds:
+    """Seconds that the slowest page of the stacks that match *criteria* takes."""
     place: StackPlace = START
     slowest = 0.0
     while True:
         taken = []
         for _ in range(TIMES):
             started = time.perf_counter()
-            page = await store.read(lambda tx, after=place: tx.stacks.page(wanted, after, PAGE + 1))  # type: ignore[misc]
+            page = await store.read(lambda tx, after=place: tx.stacks.page(criteria, after, PAGE + 1))  # type: ignore[misc]
             taken.append(time.perf_counter() - started)
         slowest = max(slowest, statistics.median(taken))
         if len(page) <= PAGE:

@@ -39,14 +39,14 @@ async def ratios(count: int, mix: Mix) -> list[Figure]:
         await services.plan(package_text(1, mix))
         creating = await _least(services, 1, lambda: services.apply(text))
         new = await _least(services, RUNS, lambda: services.plan(next(new_texts)))
-        known = await _least(services, RUNS, lambda: services.plan(text))
+        cached = await _least(services, RUNS, lambda: services.plan(text))
         idle = await _least(services, RUNS, lambda: services.apply(text))
         least = floors(text, services.logs)
-    return _figures(count, mix, least, creating, new, known, idle)
+    return _figures(count, mix, least, creating, new, cached, idle)
 
 
 def _figures(
-    count: int, mix: Mix, least: Floors, creating: Seconds, new: Seconds, known: Seconds, idle: Seconds
+    count: int, mix: Mix, least: Floors, creating: Seconds, new: Seconds, cached: Seconds, idle: Seconds
 ) -> list[Figure]:
     def over(taken: Seconds, floor: Seconds) -> str:
         return f"{taken * 1e6 / count:.0f} ms for 1,000, {taken / floor:.1f} times {floor * 1e6 / count:.1f} ms"
@@ -55,9 +55,9 @@ def _figures(
         Figure(
             "CPU time: plan, nothing to do, a new text", f"{count:,} {mix.value}", over(new, least.plan), "10 times"
         ),
-        Figure("  a known text", "", over(known, least.plan), "6 times"),
+        Figure("  a known text", "", over(cached, least.plan), "6 times"),
         Figure("  apply, everything created", "", over(creating, least.apply), "8 times"),
-        Figure("  apply / plan, nothing to do, a known text", "", f"{idle / known:.2f}", "1.1"),
+        Figure("  apply / plan, nothing to do, a known text", "", f"{idle / cached:.2f}", "1.1"),
     ]
 
 

@@ -17,9 +17,9 @@ from services.system import MachineIds
 class UncheckedDriver(EmbeddedDriver):
     """Accepts any content in plans."""
 
-    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
+    async def prepare_specs(self, org: str, writes: Sequence[Create | Update]) -> list[Spec | Rejected]:
         """See ``Driver``."""
-        return [write.spec for write in wanted]
+        return [write.spec for write in writes]
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ def entries() -> list[Entry]:
         ValueError: The comment of a reason lacks a part.
     """
     comments = read_comments()
-    found = []
+    reasons = []
     for value in reason_pb2.Reason.DESCRIPTOR.values:
         if value.number:
             comment = comments[f"pkger.errors.v1.Reason.{value.name}"]
@@ -64,8 +64,8 @@ def entries() -> list[Entry]:
                     f"the comment of {value.name} must have the form 'What is wrong. CODE. metadata: keys. To do: ...':"
                     f" {comment}"
                 )
-            found.append(Entry(Reason(value.name.removeprefix("REASON_")), **parts.groupdict()))
-    return sorted(found)
+            reasons.append(Entry(Reason(value.name.removeprefix("REASON_")), **parts.groupdict()))
+    return sorted(reasons)
 
 
 def errors_page() -> str:

@@ -26,11 +26,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Replace links to existing files outside docs/ by their paths; other links stay, so MkDocs reports dead ones."""
     folder = PurePosixPath("docs") / PurePosixPath(page.file.src_uri).parent
 
-    def replaced(found: re.Match[str]) -> str:
-        text, target = found[1], found[2].partition("#")[0]
+    def replaced(match: re.Match[str]) -> str:
+        text, target = match[1], match[2].partition("#")[0]
         path = posixpath.normpath(str(folder / target))
         if path.startswith("docs/") or not (_ROOT / path).exists():
-            return found[0]
+            return match[0]
         return text if text.strip("`") == path else f"{text} (`{path}`)"
 
     return _LINK.sub(replaced, markdown)

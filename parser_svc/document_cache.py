@@ -63,13 +63,13 @@ class DocumentCache:
     def find(self, digests: Iterable[bytes]) -> list[CachedObject | None]:
         """The object of each document; None for a document that is not in the cache."""
         with self._lock:
-            found = []
+            entries = []
             for digest in digests:
                 entry = self._entries.get(digest)
                 if entry is not None:
                     self._entries.move_to_end(digest)
-                found.append(entry)
-            return found
+                entries.append(entry)
+            return entries
 
     def keep(self, entries: Sequence[tuple[bytes, CachedObject]]) -> None:
         """Add the objects of documents by their digests; an object larger than the cache is not added."""
@@ -78,8 +78,8 @@ class DocumentCache:
                 taken = _taken(entry)
                 if taken > self._most_size:
                     continue
-                if (known := self._entries.pop(digest, None)) is not None:
-                    self._size -= _taken(known)
+                if (previous := self._entries.pop(digest, None)) is not None:
+                    self._size -= _taken(previous)
                 self._entries[digest] = entry
                 self._size += taken
                 while self._size > self._most_size:

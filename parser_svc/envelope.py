@@ -122,8 +122,8 @@ def _from_element(source: int, location: Location, text: str, pointer: Pointer, 
     if element is not None and not isinstance(element, dict):
         raise _misshapen(name, text, pointer, "each element of a package is an object")
     written = element or {}
-    known = {key.lower(): key for key in _KEYS}
-    spelling = {known[key.lower()]: key for key in written if key.lower() in known}
+    envelope_keys = {key.lower(): key for key in _KEYS}
+    spelling = {envelope_keys[key.lower()]: key for key in written if key.lower() in envelope_keys}
     envelope = {key: written[spelled] for key, spelled in spelling.items()}
     for key in ("kind", "apiVersion"):
         if not isinstance(envelope.get(key), str | None):
@@ -137,7 +137,7 @@ def _from_element(source: int, location: Location, text: str, pointer: Pointer, 
         _mapping(name, text, (*pointer, "spec"), envelope),
         location,
         spelling,
-        tuple(key for key in written if key.lower() not in known),
+        tuple(key for key in written if key.lower() not in envelope_keys),
         _KEY_SET - spelling.keys(),
         other_format(written),
     )

@@ -101,9 +101,9 @@ class Fetcher:
 
         refused: list[str] = []
 
-        def open_socket(found: tuple[Any, ...]) -> socket.socket:
+        def open_socket(candidate: tuple[Any, ...]) -> socket.socket:
             # Here the IP address of the connection is known: names and unusual notations of numbers are resolved.
-            family, kind, protocol, _, endpoint = found
+            family, kind, protocol, _, endpoint = candidate
             if not self.may_ask(endpoint[0]):
                 refused.append(endpoint[0])
                 raise OSError(f"requests to {endpoint[0]} are not allowed")

@@ -28,7 +28,7 @@ _Remark = tuple[int, Remark]
 
 _Raw = RawObject | KnownObject
 
-_Held = tuple[int, Key, str]
+_CredentialField = tuple[int, Key, str]
 """A field of a spec that holds a credential, with the position and the key of its object."""
 
 
@@ -104,18 +104,20 @@ def parse(
     """
     if not sources:
         raise RequestInvalid("sources", "a package needs at least one source")
-    known = KnownDocuments(cache, options.warn, (bounds or Bounds()).depth) if cache else None
-    raw_objects = read_sources(sources, bounds, clock, known)
+    known_documents = KnownDocuments(cache, options.warn, (bounds or Bounds()).depth) if cache else None
+    raw_objects = read_sources(sources, bounds, clock, known_documents)
     # Only a package that is valid without the values gets them (docs/reference/package-format.md, "Resolution").
     outcome = validate(raw_objects, {})
     if env and not outcome.faults:
         outcome = validate(raw_objects, env)
     faults = _distinct(outcome)
     remarks = _remarks(raw_objects, outcome) if options.warn else []
-    if known:
-        known.keep(_cacheable(raw_objects, outcome, remarks))
-    held = [(position, key, name) for position, (key, names) in sorted(outcome.credentials.items()) for name in names]
-    violations, warnings, credentials = _located(sources, raw_objects, faults, remarks, held)
+    if known_documents:
+        known_documents.keep(_cacheable(raw_objects, outcome, remarks))
+    credential_fields = [
+        (position, key, name) for position, (key, names) in sorted(outcome.credentials.items()) for name in names
+    ]
+    violations, warnings, credentials = _located(sources, raw_objects, faults, remarks, credential_fields)
     if not raw_objects and not options.allow_empty:
         reason = "the package has no objects; write at least one"
         code, location = Code.PACKAGE_EMPTY, Location(sources[0].name)
@@ -141,8 +143,8 @@ def _distinct(outcome: Outcome) -> list[_Fault]:
     "Violations").
     """
     distinct: dict[tuple[int, str, str], _Fault] = {}
-    for position, found in sorted(outcome.faults.items()):
-        for fault in found:
+    for position, faults in sorted(outcome.faults.items()):
+        for fault in faults:
             distinct.setdefault((position, fault.path, fault.reason), (position, fault))
     return list(distinct.values())
 
@@ -172,7 +174,7 @@ def _located(
     raw_objects: Sequence[_Raw],
     faults: Sequence[_Fault],
     remarks: Sequence[_Remark],
-    held: Sequence[_Held],
+    credential_fields: Sequence[_CredentialField],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[Credential, ...]]:
     """Violations, warnings and credentials, each with its location."""
     findings: list[tuple[int, Fault | Remark]] = [*faults, *remarks]
@@ -180,7 +182,7 @@ def _located(
         *((position, finding.pointer) for position, finding in findings),
         *((fault.first, ()) for _, fault in faults if fault.first is not None),
         *((other.position, other.pointer) for _, fault in faults for other in fault.related),
-        *((position, ("spec", name)) for position, _, name in held),
+        *((position, ("spec", name)) for position, _, name in credential_fields),
     ]
     located = _locate(sources, raw_objects, of_interest)
 
@@ -220,7 +222,9 @@ def _located(
         for position, remark in remarks
         if remark.unless_written is None or written(position, remark.pointer).text not in (None, remark.unless_written)
     )
-    credentials = tuple(Credential(key, f"/{name}", location(position, ("spec", name))) for position, key, name in held)
+    credentials = tuple(
+        Credential(key, f"/{name}", location(position, ("spec", name))) for position, key, name in credential_fields
+    )
     return violations, warnings, credentials
 
 
@@ -228,11 +232,11 @@ def _locate(
     sources: Sequence[Source], raw_objects: Sequence[_Raw], of_interest: Sequence[tuple[int, Pointer]]
 ) -> dict[int, dict[Pointer, Written]]:
     """Locate the pointers *of_interest*, each in the object at its position; by source, then by pointer."""
-    wanted: dict[int, set[Pointer]] = defaultdict(set)
+    pointers_by_source: dict[int, set[Pointer]] = defaultdict(set)
     for position, within in of_interest:
         raw = raw_objects[position]
-        wanted[raw.source].add(raw.pointer_to(within))
+        pointers_by_source[raw.source].add(raw.pointer_to(within))
     return {
         number: {} if sources[number].generated else places(sources[number].text, pointers)
-        for number, pointers in wanted.items()
+        for number, pointers in pointers_by_source.items()
     }

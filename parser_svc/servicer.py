@@ -66,7 +66,7 @@ class ParserServicer(ParserServiceServicer):
     ) -> AsyncIterator[parser_pb2.ParsePackageResponse]:
         _check_view(request.view)
         _check_names(request.sources)
-        sources = await self._gatherer.gather([_wanted(*numbered) for numbered in enumerate(request.sources)])
+        sources = await self._gatherer.gather([_source_spec(*numbered) for numbered in enumerate(request.sources)])
         clock = asyncio.get_running_loop().time
         # In a thread, so that health checks are answered while a large package is read.
         for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds, clock, self._cache):
@@ -142,8 +142,8 @@ def _findings(parsed: ParseResult) -> Iterator[parser_pb2.ParsePackageResponse]:
         yield parser_pb2.ParsePackageResponse(violations=violations)
     for warnings in cut(object_pb2.Violations(violations=map(violation_to_pb, parsed.warnings))):
         yield parser_pb2.ParsePackageResponse(warnings=warnings)
-    for found in cut(parser_pb2.Credentials(credentials=map(credential_to_pb, parsed.credentials))):
-        yield parser_pb2.ParsePackageResponse(credentials=found)
+    for credentials in cut(parser_pb2.Credentials(credentials=map(credential_to_pb, parsed.credentials))):
+        yield parser_pb2.ParsePackageResponse(credentials=credentials)
 
 
 def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
@@ -162,9 +162,9 @@ def _check_view(view: Sequence[int]) -> None:
     Raises:
         RequestInvalid: A view is unspecified, or unknown to this version.
     """
-    for position, wanted in enumerate(view):
-        if wanted not in _VIEWS:
-            raise RequestInvalid(f"view[{position}]", f"{wanted} is no view; use OBJECTS, SUMMARY or WARNINGS")
+    for position, number in enumerate(view):
+        if number not in _VIEWS:
+            raise RequestInvalid(f"view[{position}]", f"{number} is no view; use OBJECTS, SUMMARY or WARNINGS")
 
 
 def _check_names(sources: Sequence[parser_pb2.Source]) -> None:
@@ -179,7 +179,7 @@ def _check_names(sources: Sequence[parser_pb2.Source]) -> None:
         raise RequestInvalid("sources", f"their names have {taken:,} bytes together; at most {MOST_NAME_BYTES:,} fit")
 
 
-def _wanted(position: int, source: parser_pb2.Source) -> SourceSpec:
+def _source_spec(position: int, source: parser_pb2.Source) -> SourceSpec:
     if not source.HasField("content") or (source.WhichOneof("content") == "url" and not source.url):
         raise RequestInvalid(f"sources[{position}].content", "is not set; give the text of the source, or its address")
     if source.encoding not in _ENCODINGS:

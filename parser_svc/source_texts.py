@@ -65,7 +65,7 @@ class Gatherer:
         fetcher = Fetcher(may_ask=lambda _: True) if settings.allow_private_addresses else Fetcher()
         return cls(settings.bounds, settings.allow_jsonnet, settings.libraries, fetcher)
 
-    async def gather(self, wanted: Sequence[SourceSpec]) -> list[Source]:
+    async def gather(self, sources: Sequence[SourceSpec]) -> list[Source]:
         """
         Make the sources of one package.
 
@@ -79,7 +79,7 @@ class Gatherer:
             SourceTooLarge: The sources exceed a bound.
         """
         usage = Usage(self.bounds, asyncio.get_running_loop().time)
-        for source in wanted:
+        for source in sources:
             if _encoding(source) is Encoding.JSONNET and not self.allow_jsonnet:
                 remedy = (
                     "the operator of the parser can allow it with PKGER_ALLOW_JSONNET=1;"
@@ -88,7 +88,7 @@ class Gatherer:
                 raise EncodingInvalid(_name(source), "jsonnet", remedy)
             if not source.url:
                 usage.take_bytes(_name(source), size(_name(source), source.text))
-        tasks = [asyncio.ensure_future(self._source(source, usage)) for source in wanted]
+        tasks = [asyncio.ensure_future(self._source(source, usage)) for source in sources]
         try:
             # Of several errors, the first in the order of the sources is raised, not the first in time.
             return [await task for task in tasks]

@@ -44,7 +44,7 @@ def read_sources(
     sources: Sequence[Source],
     bounds: Bounds | None = None,
     clock: Callable[[], float] = stopped_clock,
-    known: KnownDocuments | None = None,
+    known_documents: KnownDocuments | None = None,
 ) -> list[RawObject | KnownObject]:
     """
     Read all objects of all sources, in order.
@@ -53,7 +53,7 @@ def read_sources(
         sources: The texts.
         bounds: The limits of all sources together; None: the default ones.
         clock: Returns seconds since any point of time; by default, time is not bounded.
-        known: The documents that need not be read again; None: all are read.
+        known_documents: The documents that need not be read again; None: all are read.
 
     Raises:
         SourceUndecodable: A source is invalid in its encoding, or an object in it does not have the shape of one.
@@ -65,7 +65,7 @@ def read_sources(
         usage.take_bytes(source.name, size(source.name, source.text))
     objects: list[RawObject | KnownObject] = []
     for number, source in enumerate(sources):
-        read = _read(number, source, usage, known)
+        read = _read(number, source, usage, known_documents)
         usage.take_objects(source.name, len(read))
         objects += read
     return objects
@@ -103,15 +103,17 @@ def size(name: str, text: str) -> int:
         raise SourceUndecodable(name, "half of a surrogate pair is no character", line) from None
 
 
-def _read(number: int, source: Source, usage: Usage, known: KnownDocuments | None) -> Sequence[RawObject | KnownObject]:
+def _read(
+    number: int, source: Source, usage: Usage, known_documents: KnownDocuments | None
+) -> Sequence[RawObject | KnownObject]:
     try:
         match source.encoding or encoding_of(source.name) or _begins_as(source.text):
             case Encoding.JSON:
                 elements, places = read_array(source.name, source.text, usage)
                 return from_array(number, source.name, source.text, elements, () if source.generated else places)
             case Encoding.YAML:
-                if known and not source.generated:
-                    return known.read(number, source.name, source.text, usage)
+                if known_documents and not source.generated:
+                    return known_documents.read(number, source.name, source.text, usage)
                 stream = read_stream(source.name, source.text, usage)
                 starts = {} if source.generated else stream.starts
                 return from_documents(number, source.name, source.text, stream.documents, starts)

@@ -135,13 +135,13 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
     findings = _Findings()
     named: dict[str, list[_Named]] = {name: [] for name in KINDS}
     for position, raw in enumerate(raw_objects):
-        found = _known(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
-        if isinstance(found, Fault):
-            findings.faults[position] = [found]
-        elif found:
-            named[found.kind.name].append(found)
-            if found.fault:
-                findings.faults[position] = [found.fault]
+        identity = _identify_known(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
+        if isinstance(identity, Fault):
+            findings.faults[position] = [identity]
+        elif identity:
+            named[identity.kind.name].append(identity)
+            if identity.fault:
+                findings.faults[position] = [identity.fault]
     unique = _unique(named, findings)
     labels = _Labels(item for item in unique if item.kind.name == LABEL and item.name)
     objects: dict[str, dict[str, Key]] = {family: {} for family in REFERABLE_FAMILIES}
@@ -167,12 +167,10 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
     )
 
 
-def _known(position: int, known: KnownObject) -> _Named:
+def _identify_known(position: int, raw: KnownObject) -> _Named:
     """The result of steps 1 to 3 for an object that passed them before; its names are not references."""
-    name, display_name = known.cached.key.name, known.cached.display_name
-    return _Named(
-        position, known, KINDS[known.kind], ReferenceSpec(name), ReferenceSpec(display_name), name, display_name
-    )
+    name, display_name = raw.cached.key.name, raw.cached.display_name
+    return _Named(position, raw, KINDS[raw.kind], ReferenceSpec(name), ReferenceSpec(display_name), name, display_name)
 
 
 def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named | Fault | None:
@@ -189,8 +187,8 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     if raw.kind not in KINDS:
         return _wrong_kind(raw.kind)
     if raw.api_version not in API_VERSIONS:
-        found = f"found {raw.api_version[:60]!r}" if raw.api_version else "it is missing"
-        reason = f"apiVersion must be {' or '.join(API_VERSIONS)}; {found}"
+        problem = f"found {raw.api_version[:60]!r}" if raw.api_version else "it is missing"
+        reason = f"apiVersion must be {' or '.join(API_VERSIONS)}; {problem}"
         meant = raw.api_version.strip().lower()
         rewrite = Rewrite(meant) if meant in API_VERSIONS else None
         return Fault(Code.API_VERSION_INVALID, "apiVersion", reason, ("apiVersion",), rewrite=rewrite)
@@ -204,12 +202,14 @@ def _invalid_name(meta: ReferenceSpec, env: Mapping[str, Any]) -> Fault | None:
     """The fault of an invalid ``metadata.name``."""
     name = meta.resolved(env)
     # Both the text of the package and the value that replaces it must be valid names.
-    for found in (meta.resolved({}), name):
-        if not is_meta_name(found):
-            given = "" if found is not name or not meta.env_key else f", the environment value {meta.env_key[:60]!r}"
+    for candidate in (meta.resolved({}), name):
+        if not is_meta_name(candidate):
+            origin = (
+                "" if candidate is not name or not meta.env_key else f", the environment value {meta.env_key[:60]!r}"
+            )
             reason = (
                 f"metadata.name must be 1 to {LONGEST_META_NAME} lower-case letters, digits, - or _, "
-                f"with a letter or digit first and last; found {found[:80]!r}{given}"
+                f"with a letter or digit first and last; found {candidate[:80]!r}{origin}"
             )
             return Fault(Code.NAME_INVALID, "metadata.name", reason, ("metadata", "name"))
     return None
@@ -289,7 +289,7 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
     if item.fault:
         return
     written = _written(item, reading)
-    found = findings.objects[item.position] = Object(
+    package_object = findings.objects[item.position] = Object(
         key,
         raw.api_version,
         spec_of(reading.spec),
@@ -300,7 +300,7 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
     )
     depends = uses or written or kind.uses or kind.holds_credentials or takes_labels_by_value or takes_invalid_labels
     if not (depends or faults or reading.remarks):
-        findings.self_contained[item.position] = found
+        findings.self_contained[item.position] = package_object
 
 
 def _uses(item: _Named, reading: ReadResult, attached: Sequence[Key], labels: _Labels) -> list[UsedReference]:
@@ -352,8 +352,8 @@ def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tu
         kind, name = entry.text("kind"), read_reference(entry.value.get("name")).resolved(env)
         pointer = (*entry.pointer, "name")
         if kind not in ACCEPTED:
-            found = f"found {kind[:60]!r}" if kind else "it is missing"
-            reason = f"the kind of an association must be Label; {found}"
+            problem = f"found {kind[:60]!r}" if kind else "it is missing"
+            reason = f"the kind of an association must be Label; {problem}"
             rewrite = Rewrite(LABEL) if nearest(kind, _ACCEPTED) == LABEL else None
             faults.append(
                 Fault(Code.ASSOCIATION_KIND_INVALID, f"{path}.kind", reason, (*entry.pointer, "kind"), rewrite=rewrite)

@@ -85,16 +85,16 @@ async def create_plan(
     header = stack or await reader.header(request)
     refuse_missing_sources(request, header.urls, header.name)
     # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
-    reading = asyncio.create_task(reader.known(header))
+    reading = asyncio.create_task(reader.base_state(header))
     try:
         parsed, untouched = await _desired_package(request, header.urls, reader)
         if parsed.violations:
             return parsed.violations
-        known = await reading
+        base_state = await reading
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    return await _planned(request, parsed, untouched, known, reader, is_standalone)
+    return await _planned(request, parsed, untouched, base_state, reader, is_standalone)
 
 
 async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanInputs) -> Mapping[str, str]:
@@ -122,10 +122,10 @@ async def _desired_package(
         case "package":
             return await reader.package(request.package, urls), frozenset()
         case "revision":
-            found = await reader.revision(request)
+            revision = await reader.revision(request)
             return ParsedPackage(
-                parser_pb2.PackageHeader(sources=found.sources), objects=found.objects
-            ), found.untouched
+                parser_pb2.PackageHeader(sources=revision.sources), objects=revision.objects
+            ), revision.untouched
         case _:
             return ParsedPackage(), frozenset()
 
@@ -134,11 +134,11 @@ async def _planned(
     request: planner_pb2.CreatePlanRequest,
     parsed: ParsedPackage,
     untouched: frozenset[Key],
-    known: BaseState,
+    base_state: BaseState,
     reader: PlanInputs,
     is_standalone: bool,
 ) -> ViewInput:
-    traits = known.platform
+    traits = base_state.platform
     skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
     desired = _desired(request, parsed, skipped_keys(skips) | untouched)
     desired = _without_credentials(desired, traits)
@@ -149,13 +149,13 @@ async def _planned(
     refuse_unknown_kinds(skips)
     refuse_written_secrets(desired, traits, map(credential_from_pb, parsed.credentials))
     refuse_unusable_keys(desired, traits)
-    refuse_unsupported_kinds(desired, known.stack, traits)
+    refuse_unsupported_kinds(desired, base_state.stack, traits)
     if desired.is_for_nameless:
-        known = await reader.with_listed(known, kinds_to_list(desired, known.stack, traits))
-        known = await reader.nameless(known, desired.package)
+        base_state = await reader.with_listed(base_state, kinds_to_list(desired, base_state.stack, traits))
+        base_state = await reader.nameless(base_state, desired.package)
         # The record that was found may have kinds that the platform lacks.
-        refuse_unsupported_kinds(desired, known.stack, traits)
-    stack = known.stack
+        refuse_unsupported_kinds(desired, base_state.stack, traits)
+    stack = base_state.stack
     remarks = Remarks()
     if not desired.is_end:
         unused = (
@@ -170,14 +170,14 @@ async def _planned(
         of_package = (replace(violation_from_pb(warning), fixes=()) for warning in shown)
         remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings, tuple(of_package))
     asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
-    held = await reader.secret_keys(stack.target) if asks else frozenset[str]()
-    live = await reader.live(known, kinds_to_list(desired, stack, traits))
+    held_secrets = await reader.secret_keys(stack.target) if asks else frozenset[str]()
+    live = await reader.live(base_state, kinds_to_list(desired, stack, traits))
     try:
-        fitted = await _fitted(desired, known, live, reader)
+        fitted = await _fitted(desired, base_state, live, reader)
         if protected := protected_replacements(fitted.desired, fitted.matching, fitted.prepared, stack, traits):
             # Protected objects are treated as skipped ones: the plan has all others.
             skip = desired.skip | {key for each in protected for key in (each.key, each.recorded)}
-            fitted = await _fitted(replace(desired, skip=skip), known, live, reader, protected)
+            fitted = await _fitted(replace(desired, skip=skip), base_state, live, reader, protected)
         previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
         # In a thread, so that other calls are answered while a large plan is made.
         planned = await asyncio.to_thread(
@@ -187,7 +187,7 @@ async def _planned(
             fitted.matching,
             traits,
             replace(remarks, warnings=(*remarks.warnings, *fitted.remarks)),
-            held,
+            held_secrets,
             fitted.holders,
             fitted.prepared,
             previous,
@@ -220,7 +220,7 @@ class _Reconciled:
 
 async def _fitted(
     desired: Desired,
-    known: BaseState,
+    base_state: BaseState,
     live: Sequence[Resource],
     reader: PlanInputs,
     protected: Sequence[ProtectedReplacement] = (),
@@ -230,7 +230,7 @@ async def _fitted(
 
     Args:
         desired: The desired state, without the *protected* objects.
-        known: Record and platform.
+        base_state: Record and platform.
         live: The live resources.
         reader: Reads holders and prepared specs.
         protected: The protected objects that would be replaced.
@@ -238,37 +238,37 @@ async def _fitted(
     Raises:
         PkgerError: A check refuses.
     """
-    stack, traits = known.stack, known.platform
+    stack, traits = base_state.stack, base_state.platform
     matching = with_ignored(match(desired, stack, live, traits), stack)
     matching = replace(matching, protected_replacements=protected)
-    matching = await _with_namesakes(matching, desired, known, reader)
+    matching = await _with_namesakes(matching, desired, base_state, reader)
     if matching.is_anything_protected:
         # A stack with a protected resource is not deleted.
         desired = replace(desired, after_uninstall=AfterUninstall.KEEP)
-    wanted = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
+    specs = await asyncio.to_thread(specs_to_prepare, desired, matching, traits)
     namesakes = chain.from_iterable(namesakes_of(matching, stack, traits).values())
-    asked = {*shareable(matching, wanted.keys(), traits), *possible_users(matching, wanted.keys(), traits)}
-    asked |= {(each.kind, each.id) for each in namesakes}
-    holders = await reader.holders(stack.target, sorted(asked))
+    resources = {*shareable(matching, specs.keys(), traits), *possible_users(matching, specs.keys(), traits)}
+    resources |= {(each.kind, each.id) for each in namesakes}
+    holders = await reader.holders(stack.target, sorted(resources))
     matching, used = used_as_they_are(with_holders(matching, holders, stack), stack, traits)
-    wanted = {key: spec for key, spec in wanted.items() if key not in used}
+    specs = {key: spec for key, spec in specs.items() if key not in used}
     refuse_clashes(matching)
     refuse_emptying(desired, matching, stack)
     refuse_adoptions(matching, stack)
     refuse_sharing(desired, matching, stack)
     refuse_owned(matching, holders, stack)
-    prepared = dict(zip(wanted, await reader.prepared(known, [*wanted.values()]), strict=True))
+    prepared = dict(zip(specs, await reader.prepared(base_state, [*specs.values()]), strict=True))
     return _Reconciled(desired, matching, holders, prepared, [remark for remark in used.values() if remark])
 
 
-async def _with_namesakes(matching: Matching, desired: Desired, known: BaseState, reader: PlanInputs) -> Matching:
+async def _with_namesakes(matching: Matching, desired: Desired, base_state: BaseState, reader: PlanInputs) -> Matching:
     """*matching* with all resources of the kinds that are created and have a costly listing; no call if none is."""
-    stack, traits = known.stack, known.platform
+    stack, traits = base_state.stack, base_state.platform
     costly = {kind for kind in kinds_to_search(matching, traits) if traits.kinds[kind].costly_listing}
     unlisted = sorted(costly.difference(kinds_to_list(desired, stack, traits) if costly else ()))
     if not unlisted:
         return matching
-    more = {(each.kind, each.id): each for each in await reader.live(known, unlisted)}
+    more = {(each.kind, each.id): each for each in await reader.live(base_state, unlisted)}
     return replace(matching, live={**matching.live, **more})
 
 

@@ -38,15 +38,15 @@ def refuse_written_secrets(desired: Desired, platform: PlatformTraits, credentia
         RequestInvalid: Names locations, fields and objects, but no credential.
     """
     locations = {(each.key, each.pointer): each.location for each in credentials}
-    found = [
+    fields = [
         _described(item.key, path, locations.get((item.key, path)))
         for item in desired.package.objects
         if item.key.kind in platform.kinds and not desired.skips(item.key)
         for path in platform.kinds[item.key.kind].written_secrets(item.spec)
     ]
-    if found:
+    if fields:
         remedy = "a plan is shown and stored, so write {secretRef: {key: KEY}} instead of the credential in"
-        raise RequestInvalid("package", f"{remedy} {_named(found)}")
+        raise RequestInvalid("package", f"{remedy} {_named(fields)}")
 
 
 def without_credentials(item: Object, platform: PlatformTraits) -> Object:
@@ -109,12 +109,12 @@ def _with_secret_keys(item: Object, keys: Mapping[str, str]) -> Object:
 def _with_values(spec: Spec, values: Mapping[str, Any]) -> Spec:
     """*spec* with other *values* at paths that it has."""
     value = copy.deepcopy(dict(spec.value))
-    for path, given in values.items():
+    for path, new_value in values.items():
         *parents, last = path.split("/")[1:]
         holder = value
         for parent in parents:
             holder = holder[parent]
-        holder[last] = given
+        holder[last] = new_value
     return spec_of(value)
 
 
@@ -128,7 +128,7 @@ def _described(key: Key, path: str, location: Location | None) -> str:
     return f"{replace(location, source=shortened)} ({field})"
 
 
-def _named(found: list[str]) -> str:
-    """The first of *found*, and the number of the others."""
-    shown = fitting(found[:_SHOWN], _SHOWN_LENGTH, ", ")
-    return listed(found, len(shown))
+def _named(fields: list[str]) -> str:
+    """The first of *fields*, and the number of the others."""
+    shown = fitting(fields[:_SHOWN], _SHOWN_LENGTH, ", ")
+    return listed(fields, len(shown))

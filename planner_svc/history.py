@@ -37,7 +37,7 @@ NO_HISTORY = History("", "", {})
 def history_of(
     desired: Desired,
     matching: Matching,
-    found: Differences,
+    differences: Differences,
     inventory: Sequence[InventoryEntry],
     steps: Sequence[Step],
     stack: StackRecord,
@@ -49,7 +49,7 @@ def history_of(
     Args:
         desired: The desired state.
         matching: The matches.
-        found: The differences of desired and live state.
+        differences: The differences of desired and live state.
         inventory: The entries of the stack after the plan has run, sorted.
         steps: The steps of the plan.
         stack: The record that the plan is based on.
@@ -57,7 +57,7 @@ def history_of(
     """
     if not stack.is_kept or desired.is_end:
         return NO_HISTORY
-    referred = {each.key for references in found.references.values() for each in references if each.id}
+    referred = {each.key for references in differences.references.values() for each in references if each.id}
     # A package without objects is a package too: only the revision of an uninstall has none.
     package = package_text(kept_package(desired, matching, inventory, previous, referred))
     texts = {text_digest(package): package}
@@ -120,11 +120,11 @@ def unwritten_baselines(
 ) -> list[Baseline]:
     """The baselines of resources that no step writes and that have none yet, as the platform holds them, by key."""
     recorded, written = by_key(stack.resources), {step.key for step in steps if step.new_spec}
-    found: list[Baseline] = []
+    baselines: list[Baseline] = []
     for entry in inventory:
         key, before = entry.key, recorded.get(entry.key)
         is_based = before and before.resource_id == entry.resource_id and key not in stack.without_baseline
         live = matching.live.get((key.kind, entry.resource_id))
         if live and not (is_based or entry.is_pending_delete or key in written):
-            found.append(Baseline(key, live.spec.text, live.references))
-    return found
+            baselines.append(Baseline(key, live.spec.text, live.references))
+    return baselines

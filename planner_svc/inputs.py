@@ -19,6 +19,7 @@ from planner_svc.sharing.ownership import ResourceHolders
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
 from services.core.model import (
+    DesiredSpec,
     Key,
     Organization,
     Package,
@@ -28,7 +29,6 @@ from services.core.model import (
     Spec,
     StackRecord,
     Target,
-    WantedSpec,
 )
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage
@@ -153,18 +153,18 @@ class PlanInputs:
             RevisionNotFound: The stack has no such revision.
             StackNotFound: There is no such stack.
         """
-        found = await self._revision(request.stack, request.revision)
-        if not found.has_package:
+        revision = await self._revision(request.stack, request.revision)
+        if not revision.has_package:
             raise RequestInvalid("revision", f"revision {request.revision} has no package, as an uninstall made it")
-        return found
+        return revision
 
     async def current_package(self, stack: StackRecord) -> KeptPackage:
         """The package of the current revision of *stack*."""
         if not stack.package_digest:
             return NOTHING_KEPT
         ref = object_pb2.StackRef(id=stack.id)
-        found = await self._revision(ref, stack.revision)
-        return KeptPackage(tuple(map(object_from_pb, found.objects)), found.untouched)
+        revision = await self._revision(ref, stack.revision)
+        return KeptPackage(tuple(map(object_from_pb, revision.objects)), revision.untouched)
 
     async def _revision(self, stack: object_pb2.StackRef, number: int) -> StoredRevision:
         request = stack_pb2.GetRevisionRequest(stack=stack, number=number, unmasked=True)
@@ -175,7 +175,7 @@ class PlanInputs:
         untouched = frozenset(map(key_from_pb, objects.untouched))
         return StoredRevision(header.sources, list(objects.objects), untouched, bool(header.package_digest))
 
-    async def known(self, header: stack_pb2.Stack) -> BaseState:
+    async def base_state(self, header: stack_pb2.Stack) -> BaseState:
         """
         Read the facts that do not depend on the package: with a stack, most plans need only the recorded kinds.
 
@@ -193,69 +193,69 @@ class PlanInputs:
         live = await live_resources(driver, stack.target.org, kinds, _recorded(stack), platform)
         return BaseState(stack, platform, kinds, live)
 
-    async def live(self, known: BaseState, kinds: Sequence[str]) -> list[Resource]:
+    async def live(self, base_state: BaseState, kinds: Sequence[str]) -> list[Resource]:
         """
         All resources of *kinds*; one call lists all kinds that are not listed yet.
 
         Recorded resources of kinds with a costly listing are always included.
         """
-        live = (await self.with_listed(known, kinds)).live
-        return [each for each in live if each.kind in kinds or known.platform.kinds[each.kind].costly_listing]
+        live = (await self.with_listed(base_state, kinds)).live
+        return [each for each in live if each.kind in kinds or base_state.platform.kinds[each.kind].costly_listing]
 
-    async def with_listed(self, known: BaseState, kinds: Sequence[str]) -> BaseState:
-        """*known* with all resources of *kinds*; one call lists all kinds that are not listed yet."""
-        unlisted = [kind for kind in kinds if kind not in known.listed]
+    async def with_listed(self, base_state: BaseState, kinds: Sequence[str]) -> BaseState:
+        """*base_state* with all resources of *kinds*; one call lists all kinds that are not listed yet."""
+        unlisted = [kind for kind in kinds if kind not in base_state.listed]
         if not unlisted:
-            return known
-        driver, org = self.driver(known.stack.target), known.stack.target.org
-        more = await list_resources(driver, org, unlisted, _recorded(known.stack))
-        live = {(resource.kind, resource.id): resource for resource in (*known.live, *more)}
-        return replace(known, listed=[*known.listed, *unlisted], live=list(live.values()))
+            return base_state
+        driver, org = self.driver(base_state.stack.target), base_state.stack.target.org
+        more = await list_resources(driver, org, unlisted, _recorded(base_state.stack))
+        live = {(resource.kind, resource.id): resource for resource in (*base_state.live, *more)}
+        return replace(base_state, listed=[*base_state.listed, *unlisted], live=list(live.values()))
 
-    async def nameless(self, known: BaseState, package: Package) -> BaseState:
+    async def nameless(self, base_state: BaseState, package: Package) -> BaseState:
         """
         Find the stack without a name that holds the same template as *package*, or else a new one, and read its record.
 
         Args:
-            known: What was read for a plan without a stack, with all resources of the kinds of these objects, except of
-                kinds with a costly listing.
+            base_state: What was read for a plan without a stack, with all resources of the kinds of these objects,
+                except of kinds with a costly listing.
             package: All objects of the request.
 
         Raises:
             StackNotFound: The stack was removed meanwhile.
         """
-        stacks = await self._nameless_stacks(known, package)
-        candidates = await self._candidates(known, package, stacks)
+        stacks = await self._nameless_stacks(base_state, package)
+        candidates = await self._candidates(base_state, package, stacks)
         if stack_id := chosen([item.key for item in package.objects], package.sources, candidates):
             [stack] = [each for each in stacks if each.stack.id == stack_id]
             header, entries = stack.stack, list(stack.entries)
             if len(entries) < header.resource_count:
                 header, entries = await read_stack(self._stack, object_pb2.StackRef(id=stack_id), header)
             record = stack_from_pb(header, entries)
-            if {(resource.kind, resource.id) for resource in known.live}.issuperset(_recorded(record)):
-                return replace(known, stack=record)
+            if {(resource.kind, resource.id) for resource in base_state.live}.issuperset(_recorded(record)):
+                return replace(base_state, stack=record)
             # Listed again, with its record: recorded resources that a listing lacks are looked up by id.
-            return await self.known(header)
-        return replace(known, stack=replace(known.stack, is_new_nameless=True))
+            return await self.base_state(header)
+        return replace(base_state, stack=replace(base_state.stack, is_new_nameless=True))
 
-    async def _nameless_stacks(self, known: BaseState, package: Package) -> Sequence[journal_pb2.NamelessStack]:
+    async def _nameless_stacks(self, base_state: BaseState, package: Package) -> Sequence[journal_pb2.NamelessStack]:
         """The stacks without a name that have keys of *package*, the newest first."""
         request = journal_pb2.FindNamelessStacksRequest(
-            target=target_to_pb(known.stack.target), keys=[key_to_pb(item.key) for item in package.objects]
+            target=target_to_pb(base_state.stack.target), keys=[key_to_pb(item.key) for item in package.objects]
         )
         return (await self._stack.call(JournalServiceStub(self._stack.channel).FindNamelessStacks, request)).stacks
 
     async def _candidates(
-        self, known: BaseState, package: Package, stacks: Sequence[journal_pb2.NamelessStack]
+        self, base_state: BaseState, package: Package, stacks: Sequence[journal_pb2.NamelessStack]
     ) -> list[Candidate]:
         """What *stacks* have in common with *package*, in their order."""
-        target, objects = known.stack.target, {item.key: item for item in package.objects}
+        target, objects = base_state.stack.target, {item.key: item for item in package.objects}
         recorded = {(each.key.kind, each.resource_id) for stack in stacks for each in stack.entries}
-        kinds = known.platform.kinds
+        kinds = base_state.platform.kinds
         # The platform may lack the kinds of skipped objects.
         costly = [each for each in recorded if each[0] in kinds and kinds[each[0]].costly_listing]
         read = await read_resources(self.driver(target), target.org, sorted(costly))
-        live = {(resource.kind, resource.id): resource for resource in (*known.live, *read) if resource}
+        live = {(resource.kind, resource.id): resource for resource in (*base_state.live, *read) if resource}
 
         def keeps_name(key: Key, resource_id: str) -> bool:
             """Whether a recorded resource has the display name of the object with its key, or is gone."""
@@ -272,10 +272,10 @@ class PlanInputs:
             for stack in stacks
         ]
 
-    async def prepared(self, known: BaseState, wanted: Sequence[WantedSpec]) -> list[Spec | Failed]:
-        """The specs of *wanted* as the platform would hold them; no call when there are none."""
-        target = known.stack.target
-        return await prepare_specs(self._platforms.driver(target.platform), target.org, wanted, known.platform)
+    async def prepared(self, base_state: BaseState, specs: Sequence[DesiredSpec]) -> list[Spec | Failed]:
+        """*specs* as the platform would hold them; no call when there are none."""
+        target = base_state.stack.target
+        return await prepare_specs(self._platforms.driver(target.platform), target.org, specs, base_state.platform)
 
     async def _record(self, header: stack_pb2.Stack) -> StackRecord:
         """The record that the plan is based on; an empty one if the stack does not exist yet, or there is none."""
@@ -359,8 +359,8 @@ class PlanInputs:
         return await list_secret_keys(self._platforms.driver(target.platform), target.org)
 
 
-def _holder(found: stack_pb2.ResourceHolder) -> ResourceHolder:
-    return ResourceHolder(found.stack_id, found.stack_name, found.operation_id, frozenset(found.label_ids))
+def _holder(holder: stack_pb2.ResourceHolder) -> ResourceHolder:
+    return ResourceHolder(holder.stack_id, holder.stack_name, holder.operation_id, frozenset(holder.label_ids))
 
 
 def _recorded(stack: StackRecord) -> list[ResourceKey]:

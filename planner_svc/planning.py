@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from planner_svc.changes.associations import associations, recorded_labels
 from planner_svc.changes.data_loss import with_protected_data
-from planner_svc.changes.differences import differences
+from planner_svc.changes.differences import differences_of
 from planner_svc.changes.prepare_specs import refuse_content, with_prepared
 from planner_svc.changes.rename_order import refuse_equal_names, refuse_taken_names
 from planner_svc.changes.steps import refuse_cycles, schedule, stages
@@ -99,28 +99,28 @@ def make_plan(
     """
     refuse_content(stack.target.platform, matching, prepared)
     matching, protected_data = with_protected_data(with_prepared(matching, prepared), stack)
-    found = differences(desired, matching, platform)
-    matching = with_take_overs(desired, matching, found, stack)
-    conflicts = conflicts_of(matching, found, platform)
-    refuse_missing_references(found.missing_references)
-    refuse_differing(matching, found)
-    refuse_used_replacements(matching, found)
-    refuse_replacements(desired, conflicts, found)
+    differences = differences_of(desired, matching, platform)
+    matching = with_take_overs(desired, matching, differences, stack)
+    conflicts = conflicts_of(matching, differences, platform)
+    refuse_missing_references(differences.missing_references)
+    refuse_differing(matching, differences)
+    refuse_used_replacements(matching, differences)
+    refuse_replacements(desired, conflicts, differences)
     refuse_equal_names(matching, platform)
-    scheduled = schedule(matching, found, platform)
+    scheduled = schedule(matching, differences, platform)
     refuse_taken_names(scheduled.names)
     refuse_cycles(scheduled)
-    replaced = frozenset(found.replaced)
+    replaced = frozenset(differences.replaced)
     links = associations(matching, replaced, platform)
     secrets = secret_steps(desired.secret_keys, held_secrets)
-    ordered = stages(scheduled, matching, found, links, secrets, is_end=desired.is_end)
+    ordered = stages(scheduled, matching, differences, links, secrets, is_end=desired.is_end)
     steps = tuple(step for stage in ordered for step in stage.steps)
     refuse_used(steps, matching, holders, stack)
     inventory = _inventory(desired, matching, replaced, stack)
     record = _record_changes(inventory, matching, stack)
     changes_anything = bool(steps or record.entries or record.removed) or desired.deletes_stack
     namesakes = namesakes_of(matching, stack, platform)
-    history = history_of(desired, matching, found, inventory, steps, stack, previous)
+    history = history_of(desired, matching, differences, inventory, steps, stack, previous)
     plan = Plan(
         target=stack.target,
         stack_id=stack.id,
@@ -138,7 +138,7 @@ def make_plan(
                 *remarks.warnings,
                 *warnings_about(namesakes, holders, stack),
                 *warnings_of(desired, matching, steps, stack, platform, protected_data),
-                *remarks_of(matching, found),
+                *remarks_of(matching, differences),
             ),
             conflicts=conflicts,
             package_warnings=remarks.package_warnings,
@@ -158,17 +158,17 @@ def make_plan(
         max_deletes=max_deletes(stack.policy),
         duplicate_count=len(namesakes),
     )
-    return ViewInput(plan, desired, matching, found, links, history.texts)
+    return ViewInput(plan, desired, matching, differences, links, history.texts)
 
 
 def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, stack: StackRecord) -> RecordChanges:
     """The changes of the record after the plan has run and the stack has *inventory*, which is sorted."""
     if not stack.is_kept:
         return RecordChanges()
-    recorded, wanted = by_key(stack.resources), {entry.key for entry in inventory}
+    recorded, inventory_keys = by_key(stack.resources), {entry.key for entry in inventory}
     return RecordChanges(
         tuple(entry for entry in inventory if recorded.get(entry.key) != entry),
-        tuple(sorted(recorded.keys() - wanted)),
+        tuple(sorted(recorded.keys() - inventory_keys)),
         # Only live resources: one that was deleted outside pkger gets no other owner.
         tuple(sorted(key for key, match in matching.matches.items() if match.stays and match.live and key in recorded)),
         staying_labels(matching),
@@ -216,7 +216,7 @@ def _inventory(
         for key, entry in matching.untouched.items()
     ]
     for key, match in matching.matches.items():
-        if match.wanted:
+        if match.desired:
             is_new = match.live is None or key in replaced
             resource_id = "" if match.live is None or is_new else match.live.id
             origin = Origin.CREATED if is_new else match.origin
@@ -227,10 +227,10 @@ def _inventory(
 
 def _recorded_associations(desired: Desired, matching: Matching, match: Match) -> tuple[Key, ...]:
     """The labels that the package declares; of skipped labels, those that a live resource is recorded to have."""
-    assert match.wanted is not None  # noqa: S101 - only wanted objects have any
+    assert match.desired is not None  # noqa: S101 - only wanted objects have any
     if not desired.skip:
-        return match.wanted.associations
-    labels = {label for label in match.wanted.associations if not desired.skips(label)}
+        return match.desired.associations
+    labels = {label for label in match.desired.associations if not desired.skips(label)}
     if match.recorded and match.live:
         recorded = recorded_labels(match.recorded, matching)
         labels |= {label for label in recorded if desired.skips(label) or label in matching.untouched}

@@ -14,8 +14,8 @@ async def check(driver: Peer, org: str) -> PlatformCheck:
     A driver that does not answer is a finding, not an error.
     """
     try:
-        found = await check_platform(driver, org)
-        return found or derived_check(org, await platform_traits(driver), await list_orgs(driver))
+        driver_check = await check_platform(driver, org)
+        return driver_check or derived_check(org, await platform_traits(driver), await list_orgs(driver))
     except PkgerError as error:
         return PlatformCheck((Finding(CheckAspect.PLATFORM, CheckVerdict.WRONG, str(error)),))
 

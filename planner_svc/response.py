@@ -113,13 +113,13 @@ def _answer(planned: ViewInput, use: PlanUse, view: Collection[View], limit: int
         baselines_digest=planned.plan.baselines_digest,
         creates_nameless_stack=planned.plan.creates_nameless_stack,
     )
-    asked, stored = {REMARKS, *view}, _stored_views(planned.plan, use)
+    requested_views, stored = {REMARKS, *view}, _stored_views(planned.plan, use)
     size, answered = new_plan.header.ByteSize() + _ID_BYTES, list[plan_pb2.PlanPart]()
     has_credentials = planned.may_hold_credentials()
     for name in (REMARKS, *VIEWS):
-        for part in _parts(planned, name) if name in asked | stored else ():
+        for part in _parts(planned, name) if name in requested_views | stored else ():
             shown = shown_part(part) if has_credentials else part
-            if name in asked:
+            if name in requested_views:
                 answered.append(shown)
             if name in stored:
                 new_plan.parts.append(stored_part(name, part, shown))
@@ -128,7 +128,7 @@ def _answer(planned: ViewInput, use: PlanUse, view: Collection[View], limit: int
                 size += part.ByteSize()
             elif name in stored:
                 size += len(new_plan.parts[-1].part)
-    if asked | stored >= BODY:
+    if requested_views | stored >= BODY:
         refuse_too_large(size, len(planned.plan.steps), limit)
     return PlanResponse(new_plan, answered, attachments=planned.attachments if stored else {}, secrets=planned.secrets)
 

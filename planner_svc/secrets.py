@@ -37,19 +37,19 @@ def refuse_unusable_keys(desired: Desired, platform: PlatformTraits) -> None:
             )
 
 
-def secret_steps(given: Iterable[str], held: Set[str]) -> tuple[Step, ...]:
+def secret_steps(secret_keys: Iterable[str], held_secrets: Set[str]) -> tuple[Step, ...]:
     """
-    The steps that write the secrets *given*, sorted by key.
+    The steps that write the secrets of *secret_keys*, sorted by key.
 
     Args:
-        given: Keys of the secrets that are given with the apply.
-        held: Keys of the secrets that the platform holds.
+        secret_keys: Keys of the secrets that are given with the apply.
+        held_secrets: Keys of the secrets that the platform holds.
 
     Returns:
         For each secret a step without specs. No value can be read, so a secret that the platform holds is always
         overwritten, and its old value cannot be restored.
     """
-    return tuple(_overwriting(key) if key in held else _creating(key) for key in sorted(given))
+    return tuple(_overwriting(key) if key in held_secrets else _creating(key) for key in sorted(secret_keys))
 
 
 def all_secrets_of(desired: Desired, platform: PlatformTraits) -> list[str]:
@@ -67,9 +67,11 @@ def secrets_of(desired: Desired, platform: PlatformTraits, referred: Iterable[st
     return tuple(key for key in referred if key not in named[True] - named[False])
 
 
-def missing_secrets(referred: Iterable[str], given: Collection[str], held: Collection[str]) -> tuple[str, ...]:
+def missing_secrets(
+    referred: Iterable[str], secret_keys: Collection[str], held_secrets: Collection[str]
+) -> tuple[str, ...]:
     """The keys that a package refers to and that are neither given nor on the platform, sorted."""
-    return tuple(sorted(key for key in referred if key not in given and key not in held))
+    return tuple(sorted(key for key in referred if key not in secret_keys and key not in held_secrets))
 
 
 def _creating(key: str) -> Step:

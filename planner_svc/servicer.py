@@ -56,9 +56,9 @@ class PlannerServicer(PlannerServiceServicer):
     async def DetectDrift(
         self, request: planner_pb2.DetectDriftRequest, context: object
     ) -> AsyncIterator[planner_pb2.DetectDriftResponse]:
-        found = await detect(request, self._drift, self._reader)
-        is_stored = not request.keys and await self._drift.store(found.facts.stack, found.counts)
-        for message in found.messages(is_stored=is_stored):
+        detection = await detect(request, self._drift, self._reader)
+        is_stored = not request.keys and await self._drift.store(detection.facts.stack, detection.counts)
+        for message in detection.messages(is_stored=is_stored):
             yield message
 
     async def PlanImport(
@@ -87,8 +87,8 @@ class PlannerServicer(PlannerServiceServicer):
         self, request: planner_pb2.CheckPlatformRequest, context: object
     ) -> planner_pb2.CheckPlatformResponse:
         name = request.platform or DEFAULT_PLATFORM
-        found = await self._reader.check(name, request.org)
-        return planner_pb2.CheckPlatformResponse(name=name, check=check_to_pb(found))
+        platform_check = await self._reader.check(name, request.org)
+        return planner_pb2.CheckPlatformResponse(name=name, check=check_to_pb(platform_check))
 
 
 class PlanningServicer(PlanningServiceServicer):

@@ -33,7 +33,7 @@ class ViewInput:
         plan: The plan.
         desired: The desired state.
         matching: The matches.
-        found: The differences of desired and live state.
+        differences: The differences of desired and live state.
         links: The associations.
         attachments: The attachments of the plan that the store may lack: texts by their digests.
         secrets: The credentials of the package that are planned as secrets, by key; not part of the repr.
@@ -42,7 +42,7 @@ class ViewInput:
     plan: Plan
     desired: Desired
     matching: Matching
-    found: Differences
+    differences: Differences
     links: Sequence[Association]
     attachments: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -52,7 +52,7 @@ class ViewInput:
         matches = self.matching.matches.values()
         creates = {step.key: step.number for step in self.plan.steps if step.verb is Verb.CREATE}
         return PlanDiffs(
-            tuple(_diff(match, self.found, creates.get(match.key)) for match in matches if not match.stays),
+            tuple(_diff(match, self.differences, creates.get(match.key)) for match in matches if not match.stays),
             _mapping_diffs(self.links, self.matching),
         )
 
@@ -62,7 +62,7 @@ class ViewInput:
         specs = chain(
             (spec for step in self.plan.steps for spec in (step.old_spec, step.new_spec) if spec),
             (match.live.spec for match in matches if match.live),
-            (match.wanted.spec for match in matches if match.wanted),
+            (match.desired.spec for match in matches if match.desired),
         )
         # A driver may return text that is not canonical, in which the characters of an address are escaped.
         return any(may_hold_credential(spec.text) or "\\/" in spec.text or "\\u00" in spec.text for spec in specs)
@@ -73,7 +73,9 @@ class ViewInput:
 
     def referred(self) -> dict[Key, str]:
         """Ids of the resources that objects refer to, by the keys of their objects."""
-        return {each.key: each.id for references in self.found.references.values() for each in references if each.id}
+        return {
+            each.key: each.id for references in self.differences.references.values() for each in references if each.id
+        }
 
     def summary(self) -> str:
         """
@@ -81,16 +83,16 @@ class ViewInput:
 
         A recorded object whose resource is gone has its recorded id. Addresses are masked.
         """
-        known = {
+        known_ids = {
             key: known_id
             for key, match in self.matching.matches.items()
-            if (known_id := _known_id(match)) and key not in self.found.replaced
+            if (known_id := _known_id(match)) and key not in self.differences.replaced
         }
         document = planned_summary(
             self.desired.package.objects,
             skipped=self.skipped(),
-            ids=self.referred() | known,
-            attached={(link.resource, link.label) for link in self.links if link.wanted and link.attached},
+            ids=self.referred() | known_ids,
+            attached={(link.resource, link.label) for link in self.links if link.is_desired and link.attached},
             missing_env_refs=self.plan.remarks.missing_env_refs,
             missing_secrets=self.plan.remarks.missing_secrets,
         )
@@ -104,29 +106,29 @@ def _mapping_diffs(links: Sequence[Association], matching: Matching) -> tuple[La
     shown: dict[tuple[Key, Key], LabelMappingDiff] = {}
     for link in links:
         resource, label = keys.get(link.resource, link.resource), link.label
-        if resource.name and label.name and (link.wanted or (resource, label) not in shown):
+        if resource.name and label.name and (link.is_desired or (resource, label) not in shown):
             resource_id, label_id = link.resource_id or gone.get(resource, ""), link.label_id or gone.get(label, "")
             shown[resource, label] = LabelMappingDiff(link.status, resource, resource_id, label, label_id)
     return tuple(shown[names] for names in sorted(shown))
 
 
-def _diff(match: Match, found: Differences, create_step: int | None) -> ResourceDiff:
+def _diff(match: Match, differences: Differences, create_step: int | None) -> ResourceDiff:
     status = DiffStatus.REMOVE
-    if match.wanted:
+    if match.desired:
         # A recorded resource that is gone has status EXISTS and its recorded id (docs/reference/engine.md, "Matching").
         status = DiffStatus.EXISTS if match.live or match.recorded else DiffStatus.NEW
-    known = _known_id(match)
+    resource_id = _known_id(match)
     kind = match.live.kind if match.live else match.key.kind
     return ResourceDiff(
         key=match.key,
-        resource_id=known,
+        resource_id=resource_id,
         status=status,
         old_spec=match.live.spec if match.live else None,
-        new_spec=match.wanted.spec if match.wanted else None,
-        changes=found.changed.get(match.key, ()),
+        new_spec=match.desired.spec if match.desired else None,
+        changes=differences.changed.get(match.key, ()),
         old_kind="" if kind == match.key.kind else kind,
-        location=_location(match.wanted),
-        old_references=found.live_references(match.live) if match.live and not match.wanted else (),
+        location=_location(match.desired),
+        old_references=differences.live_references(match.live) if match.live and not match.desired else (),
         create_step=create_step,
     )
 

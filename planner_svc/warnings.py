@@ -56,27 +56,27 @@ def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:
 
     The plan deletes a label that they carry, or a resource that they refer to.
     """
-    found: dict[tuple[Key, Key | None], str] = {}
+    texts: dict[tuple[Key, Key | None], str] = {}
     for step in steps:
         if step.key not in matching.untouched or (step.label and step.label in matching.untouched):
             continue
         how = "protected" if step.key in matching.protected_entries else "skipped"
-        found[step.key, step.label] = (
+        texts[step.key, step.label] = (
             f"{step.key} is {how}, and loses the label {step.label.name or step.label_id}, which is deleted"
             if step.label
             else f"{step.key} is {how}, and is changed all the same: {step.reason}"
         )
-    return list(found.values())
+    return list(texts.values())
 
 
 def _resets(steps: Sequence[Step], matching: Matching) -> list[str]:
     """Warnings about updates that change what packages cannot express."""
-    wanted = {key: match.wanted.spec for key, match in matching.matches.items() if match.wanted}
+    specs = {key: match.desired.spec for key, match in matching.matches.items() if match.desired}
     updated = [step.key for step in steps if step.verb is Verb.UPDATE]
     return [
         f"the update of {key} also changes what packages cannot express: {reset}"
         for key in updated
-        if isinstance(spec := wanted.get(key), ResettingSpec)
+        if isinstance(spec := specs.get(key), ResettingSpec)
         for reset in spec.resets
     ]
 
@@ -98,15 +98,15 @@ def _lost_before(desired: Desired, steps: Sequence[Step], platform: PlatformTrai
     """Warnings of a rollback to a revision about data that was lost since, and that it does not bring back."""
     if not desired.rollback_of:
         return []
-    found = []
+    texts = []
     for step in steps:
         if step.verb is Verb.CREATE and step.new_spec and platform.kinds[step.key.kind].delete_undo is Undo.NONE:
-            found.append(f"{step.key} is created without data: a rollback does not bring back the data of a resource")
+            texts.append(f"{step.key} is created without data: a rollback does not bring back the data of a resource")
         elif step.old_spec and step.new_spec and (loss := loss_of(step.key.kind, step.new_spec, step.old_spec)):
-            found.append(
+            texts.append(
                 f"{step.key} gets its earlier {loss.path.lstrip('/')}: a rollback does not bring back {loss.data}"
             )
-    return found
+    return texts
 
 
 def _excess(steps: Sequence[Step], stack: StackRecord) -> list[str]:

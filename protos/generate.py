@@ -54,10 +54,10 @@ def generate() -> None:
 
 def _copy_imports() -> None:
     """Copy the imported protos from the installed package."""
-    found = importlib.util.find_spec("google.api")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("google.api")
+    if package is None or not package.submodule_search_locations:
         raise SystemExit("googleapis-common-protos is not installed: the protos import google/api/annotations.proto")
-    installed = Path(next(iter(found.submodule_search_locations))).parent.parent
+    installed = Path(next(iter(package.submodule_search_locations))).parent.parent
     shutil.rmtree(IMPORTS, ignore_errors=True)
     for name in IMPORTED:
         (IMPORTS / name).parent.mkdir(parents=True, exist_ok=True)

@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--wait", action="store_true", help="wait for servers that do not serve yet")
     parser.add_argument("--http", action="store_true", help="ask by HTTP, as the gateway answers no calls of gRPC")
     parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="seconds to wait in all (5)")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     settings = load()
     try:
-        addresses = [address_to_ask(server, settings) for server in given.servers or [""]]
+        addresses = [address_to_ask(server, settings) for server in options.servers or [""]]
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    problems = asyncio.run(_problems(addresses, given.timeout, given.wait, given.http))
+    problems = asyncio.run(_problems(addresses, options.timeout, options.wait, options.http))
     for problem in filter(None, problems):
         print(problem, file=sys.stderr)
     return 1 if any(problems) else 0

@@ -103,19 +103,21 @@ def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -
     return {platform.name: _at_socket(platform, settings.platform_sockets) for platform in platforms}
 
 
-def _more_platforms(settings: Settings, known: Collection[Platform], drivers: Collection[str] | None) -> list[Platform]:
+def _more_platforms(
+    settings: Settings, platforms: Collection[Platform], drivers: Collection[str] | None
+) -> list[Platform]:
     """
     The rows in the environment variable.
 
     Raises:
-        PlatformsInvalid: They have problems, or the name or the address of a *known* platform.
+        PlatformsInvalid: They have problems, or the name or the address of one of *platforms*.
     """
     if not settings.more_platforms:
         return []
     reading = _Reading(Path(MORE_PLATFORMS), settings.addresses["platform"], drivers)
     more = list(reading.platforms(settings.more_platforms))
     problems = [problem for _, problem in sorted(reading.problems)]
-    for platform, other in product(more, known):
+    for platform, other in product(more, platforms):
         if platform.name == other.name:
             problems.append(f"{platform.row}: {other.source or 'the default'} already has a platform with this name")
         elif platform.address == other.address:
@@ -210,22 +212,22 @@ class _Reading:
             self.problems.append((1, f"{self._path}: the file is no YAML"))
             return []
         if not isinstance(root, yaml.MappingNode) or not root.value:
-            wanted = "NAME: {driver: DRIVER, address: ADDRESS}"
-            self.problems.append((1, f"{self._path}: the file names no platform; write a row for each, {wanted}"))
+            form = "NAME: {driver: DRIVER, address: ADDRESS}"
+            self.problems.append((1, f"{self._path}: the file names no platform; write a row for each, {form}"))
             return []
         rows: list[tuple[yaml.Node, yaml.Node]] = root.value
         return rows
 
     def _fields(self, row: yaml.MappingNode) -> dict[str, yaml.Node]:
         """The values of a row by key; for a repeated key, the first."""
-        found: dict[str, yaml.Node] = {}
+        fields: dict[str, yaml.Node] = {}
         for key, value in row.value:
             if _text(key) not in _KEYS:
                 self._report(key, f"unknown key {_text(key)!r}; write {', '.join(_KEYS)}")
-            elif _text(key) in found:
+            elif _text(key) in fields:
                 self._report(key, f"{_text(key)} is given twice; write it once")
-            found.setdefault(_text(key), value)
-        return found
+            fields.setdefault(_text(key), value)
+        return fields
 
     def _address(self, row: yaml.Node, fields: Mapping[str, yaml.Node]) -> tuple[str, yaml.Node]:
         """The address, empty if it is invalid, and its node in the file."""
@@ -305,10 +307,10 @@ def _text(node: yaml.Node) -> str:
 
 def _address_problem(address: str) -> str:
     """The remedy for an invalid *address*, with the reason; empty if the address is valid."""
-    found = _HOST_AND_PORT.fullmatch(address)
+    match = _HOST_AND_PORT.fullmatch(address)
     socket = address.removeprefix("unix:") if address.startswith("unix:") else ""
     if len(socket.encode("utf-8", "surrogatepass")) > _SOCKET_PATH_BYTES:
         return f"write a shorter path, as that of a socket has at most {_SOCKET_PATH_BYTES} bytes (sun_path)"
-    if socket or (found and 0 < int(found["port"]) < 65536):
+    if socket or (match and 0 < int(match["port"]) < 65536):
         return ""
     return "write host:port or unix:/path"

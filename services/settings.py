@@ -194,8 +194,8 @@ def _path(environ: Mapping[str, str], variable: str) -> Path | None:
 
 
 def _bounds(environ: Mapping[str, str]) -> Bounds:
-    given = {field.name: environ.get(bound_variable(field.name)) for field in fields(Bounds)}
-    return Bounds(**{name: _bound(name, value) for name, value in given.items() if value})
+    values = {field.name: environ.get(bound_variable(field.name)) for field in fields(Bounds)}
+    return Bounds(**{name: _bound(name, value) for name, value in values.items() if value})
 
 
 def _bound(name: str, value: str) -> int:
@@ -203,9 +203,9 @@ def _bound(name: str, value: str) -> int:
 
 
 def _keep(environ: Mapping[str, str]) -> Keep:
-    given = {field.name: environ.get(keep_variable(field.name)) for field in fields(Keep)}
+    values = {field.name: environ.get(keep_variable(field.name)) for field in fields(Keep)}
     return Keep(
-        **{name: _whole_number(keep_variable(name), value, _MOST_KEPT[name]) for name, value in given.items() if value}
+        **{name: _whole_number(keep_variable(name), value, _MOST_KEPT[name]) for name, value in values.items() if value}
     )
 
 

@@ -33,8 +33,7 @@ from services.rpc.convert.objects import (
 from services.rpc.convert.operations import STATES, direction_from_pb, step_record_from_pb
 from services.rpc.convert.plans import KINDS, record_changes_from_pb, use_from_pb
 from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
-from stack_svc.rules import pages, stacks
-from stack_svc.rules import sanitize as texts
+from stack_svc.rules import pages, sanitize, stacks
 from stack_svc.rules.finish import AbandonOutcome, FinishRequest, Outcome, RecordOutcome, RemoveOutcome, StalePlan
 from stack_svc.rules.operations import Advance, BeginRequest, JournalWrite, PlanRef, Start, Writes
 from stack_svc.rules.plans import NewPlan
@@ -69,8 +68,8 @@ def target_of(message: object_pb2.Target, field: str = "target") -> Target:
         RequestInvalid: A store cannot hold its names.
     """
     target = target_from_pb(message)
-    texts.checked_name(target.platform, f"{field}.platform")
-    texts.checked_name(target.org, f"{field}.org")
+    sanitize.checked_name(target.platform, f"{field}.platform")
+    sanitize.checked_name(target.org, f"{field}.org")
     return target
 
 
@@ -111,17 +110,17 @@ def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str
     Raises:
         RequestInvalid: It names no stack, or its kind is not valid.
     """
-    asked: Choice | Target | PlanRef
+    stack_choice: Choice | Target | PlanRef
     match request.WhichOneof("subject"):
         case "target":
-            asked = target_of(request.target)
+            stack_choice = target_of(request.target)
         case "plan_id":
-            asked = PlanRef(request.plan_id)
+            stack_choice = PlanRef(request.plan_id)
         case _:
-            asked = choice_from_pb(request.stack)
+            stack_choice = choice_from_pb(request.stack)
     return BeginRequest(
-        id=texts.checked_name(request.operation_id, "operation_id"),
-        choice=asked,
+        id=sanitize.checked_name(request.operation_id, "operation_id"),
+        choice=stack_choice,
         create_missing=request.create_missing,
         kind=KINDS.member(request.kind) if request.kind else None,
         holder=request.holder,
@@ -209,16 +208,16 @@ def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StackFilter:
     Raises:
         RequestInvalid: There are too many ids or names, or a pattern that is too long for any name.
     """
-    for field, asked in (("stack_ids", request.stack_ids), ("names", request.names)):
-        if len(asked) > MOST_CHOSEN:
-            raise RequestInvalid(field, f"at most {MOST_CHOSEN:,}, and not {len(asked):,}")
+    for field, values in (("stack_ids", request.stack_ids), ("names", request.names)):
+        if len(values) > MOST_CHOSEN:
+            raise RequestInvalid(field, f"at most {MOST_CHOSEN:,}, and not {len(values):,}")
     if len(request.name_glob) > 2 * stacks.LONGEST_NAME:
         raise RequestInvalid("name_glob", f"a pattern has at most {2 * stacks.LONGEST_NAME} characters")
     return StackFilter(
         target_of(request.target) if request.HasField("target") else None,
-        frozenset(map(texts.clean, request.stack_ids)),
-        frozenset(map(texts.clean, request.names)),
-        texts.clean(request.name_glob),
+        frozenset(map(sanitize.clean, request.stack_ids)),
+        frozenset(map(sanitize.clean, request.names)),
+        sanitize.clean(request.name_glob),
     )
 
 
@@ -233,7 +232,7 @@ def stacks_from_pb(request: stack_pb2.ListRevisionsRequest) -> frozenset[str]:
         raise RequestInvalid("stack", "name one stack here, or several in stack_ids, and not both")
     if len(request.stack_ids) > MOST_CHOSEN:
         raise RequestInvalid("stack_ids", f"at most {MOST_CHOSEN:,}, and not {len(request.stack_ids):,}")
-    return frozenset(map(texts.clean, request.stack_ids))
+    return frozenset(map(sanitize.clean, request.stack_ids))
 
 
 def policy_of(message: policy_pb2.Policy) -> dict[str, Any]:
@@ -407,7 +406,7 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
     """
     header, counts = plan.header, plan.header.counts
     return NewPlan(
-        id=texts.checked_name(header.id, "plan.header.id"),
+        id=sanitize.checked_name(header.id, "plan.header.id"),
         stack=header.stack_id,
         stack_name=header.stack_name,
         target=target_of(header.target),
@@ -423,7 +422,7 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
         creates_nameless_stack=plan.creates_nameless_stack,
         message=header.SerializeToString(),
         parts=tuple(Part(each.view, each.part, each.masked_part) for each in plan.parts),
-        attachments={texts.checked_name(each.digest, "attachments.digest"): each.body for each in attachments},
+        attachments={sanitize.checked_name(each.digest, "attachments.digest"): each.body for each in attachments},
     )
 
 
@@ -602,7 +601,7 @@ def checked_key(message: object_pb2.ObjectKey) -> Key:
     Raises:
         RequestInvalid: A store cannot hold it.
     """
-    return Key(texts.checked_name(message.kind, "key.kind"), texts.checked_name(message.name, "key.name"))
+    return Key(sanitize.checked_name(message.kind, "key.kind"), sanitize.checked_name(message.name, "key.name"))
 
 
 def imports_from_pb(request: journal_pb2.RecordImportRequest) -> list[tuple[InventoryEntry, Baseline]]:
@@ -618,7 +617,7 @@ def imports_from_pb(request: journal_pb2.RecordImportRequest) -> list[tuple[Inve
 
 
 def _import(entry: object_pb2.InventoryEntry, baseline: journal_pb2.Baseline) -> tuple[InventoryEntry, Baseline]:
-    key, resource_id = checked_key(entry.key), texts.checked_name(entry.resource_id, "entry.resource_id")
+    key, resource_id = checked_key(entry.key), sanitize.checked_name(entry.resource_id, "entry.resource_id")
     return (
         entry_from_pb(entry)._replace(key=key, resource_id=resource_id),
         baseline_from_pb(baseline)._replace(key=key),
@@ -628,7 +627,7 @@ def _import(entry: object_pb2.InventoryEntry, baseline: journal_pb2.Baseline) ->
 def _cleaned(entry: InventoryEntry) -> InventoryEntry:
     """*entry* with texts that every store can hold."""
     key, labels = _cleaned_key(entry.key), tuple(map(_cleaned_key, entry.associations))
-    return entry._replace(key=key, resource_id=texts.clean(entry.resource_id), associations=labels)
+    return entry._replace(key=key, resource_id=sanitize.clean(entry.resource_id), associations=labels)
 
 
 def _cleaned_baseline(baseline: Baseline) -> Baseline:
@@ -636,7 +635,7 @@ def _cleaned_baseline(baseline: Baseline) -> Baseline:
 
 
 def _cleaned_key(key: Key) -> Key:
-    return Key(texts.clean(key.kind), texts.clean(key.name))
+    return Key(sanitize.clean(key.kind), sanitize.clean(key.name))
 
 
 def _outcome(request: journal_pb2.FinishOperationRequest) -> Outcome:

@@ -26,13 +26,23 @@ from services.rpc.server import Register
 from services.system import Ids
 from stack_svc import messages
 from stack_svc.notify import NotifyingStore, Watchers
-from stack_svc.rules import attachments, drift_checks, pages, plans, revisions, stacks, updates, uses, watching
-from stack_svc.rules import defects as blocking
-from stack_svc.rules import finish as endings
-from stack_svc.rules import journal_replay as reading_journals
-from stack_svc.rules import operations as journal
-from stack_svc.rules import resource_edits as keeping
-from stack_svc.rules import sanitize as texts
+from stack_svc.rules import (
+    attachments,
+    defects,
+    drift_checks,
+    finish,
+    journal_replay,
+    operations,
+    pages,
+    plans,
+    resource_edits,
+    revisions,
+    sanitize,
+    stacks,
+    updates,
+    uses,
+    watching,
+)
 from stack_svc.rules.operations import BeginRequest, BeginResult, ClaimResult, ClaimsRefused, PlanRef
 from stack_svc.rules.requests import RequestId
 from stack_svc.rules.urls import checked_urls
@@ -108,9 +118,9 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> stack_pb2.UpdateStackResponse:
         """Update name, description, URLs or policy of a stack."""
         choice = messages.choice_from_pb(request.stack)
-        wanted = messages.update_from_pb(request, self._allow_jsonnet)
+        update = messages.update_from_pb(request, self._allow_jsonnet)
         key = RequestId(request.request_id, [content_digest(request)])
-        stack = await self._store.write(lambda tx: updates.update(tx, choice, wanted, key))
+        stack = await self._store.write(lambda tx: updates.update(tx, choice, update, key))
         return stack_pb2.UpdateStackResponse(stack=messages.stack_to_pb(stack))
 
     async def GetStack(self, request: stack_pb2.GetStackRequest, context: object) -> stack_pb2.GetStackResponse:
@@ -126,26 +136,26 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         choice = messages.choice_from_pb(request.stack)
         after = pages.place_of(request.page_token, stacks.FIRST_RESOURCE)
         size = pages.size_of(request.page_size, 1000, 5000)
-        found = await self._store.read(lambda tx: stacks.resources(tx, choice, after, size))
-        record = found.stack.record
+        inventory = await self._store.read(lambda tx: stacks.resources(tx, choice, after, size))
+        record = inventory.stack.record
         page, token = pages.page_of(
-            found.entries,
+            inventory.entries,
             size,
-            lambda entry: _listed(entry, found.without_baseline),
+            lambda entry: _listed(entry, inventory.without_baseline),
             lambda entry: (record.id, record.generation, *entry.key),
         )
         return stack_pb2.ListResourcesResponse(resources=page, next_page_token=token, generation=record.generation)
 
     async def ListStacks(self, request: stack_pb2.ListStacksRequest, context: object) -> stack_pb2.ListStacksResponse:
         """Read one page of stacks."""
-        wanted = messages.stacks_filter_from_pb(request)
+        stack_filter = messages.stacks_filter_from_pb(request)
         after, size = (
             pages.place_of(request.page_token, stored_stacks.START),
             pages.size_of(request.page_size, 100, 1000),
         )
-        found = await self._store.read(lambda tx: tx.stacks.page(wanted, after, size + 1))
+        listed = await self._store.read(lambda tx: tx.stacks.page(stack_filter, after, size + 1))
         page, token = pages.page_of(
-            found, size, messages.stack_to_pb, lambda stack: (stack.record.name, stack.record.id)
+            listed, size, messages.stack_to_pb, lambda stack: (stack.record.name, stack.record.id)
         )
         return stack_pb2.ListStacksResponse(stacks=page, next_page_token=token)
 
@@ -181,8 +191,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> stack_pb2.ForgetResourceResponse:
         """Forget a resource."""
         choice = messages.choice_from_pb(request.stack)
-        key, asked = messages.checked_key(request.key), RequestId(request.request_id, [content_digest(request)])
-        stack = await self._store.write(lambda tx: keeping.forget(tx, choice, key, asked))
+        key, request_id = messages.checked_key(request.key), RequestId(request.request_id, [content_digest(request)])
+        stack = await self._store.write(lambda tx: resource_edits.forget(tx, choice, key, request_id))
         return stack_pb2.ForgetResourceResponse(stack=messages.stack_to_pb(stack))
 
     async def RenameResource(
@@ -190,18 +200,18 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> stack_pb2.RenameResourceResponse:
         """Rename an object in the record."""
         choice = messages.choice_from_pb(request.stack)
-        key, asked = messages.checked_key(request.key), RequestId(request.request_id, [content_digest(request)])
-        stack = await self._store.write(lambda tx: keeping.rename(tx, choice, key, request.new_name, asked))
+        key, request_id = messages.checked_key(request.key), RequestId(request.request_id, [content_digest(request)])
+        stack = await self._store.write(lambda tx: resource_edits.rename(tx, choice, key, request.new_name, request_id))
         return stack_pb2.RenameResourceResponse(stack=messages.stack_to_pb(stack))
 
     async def FindOwners(self, request: stack_pb2.FindOwnersRequest, context: object) -> stack_pb2.FindOwnersResponse:
         """Find the stacks that own or use the given resources."""
         target = messages.target_of(request.target)
-        resources = [(texts.clean(each.kind), texts.clean(each.id)) for each in request.resources]
+        resources = [(sanitize.clean(each.kind), sanitize.clean(each.id)) for each in request.resources]
         owned, used, labels = await self._store.read(lambda tx: uses.holdings(tx, target, resources))
         answer = stack_pb2.FindOwnersResponse()
-        for field, found in ((answer.owners, owned), (answer.users, used)):
-            for resource, holder in found:
+        for field, holders in ((answer.owners, owned), (answer.users, used)):
+            for resource, holder in holders:
                 field.append(messages.holder_to_pb(resource, holder, labels.get((holder.stack, resource), ())))
         return answer
 
@@ -222,15 +232,15 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Read one page of the history of a stack, or of several stacks."""
         size = pages.size_of(request.page_size, 50, 500)
         if request.stack_ids:
-            asked = messages.stacks_from_pb(request)
+            stack_ids = messages.stacks_from_pb(request)
             after = pages.place_of(request.page_token, stored_revisions.START)
-            found = await self._store.read(lambda tx: tx.revisions.page_of_stacks(asked, after, size + 1))
+            listed = await self._store.read(lambda tx: tx.revisions.page_of_stacks(stack_ids, after, size + 1))
         else:
             choice = messages.choice_from_pb(request.stack)
             (before,) = pages.place_of(request.page_token, (stored_revisions.NEWEST,))
-            found = await self._store.read(lambda tx: _history(tx, choice, before, size + 1))
+            listed = await self._store.read(lambda tx: _history(tx, choice, before, size + 1))
         page, token = pages.page_of(
-            found,
+            listed,
             size,
             lambda each: messages.revision_to_pb(each[1], each[0]),
             lambda each: (each[0], each[1].number) if request.stack_ids else (each[1].number,),
@@ -256,23 +266,23 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         choice = messages.choice_from_pb(request.stack)
         numbers = {"old": request.old, "new": request.new}
         (_, _, old), (_, _, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
-        found = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))
-        for part in diffs_parts(found):
+        listed = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))
+        for part in diffs_parts(listed):
             yield stack_pb2.DiffRevisionsResponse(diffs=shown_part(part).diffs)
 
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
         """Read one page of plans."""
         target = messages.target_of(request.target) if request.HasField("target") else None
         after, size = pages.place_of(request.page_token, stored_plans.START), pages.size_of(request.page_size, 50, 500)
-        found = await self._store.read(lambda tx: plans.page(tx, target, request.stack_name, after, size))
+        listed = await self._store.read(lambda tx: plans.page(tx, target, request.stack_name, after, size))
         page, token = pages.page_of(
-            found, size, lambda each: messages.plan_to_pb(*each), lambda each: (each[0].create_time, each[0].id)
+            listed, size, lambda each: messages.plan_to_pb(*each), lambda each: (each[0].create_time, each[0].id)
         )
         return stack_pb2.ListPlansResponse(plans=page, next_page_token=token)
 
     async def DeletePlan(self, request: stack_pb2.DeletePlanRequest, context: object) -> stack_pb2.DeletePlanResponse:
         """Remove a plan that no operation has run."""
-        await self._store.write(lambda tx: plans.delete(tx, texts.clean(request.plan_id)))
+        await self._store.write(lambda tx: plans.delete(tx, sanitize.clean(request.plan_id)))
         return stack_pb2.DeletePlanResponse()
 
 
@@ -322,8 +332,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.FindNamelessStacksResponse:
         """Find the stacks without a name whose record has one of the given keys."""
         target = messages.target_of(request.target)
-        keys = [Key(texts.clean(each.kind), texts.clean(each.name)) for each in request.keys]
-        found = await self._store.read(lambda tx: stacks.nameless(tx, target, keys))
+        keys = [Key(sanitize.clean(each.kind), sanitize.clean(each.name)) for each in request.keys]
+        candidates = await self._store.read(lambda tx: stacks.nameless(tx, target, keys))
         return journal_pb2.FindNamelessStacksResponse(
             stacks=[
                 journal_pb2.NamelessStack(
@@ -331,7 +341,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
                     entries=[_listed(entry, page.without_baseline) for entry in page.entries],
                     entry_count=entry_count,
                 )
-                for page, entry_count in found
+                for page, entry_count in candidates
             ]
         )
 
@@ -346,7 +356,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.StoreAttachmentRequest, context: object
     ) -> journal_pb2.StoreAttachmentResponse:
         """Store a part of an attachment."""
-        digest = texts.checked_name(request.digest, "digest")
+        digest = sanitize.checked_name(request.digest, "digest")
         await self._store.write(lambda tx: attachments.store(tx, digest, request.number, request.count, request.body))
         return journal_pb2.StoreAttachmentResponse()
 
@@ -354,8 +364,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.BeginOperationRequest, context: object
     ) -> AsyncIterator[journal_pb2.BeginOperationResponse]:
         """Acquire the lease of a stack for a new operation."""
-        wanted = messages.beginning_from_pb(request, self._ids.token(stacks.ID_BYTES))
-        begun, header, parts = await self._store.write(lambda tx: _begin(tx, wanted))
+        beginning = messages.beginning_from_pb(request, self._ids.token(stacks.ID_BYTES))
+        begun, header, parts = await self._store.write(lambda tx: _begin(tx, beginning))
         if isinstance(begun, Operation):
             yield journal_pb2.BeginOperationResponse(operation=messages.operation_to_pb(begun))
             return
@@ -378,7 +388,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         writes = messages.writes_from_pb(request, self._limit)
         try:
             cancel_requested = await self._store.write(
-                lambda tx: journal.advance(tx, request.operation_id, request.token, writes)
+                lambda tx: operations.advance(tx, request.operation_id, request.token, writes)
             )
         except ClaimsRefused as error:
             refused = map(messages.refused_to_pb, error.refused)
@@ -391,7 +401,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Renew a lease, with a higher token if requested."""
         ttl = messages.microseconds(request.ttl)
         expires, cancel_requested = await self._store.write(
-            lambda tx: journal.renew(tx, request.operation_id, request.token, ttl, request.raise_to)
+            lambda tx: operations.renew(tx, request.operation_id, request.token, ttl, request.raise_to)
         )
         return journal_pb2.RenewLeaseResponse(
             expire_time=messages.timestamp(expires), cancel_requested=cancel_requested
@@ -404,7 +414,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         ending, writes = messages.ending_from_pb(request), messages.writes_from_pb(request, self._limit)
         try:
             ended = await self._store.write(
-                lambda tx: endings.finish(tx, request.operation_id, request.token, ending, writes)
+                lambda tx: finish.finish(tx, request.operation_id, request.token, ending, writes)
             )
         except ClaimsRefused as error:
             return journal_pb2.FinishOperationResponse(refused=map(messages.refused_to_pb, error.refused))
@@ -418,7 +428,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.ListAbandonedOperationsRequest, context: object
     ) -> journal_pb2.ListAbandonedOperationsResponse:
         """List operations that any applier may claim."""
-        names = await self._store.read(lambda tx: tx.operations.abandoned(tx.now(), journal.MOST_ABANDONED))
+        names = await self._store.read(lambda tx: tx.operations.abandoned(tx.now(), operations.MOST_ABANDONED))
         return journal_pb2.ListAbandonedOperationsResponse(operation_ids=names)
 
     async def ClaimOperation(
@@ -453,7 +463,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Count a defect that ended an attempt to resume an operation."""
         blocks = messages.defect_from_pb(request.blocked_steps)
         stored = await self._store.write(
-            lambda tx: blocking.report_defect(
+            lambda tx: defects.report_defect(
                 tx, request.operation_id, request.token, request.problem, blocks, messages.blocked_event
             )
         )
@@ -466,12 +476,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Block the unfinished operations of a restored store, and mark its pending plans as stale."""
         answer = journal_pb2.MarkRestoredResponse()
         for operation in reversed(await self._store.read(_unfinished)):
-            mark = partial(blocking.mark_restored, operation_id=operation.id, make_event=messages.blocked_event)
+            mark = partial(defects.mark_restored, operation_id=operation.id, make_event=messages.blocked_event)
             is_blocked = await self._store.write(mark)
             if is_blocked is not None:
                 (answer.blocked_operation_ids if is_blocked else answer.ended_operation_ids).append(operation.id)
         for plan_id in reversed(await self._store.read(plans.pending)):
-            await self._store.write(partial(plans.mark_stale, plan_id=plan_id, problem=blocking.RESTORED))
+            await self._store.write(partial(plans.mark_stale, plan_id=plan_id, problem=defects.RESTORED))
             answer.stale_plan_ids.append(plan_id)
         return answer
 
@@ -481,13 +491,13 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Read one page of the baselines of a stack."""
         after = Key(*pages.place_of(request.page_token, ("", "")))
         size = pages.size_of(0, 1000, 1000)
-        stack, found = await self._store.read(
+        stack, listed = await self._store.read(
             lambda tx: (
                 stacks.existing(tx, request.stack_id),
                 tx.baselines.page(request.stack_id, after, size + 1),
             )
         )
-        page, token = pages.page_of(found, size, baseline_to_pb, lambda baseline: tuple(baseline.key))
+        page, token = pages.page_of(listed, size, baseline_to_pb, lambda baseline: tuple(baseline.key))
         return journal_pb2.ListBaselinesResponse(
             baselines=page, next_page_token=token, generation=stack.record.generation
         )
@@ -497,7 +507,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.RecordImportResponse:
         """Import resources into the record of a stack."""
         imports, key = messages.imports_from_pb(request), messages.request_from_pb(request.request)
-        stack = await self._store.write(lambda tx: keeping.import_resources(tx, request.stack_id, imports, key))
+        stack = await self._store.write(lambda tx: resource_edits.import_resources(tx, request.stack_id, imports, key))
         return journal_pb2.RecordImportResponse(generation=stack.record.generation)
 
     async def RecordDriftCheck(
@@ -514,7 +524,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.RequestCancelRequest, context: object
     ) -> journal_pb2.RequestCancelResponse:
         """Record a request to cancel an operation."""
-        cancelled = await self._store.write(lambda tx: journal.request_cancel(tx, request.operation_id))
+        cancelled = await self._store.write(lambda tx: operations.request_cancel(tx, request.operation_id))
         return journal_pb2.RequestCancelResponse(effect=messages.cancel_effect_to_pb(cancelled))
 
     async def GetOperation(
@@ -523,7 +533,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         """Read one operation."""
         operation_id = request.operation_id
         operation, blocked_steps = await self._store.read(
-            lambda tx: (journal.existing(tx, operation_id), tx.operations.blocked_steps(operation_id))
+            lambda tx: (operations.existing(tx, operation_id), tx.operations.blocked_steps(operation_id))
         )
         return journal_pb2.GetOperationResponse(operation=messages.operation_to_pb(operation, blocked_steps))
 
@@ -535,10 +545,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
             pages.place_of(request.page_token, stored_operations.START),
             pages.size_of(request.page_size, 50, 500),
         )
-        wanted = messages.filter_from_pb(request)
-        found = await self._store.read(lambda tx: tx.operations.page(wanted, after, size + 1))
+        operation_filter = messages.filter_from_pb(request)
+        listed = await self._store.read(lambda tx: tx.operations.page(operation_filter, after, size + 1))
         page, token = pages.page_of(
-            found, size, messages.operation_to_pb, lambda operation: (operation.create_time, operation.id)
+            listed, size, messages.operation_to_pb, lambda operation: (operation.create_time, operation.id)
         )
         return journal_pb2.ListOperationsResponse(operations=page, next_page_token=token)
 
@@ -546,16 +556,16 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.ListEventsRequest, context: object
     ) -> journal_pb2.ListEventsResponse:
         """Read events of an operation."""
-        found = await self._store.read(
-            lambda tx: journal.event_rows(tx, request.operation_id, request.after_seq, pages.MOST_BYTES)
+        journal_page = await self._store.read(
+            lambda tx: operations.event_rows(tx, request.operation_id, request.after_seq, pages.MOST_BYTES)
         )
-        events, has_more = reading_journals.events_after(
-            found.rows, found.has_more, request.after_seq, pages.MOST_BYTES
+        events, has_more = journal_replay.events_after(
+            journal_page.rows, journal_page.has_more, request.after_seq, pages.MOST_BYTES
         )
         return journal_pb2.ListEventsResponse(
             events=events,
             has_more=has_more,
-            state=messages.state_to_pb(found.state),
+            state=messages.state_to_pb(journal_page.state),
         )
 
 
@@ -572,15 +582,15 @@ def _with_drift_check(reading: ReadTransaction, choice: Choice) -> tuple[Stack, 
 
 def _unfinished(reading: ReadTransaction) -> list[Operation]:
     """All unfinished operations, newest first."""
-    wanted = OperationFilter(states=[state for state in OperationState if state not in FINISHED])
-    return reading.operations.page(wanted, stored_operations.START, plans.EVERYTHING)
+    unfinished = OperationFilter(states=[state for state in OperationState if state not in FINISHED])
+    return reading.operations.page(unfinished, stored_operations.START, plans.EVERYTHING)
 
 
 def _revisions(reading: ReadTransaction, choice: Choice, **numbers: int) -> list[tuple[str, Revision, str]]:
     """Revisions of a stack, with the id of the stack and the text of the package; *numbers* are by request field."""
     stack = stacks.existing(reading, choice)
-    found = [revisions.existing(reading, stack, number, field) for field, number in numbers.items()]
-    return [(stack.record.id, each, attachments.text_of(reading, each.package_digest)) for each in found]
+    listed = [revisions.existing(reading, stack, number, field) for field, number in numbers.items()]
+    return [(stack.record.id, each, attachments.text_of(reading, each.package_digest)) for each in listed]
 
 
 def _history(reading: ReadTransaction, choice: Choice, before: int, most: int) -> list[tuple[str, Revision]]:
@@ -589,12 +599,12 @@ def _history(reading: ReadTransaction, choice: Choice, before: int, most: int) -
     return [(stack_id, revision) for revision in reading.revisions.page(stack_id, before, most)]
 
 
-def _begin(tx: Transaction, wanted: BeginRequest) -> tuple[BeginResult | Operation, bytes, list[Part]]:
+def _begin(tx: Transaction, request: BeginRequest) -> tuple[BeginResult | Operation, bytes, list[Part]]:
     """Begin an operation; returns header and parts of the stored plan that it is to run, too, if there is one."""
-    begun = journal.begin(tx, wanted)
-    if not isinstance(wanted.choice, PlanRef):
+    begun = operations.begin(tx, request)
+    if not isinstance(request.choice, PlanRef):
         return begun, b"", []
-    _, header, parts = plans.parts(tx, wanted.choice.plan, BODY)
+    _, header, parts = plans.parts(tx, request.choice.plan, BODY)
     return begun, header, parts
 
 
@@ -602,15 +612,15 @@ def _claim(
     tx: Transaction, operation_id: str, holder: str, ttl: int
 ) -> tuple[ClaimResult, list[StepRecord] | Exception]:
     """Claim an operation. If its journal cannot be read, release the lease and count a defect."""
-    claimed = journal.claim(tx, operation_id, holder, ttl)
+    claimed = operations.claim(tx, operation_id, holder, ttl)
     try:
-        return claimed, reading_journals.steps_of(claimed.rows, claimed.operation.step_count)
+        return claimed, journal_replay.steps_of(claimed.rows, claimed.operation.step_count)
     except Exception as error:
         operation, blocks = claimed.operation, messages.defect_from_pb([])
         blocks = blocks._replace(step_count=operation.blocks.step_count, body=claimed.blocked_steps)
         problem = f"its journal cannot be read: {error}"
         make_event = messages.blocked_event
-        blocking.count_defect(
+        defects.count_defect(
             tx, operation, claimed.lease, claimed.stack, problem, blocks, make_event, claimed.operation.update_time
         )
         return claimed, error

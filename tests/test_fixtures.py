@@ -79,7 +79,7 @@ def test_every_word_is_in_a_package(kind: str) -> None:
 def test_every_type_of_a_parameter_is_in_a_package() -> None:
     written = {value for place, value in VALUES if place[-1] == "type" and {"params", "task"} & {*place}}
     shapes = [field.shape for _, field in FIELDS if isinstance(field.shape, Text)]
-    assert {word for shape in shapes for word in shape.known} - written == set()
+    assert {word for shape in shapes for word in shape.vocabulary} - written == set()
 
 
 @pytest.mark.parametrize("name", CHART_KINDS)

@@ -182,11 +182,11 @@ class Batch:
         new = [effect for effect in effects if isinstance(effect, PutSecret) and not effect.overwrites]
         if not new or self._order.direction is Direction.UNDO:
             return
-        held = await self._exchange.lookup.secret_keys()
+        live_keys = await self._exchange.lookup.secret_keys()
         for effect in new:
-            if isinstance(held, Failed) or effect.step.key.name in held:
-                known = Failed("another writer has written it since the plan was made", RejectionReason.CHANGED)
-                self._outcomes[effect.number] = held if isinstance(held, Failed) else known
+            if isinstance(live_keys, Failed) or effect.step.key.name in live_keys:
+                changed = Failed("another writer has written it since the plan was made", RejectionReason.CHANGED)
+                self._outcomes[effect.number] = live_keys if isinstance(live_keys, Failed) else changed
                 self._intended.discard(effect.number)
 
     async def _relist_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
@@ -279,8 +279,8 @@ class Batch:
         return may_repeat and retry_delay(outcome) is not None
 
     def _wait(self, state: RetryCallState) -> float:
-        asked: float = state.outcome.result() if state.outcome else 0.0
-        return max(asked, self._exchange.timeouts.between_attempts(state))
+        retry_after: float = state.outcome.result() if state.outcome else 0.0
+        return max(retry_after, self._exchange.timeouts.between_attempts(state))
 
     def _is_over(self, state: RetryCallState) -> bool:
         """Whether there is no time for another attempt: each cause of waiting has its own limit."""

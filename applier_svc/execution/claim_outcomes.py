@@ -29,12 +29,12 @@ class RefusedClaims:
 
         Each fails, or waits if the other stack releases its claim soon. New waits are published.
         """
-        found = {step: self._outcome(self._effects[step], refusal) for step, refusal in refused.items()}
+        outcomes_of_refused = {step: self._outcome(self._effects[step], refusal) for step, refusal in refused.items()}
         new = [refused[step] for step in sorted(refused.keys() & self._give_up_at.keys() - self._seen)]
         self._seen |= refused.keys()
         if new:
             await self._exchange.journal.wait(new, self._direction)
-        return found
+        return outcomes_of_refused
 
     def met(self, effect: AnyEffect) -> bool:
         """Whether a claim of *effect* was refused before."""

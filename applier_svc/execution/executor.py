@@ -73,18 +73,18 @@ class Executor:
             return {}
 
         await self._exchange.journal.flush()
-        known = self._exchange.journal.progress.ids.known()
+        expected = self._exchange.journal.progress.ids.all_resources()
 
         async def attempt() -> IdsByName | Failed:
             try:
-                return await self._prober.ids_by_name(kinds, known)
+                return await self._prober.ids_by_name(kinds, expected)
             except UNREADABLE as error:
                 problem = self._exchange.secrets.masked(str(error))
                 return Failed(f"it was not sent: the existing resources of its kind cannot be listed: {problem}")
 
         timeouts = self._exchange.timeouts
         retrying = AsyncRetrying(
-            retry=retry_if_result(lambda found: isinstance(found, Failed)),
+            retry=retry_if_result(lambda listing: isinstance(listing, Failed)),
             wait=timeouts.between_attempts,
             stop=stop_after(timeouts.resolution) if order.until_resolved else stop_after_attempt(timeouts.attempts),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},

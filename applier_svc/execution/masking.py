@@ -46,7 +46,7 @@ class Masking:
             self._spellings = sorted({spelling for value in self._values for spelling in spellings(value)})
         for spelling in self._spellings:
             if len(spelling) < SHORTEST_PART:
-                yield from (found.span() for found in re.finditer(re.escape(spelling), text))
+                yield from (match.span() for match in re.finditer(re.escape(spelling), text))
             else:
                 yield from _parts(text, spelling)
 
@@ -67,13 +67,13 @@ def _quoted(text: str) -> Iterator[str]:
     yield repr(text)[1:-1]
     for is_ascii in (True, False):
         in_json = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
-        for form in (in_json, re.sub(r"\\u([0-9a-f]{4})", lambda found: f"\\u{found[1].upper()}", in_json)):
+        for form in (in_json, re.sub(r"\\u([0-9a-f]{4})", lambda match: f"\\u{match[1].upper()}", in_json)):
             yield form
             yield form.replace("/", "\\/")
     octets = text.encode("utf-8", "surrogatepass")
     for form in (quote(octets, ""), quote(octets, "/"), quote(octets, _LIKE_SCRIPTS), quote_plus(octets)):
         yield form
-        yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), form)
+        yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form)
     for form in (html.escape(text), html.escape(text, quote=False)):
         yield form
         yield form.replace("&#x27;", "&#39;")

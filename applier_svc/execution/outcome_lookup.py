@@ -67,19 +67,19 @@ class OutcomeLookup:
         Raises:
             PkgerError: Nothing more may be sent, or the journal cannot be written.
         """
-        asked = [effect for effect in effects if not effect.is_resolved_by_retry(self._traits)]
-        if not asked:
+        open_effects = [effect for effect in effects if not effect.is_resolved_by_retry(self._traits)]
+        if not open_effects:
             return []
         await self.settle(until_resolved=True)
         ids = self._progress.ids
-        sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in asked}
-        findings = await self._prober.probe(asked, sent, ids.known())
+        sent = {each.number: each.sending(ids, self._progress.before_ids(each.number)) for each in open_effects}
+        findings = await self._prober.probe(open_effects, sent, ids.all_resources())
         outcomes = {
-            step: Unknown(_TAKEN) if isinstance(found, NoEffect) else found
-            for step, found in findings.items()
-            if step in taken or not isinstance(found, NoEffect)
+            step: Unknown(_TAKEN) if isinstance(finding, NoEffect) else finding
+            for step, finding in findings.items()
+            if step in taken or not isinstance(finding, NoEffect)
         }
-        failed = [effect for effect in asked if effect.number not in outcomes]
+        failed = [effect for effect in open_effects if effect.number not in outcomes]
         if failed:
             await self._journal.retract([effect.number for effect in failed], direction)
         if outcomes:
@@ -102,8 +102,8 @@ class OutcomeLookup:
             and self._progress.effects[record.step].step.new_spec
         }
         live = await self._prober.read(sorted({*taken.values()}))
-        held = {step: found.spec.text for step, resource in taken.items() if (found := live.get(resource))}
-        return [record._replace(observed=held.get(record.step, record.observed)) for record in records]
+        specs = {step: current.spec.text for step, resource in taken.items() if (current := live.get(resource))}
+        return [record._replace(observed=specs.get(record.step, record.observed)) for record in records]
 
     async def already_undone(self, inverses: Sequence[AnyEffect]) -> Outcomes:
         """

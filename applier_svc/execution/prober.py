@@ -47,7 +47,7 @@ class Prober:
         self._masked = masked
 
     async def probe(
-        self, effects: Sequence[AnyEffect], sent: Sent, known: Collection[ResourceKey]
+        self, effects: Sequence[AnyEffect], sent: Sent, expected: Collection[ResourceKey]
     ) -> dict[int, Finding]:
         """
         The finding for each effect, by its number; few calls, whatever the number of effects.
@@ -57,13 +57,13 @@ class Prober:
         Args:
             effects: Effects without a response that can no longer take effect late.
             sent: The values that were sent for them.
-            known: The resources that the operation already knows.
+            expected: The resources that the operation already knows.
         """
         creations = [effect for effect in effects if isinstance(effect, Create)]
         changes = [effect for effect in effects if not isinstance(effect, Create)]
 
         async def look() -> dict[int, Finding]:
-            return await self._changes(changes, sent) | await self._creations(creations, sent, known)
+            return await self._changes(changes, sent) | await self._creations(creations, sent, expected)
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UNREADABLE),
@@ -84,33 +84,33 @@ class Prober:
         Raises:
             PkgerError: They cannot be read; ``UNREADABLE`` lists all exceptions.
         """
-        found = await read_resources(self._driver, self._target.org, resources) if resources else []
-        return {(each.kind, each.id): each for each in found if each}
+        results = await read_resources(self._driver, self._target.org, resources) if resources else []
+        return {(each.kind, each.id): each for each in results if each}
 
-    async def ids_by_name(self, kinds: Collection[str], known: Collection[ResourceKey]) -> IdsByName:
+    async def ids_by_name(self, kinds: Collection[str], expected: Collection[ResourceKey]) -> IdsByName:
         """
-        Ids of all resources of *kinds*, by kind and display name as compared; *known* as of ``probe``.
+        Ids of all resources of *kinds*, by kind and display name as compared; *expected* as of ``probe``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.
         """
-        found: dict[tuple[str, str], list[str]] = {}
-        for resource in await self._listed(kinds, known):
-            found.setdefault(self._traits.compared(resource.kind, resource.spec), []).append(resource.id)
-        return {name: tuple(ids) for name, ids in found.items()}
+        by_name: dict[tuple[str, str], list[str]] = {}
+        for resource in await self._listed(kinds, expected):
+            by_name.setdefault(self._traits.compared(resource.kind, resource.spec), []).append(resource.id)
+        return {name: tuple(ids) for name, ids in by_name.items()}
 
     async def live_and_owned(
-        self, kinds: Sequence[str], known: Collection[ResourceKey]
+        self, kinds: Sequence[str], expected: Collection[ResourceKey]
     ) -> tuple[list[Resource], set[ResourceKey]]:
         """
-        All resources of *kinds* and the *known* ones of other kinds with a costly listing; and the owned ones of both.
+        All resources of *kinds* and the *expected* ones of other kinds with a costly listing; the owned ones of both.
 
-        *known* as of ``probe``.
+        *expected* as of ``probe``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.
         """
-        live = await live_resources(self._driver, self._target.org, kinds, known, self._traits)
+        live = await live_resources(self._driver, self._target.org, kinds, expected, self._traits)
         owners = await find_owners(self._stack, self._target, [(each.kind, each.id) for each in live])
         return live, set(owners)
 
@@ -125,15 +125,13 @@ class Prober:
 
     async def secret_keys_before(self) -> frozenset[str] | Failed:
         """As ``secret_keys``, with retries; after the last, the failure of a step that depends on the keys."""
-        found = await self._attempted(self.secret_keys)
-        return (
-            found if isinstance(found, frozenset) else Failed(f"it was not sent: the secrets of the platform {found}")
-        )
+        keys = await self._attempted(self.secret_keys)
+        return keys if isinstance(keys, frozenset) else Failed(f"it was not sent: the secrets of the platform {keys}")
 
     async def read_before(self, resources: Sequence[ResourceKey]) -> dict[ResourceKey, Resource] | str:
         """As ``read``, with retries; after the last, the problem as one sentence."""
-        found = await self._attempted(partial(self.read, resources))
-        return f"what the plan relies on {found}" if isinstance(found, str) else found
+        resources_read = await self._attempted(partial(self.read, resources))
+        return f"what the plan relies on {resources_read}" if isinstance(resources_read, str) else resources_read
 
     async def _attempted(self, look: Callable[[], Awaitable[Answer]]) -> Answer | str:
         """The result of *look*, with retries; after the last, why it cannot be read, without its subject."""
@@ -160,30 +158,30 @@ class Prober:
         }
 
     async def _creations(
-        self, effects: Sequence[Create], sent: Sent, known: Collection[ResourceKey]
+        self, effects: Sequence[Create], sent: Sent, expected: Collection[ResourceKey]
     ) -> dict[int, Finding]:
         if not effects:
             return {}
         kinds = {each.step.key.kind for each in effects}
-        live = await self._listed(kinds, known)
-        found = await self._found_among(effects, sent, known, live)
-        if any(isinstance(finding, NoEffect) for finding in found.values()):
+        live = await self._listed(kinds, expected)
+        findings = await self._findings_among(effects, sent, expected, live)
+        if any(isinstance(finding, NoEffect) for finding in findings.values()):
             # One listing does not prove absence, and there is no id to read: a second listing has to agree.
             await asyncio.sleep(self._timeouts.longest_wait)
-            live = await self._listed(kinds, {*known, *((each.kind, each.id) for each in live)})
-            found = await self._found_among(effects, sent, known, live)
-        return found
+            live = await self._listed(kinds, {*expected, *((each.kind, each.id) for each in live)})
+            findings = await self._findings_among(effects, sent, expected, live)
+        return findings
 
-    async def _found_among(
-        self, effects: Sequence[Create], sent: Sent, known: Collection[ResourceKey], live: Sequence[Resource]
+    async def _findings_among(
+        self, effects: Sequence[Create], sent: Sent, expected: Collection[ResourceKey], live: Sequence[Resource]
     ) -> dict[int, Finding]:
         compared = self._traits.compared
         names = {compared(each.step.key.kind, each.step.new_spec) for each in effects if each.step.new_spec}
-        asked = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
+        namesakes = [(each.kind, each.id) for each in live if compared(each.kind, each.spec) in names]
         # A listing may be stale and show deleted resources: only those that can be read count.
-        there = await self.read(asked)
-        owned = {*known, *await find_owners(self._stack, self._target, asked)}
-        found: dict[int, Finding] = {}
+        there = await self.read(namesakes)
+        owned = {*expected, *await find_owners(self._stack, self._target, namesakes)}
+        findings: dict[int, Finding] = {}
         for each in effects:
             kind = each.step.key.kind
             of_kind = [resource for resource in there.values() if resource.kind == kind]
@@ -192,8 +190,8 @@ class Prober:
             if isinstance(finding, Done):
                 # Each resource was made by at most one creation.
                 owned.add((kind, finding.resource_id))
-            found[each.number] = finding
-        return found
+            findings[each.number] = finding
+        return findings
 
-    async def _listed(self, kinds: Collection[str], known: Collection[ResourceKey]) -> list[Resource]:
-        return await list_resources(self._driver, self._target.org, sorted(kinds), known)
+    async def _listed(self, kinds: Collection[str], expected: Collection[ResourceKey]) -> list[Resource]:
+        return await list_resources(self._driver, self._target.org, sorted(kinds), expected)

@@ -212,10 +212,10 @@ async def _finish(work: OperationRun, place: PlatformContext, end: End, prober: 
     orphans = NO_ORPHANS
     while True:
         finished = finished_to_pb(conclusion, conclusion.has_stack(changes))
-        found = await work.journal.finish(conclusion.change(changes), finished, blocked, seen_token)
-        if not found:
+        left_alone = await work.journal.finish(conclusion.change(changes), finished, blocked, seen_token)
+        if not left_alone:
             return
-        orphans |= found
+        orphans |= left_alone
         conclusion = await _concluded(work, end, orphans)
         changes = conclusion.changes
 
@@ -240,13 +240,15 @@ async def _publish_late_writes(
 ) -> None:
     """Publish the late effects of the operation (docs/reference/engine.md, "Recovery")."""
     progress, problem = work.journal.progress, ""
-    found: list[LateWrite] = []
+    writes: list[LateWrite] = []
     try:
-        live, owned = await prober.live_and_owned(kinds_to_compare(progress, place.traits), progress.ids.known())
-        held = await prober.secret_keys() if writes_secrets(progress) else frozenset[str]()
-        owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.known()
-        found = late_writes(progress, live, owned, place.traits, held)
+        live, owned = await prober.live_and_owned(
+            kinds_to_compare(progress, place.traits), progress.ids.all_resources()
+        )
+        secrets = await prober.secret_keys() if writes_secrets(progress) else frozenset[str]()
+        owned |= {(entry.key.kind, entry.resource_id) for entry in entries} | progress.ids.all_resources()
+        writes = late_writes(progress, live, owned, place.traits, secrets)
     except UNREADABLE as error:
         problem = f"late effects could not be looked up: {work.secrets.masked(str(error))}"
-    if found or problem:
-        await work.journal.publish(*late_writes_to_pb(found, problem))
+    if writes or problem:
+        await work.journal.publish(*late_writes_to_pb(writes, problem))

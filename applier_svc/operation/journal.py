@@ -188,7 +188,7 @@ class Journal:
             unpublished,
             outcomes_to_pb(outcomes, direction),
             outcomes,
-            self._made(records, direction),
+            self._claims_of(records, direction),
             released,
             # A later write may need the released claims.
             may_wait and not released,
@@ -207,7 +207,7 @@ class Journal:
                 ended[record.step] = Done(record.resource_id)
             elif record.message:
                 ended[record.step] = GivenUp(record.message)
-        claims = self._made(records, direction)
+        claims = self._claims_of(records, direction)
         if refusals := await self._fold(records, records, outcomes_to_pb(ended, direction), claims=claims):
             raise ResourceOwned([each.owned for each in refusals])
 
@@ -305,7 +305,7 @@ class Journal:
             self.progress.fold(records, outcomes)
         return refusals
 
-    def _made(self, records: Iterable[StepRecord], direction: Direction) -> list[Claim]:
+    def _claims_of(self, records: Iterable[StepRecord], direction: Direction) -> list[Claim]:
         """Claims on the resources that creations made, by the *records* of steps or inverses that ended."""
         ends = (StepState.DONE, StepState.KEPT) if direction is Direction.DO else (StepState.UNDONE,)
         effects = [

@@ -353,12 +353,12 @@ class Lease:
             return
 
     async def _renew_once(self, token: int, raise_to: int = 0) -> None:
-        asked = loop_time()
+        begin = loop_time()
         request = journal_pb2.RenewLeaseRequest(
             operation_id=self.operation, token=token, ttl=_ttl(self._timeouts), raise_to=raise_to
         )
         answer = await self._call(self._stub.RenewLease, request, self._timeouts.lease / 3)
-        self._expires = asked + self._timeouts.lease
+        self._expires = begin + self._timeouts.lease
         self.cancel_requested = self.cancel_requested or answer.cancel_requested
 
     async def _renew_for_ever(self) -> None:
@@ -409,7 +409,7 @@ async def take(peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts:
         PlanUsed: The plan was applied before; also ``PlanStale`` and ``PlanExpired``.
     """
     request.ttl.CopyFrom(_ttl(timeouts))
-    asked = loop_time()
+    begin = loop_time()
     answer, pieces = journal_pb2.BeginOperationResponse(), list[bytes]()
     async for part in peer.stream(JournalServiceStub(peer.channel).BeginOperation, request):
         pieces.append(part.plan_body)
@@ -424,7 +424,7 @@ async def take(peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts:
         stack_from_pb(answer.stack),
         operation.id,
         answer.token,
-        asked,
+        begin,
         timeouts,
         is_transient,
         answer.is_pending,
@@ -445,7 +445,7 @@ async def claim(
         OperationNotFound: It does not exist, or it is finished.
         StackLeased: Another applier runs it.
     """
-    asked = loop_time()
+    begin = loop_time()
     request = journal_pb2.ClaimOperationRequest(operation_id=operation, holder=holder, ttl=_ttl(timeouts))
     answer = await joined_claim(peer.stream(JournalServiceStub(peer.channel).ClaimOperation, request))
     is_transient = not answer.operation.stack_id
@@ -454,7 +454,7 @@ async def claim(
         stack_from_pb(answer.stack),
         operation,
         answer.token,
-        asked,
+        begin,
         timeouts,
         is_transient,
         answer.is_pending,

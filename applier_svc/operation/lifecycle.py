@@ -110,7 +110,7 @@ class Operation:
         """Roll back once the batches in flight have ended."""
         self._cancelled = True
 
-    async def begin(self, asked: OperationRequest) -> None:
+    async def begin(self, request: OperationRequest) -> None:
         """
         Run the operation that a caller requests; from the accepted event on, its progress is published as events.
 
@@ -119,20 +119,22 @@ class Operation:
             PkgerError: Before the accepted event, nothing was written: there is no plan, it is not the approved one, or
                 the stack is leased. After it, the operation was interrupted; the next holder of its lease resumes it.
         """
-        request = asked.begin_request(self.id, self._holder)
-        taken = await take(self._peers.stack, request, self._peers.timeouts)
+        begin_request = request.begin_request(self.id, self._holder)
+        taken = await take(self._peers.stack, begin_request, self._peers.timeouts)
         lease = taken.lease
         try:
             reach("after_begin")
             await self._feed.announce(operation_pb2.Begun())
-            prepared = await self._prepared(asked, taken)
+            prepared = await self._prepared(request, taken)
             if prepared is None:
                 await _end_unstarted(lease, "the package breaks rules")
                 return
             place = prepared.place
             journal = Journal(lease, self._feed, Progress(prepared.plan), place.traits, prepared.stored)
             try:
-                await complete(OperationRun(taken.operation, lease, journal, asked.secrets), place, self._is_cancelled)
+                await complete(
+                    OperationRun(taken.operation, lease, journal, request.secrets), place, self._is_cancelled
+                )
             except BaseException as error:
                 if isinstance(error, _UNUSABLE) and not journal.has_started:
                     await _end_unstarted(lease, error)
@@ -187,17 +189,17 @@ class Operation:
         finally:
             await lease.drop()
 
-    async def _prepared(self, asked: OperationRequest, taken: Taken) -> _Prepared | None:
+    async def _prepared(self, request: OperationRequest, taken: Taken) -> _Prepared | None:
         """The plan to run; None if the package breaks rules. Without a plan, the operation is ended."""
         try:
             # Nothing is written yet, so the deadline of the caller counts; its error names the unavailable service.
             with until(self._plan_until):
-                return await self._checked(asked, taken)
+                return await self._checked(request, taken)
         except BaseException as error:
-            await _end_unstarted(taken.lease, error, asked.stored_plan)
+            await _end_unstarted(taken.lease, error, request.stored_plan)
             raise
 
-    async def _checked(self, asked: OperationRequest, taken: Taken) -> _Prepared | None:
+    async def _checked(self, request: OperationRequest, taken: Taken) -> _Prepared | None:
         """
         The plan to run, made now or stored before; None if the package breaks rules: then the violations are published.
 
@@ -211,12 +213,12 @@ class Operation:
             DeletesExceeded: It deletes more than the request, or the policy of the stack, allows.
         """
         stored = taken.plan
-        if stored is None and not isinstance(asked.plan, str):
-            stored = await self._planned(asked.plan, taken)
+        if stored is None and not isinstance(request.plan, str):
+            stored = await self._planned(request.plan, taken)
         if stored is None:
             return None
         header = stored.header
-        expected = asked.options.expected_plan_digest
+        expected = request.options.expected_plan_digest
         if expected and expected != header.digest:
             if taken.plan:
                 raise DigestMismatch(header.id, expected, header.digest)
@@ -228,10 +230,10 @@ class Operation:
         place = await self._place(plan)
         # A plan that was made under the lease is not stale.
         if taken.plan:
-            asked.secrets.refuse_others(plan)
+            request.secrets.refuse_others(plan)
             await self._refuse_stale(header, plan, place, taken)
-        refuse_missing_values(header, stored.body.remarks, asked.options)
-        refuse_deletes(header, asked.options)
+        refuse_missing_values(header, stored.body.remarks, request.options)
+        refuse_deletes(header, request.options)
         return _Prepared(stored, plan, place)
 
     async def _planned(self, desired: planner_pb2.CreatePlanRequest, taken: Taken) -> OperationPlan | None:
@@ -251,10 +253,10 @@ class Operation:
                 baselines_digest = message.baselines_digest or baselines_digest
                 yield message.answer
 
-        made = await joined(answers())
-        if isinstance(made, JoinedPlan):
-            return OperationPlan(made.header, made.body, not made.header.no_change, baselines_digest)
-        await self._feed.announce(*cut(object_pb2.Violations(violations=made)))
+        plan = await joined(answers())
+        if isinstance(plan, JoinedPlan):
+            return OperationPlan(plan.header, plan.body, not plan.header.no_change, baselines_digest)
+        await self._feed.announce(*cut(object_pb2.Violations(violations=plan)))
         return None
 
     async def _refuse_stale(self, header: plan_pb2.Plan, plan: Plan, place: PlatformContext, taken: Taken) -> None:

@@ -61,7 +61,7 @@ class Registry:
         self._running: dict[str, tuple[Operation, Feed, asyncio.Task[None]]] = {}
         self._draining = False
 
-    async def answers(self, asked: OperationRequest) -> AsyncIterator[operation_pb2.OperationEvent]:
+    async def answers(self, request: OperationRequest) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
         Start an operation and follow it; if the same request began one before, follow that one.
 
@@ -70,7 +70,7 @@ class Registry:
         """
         while True:
             try:
-                async for event in self.start(asked).follow():
+                async for event in self.start(request).follow():
                     yield event
             except AlreadyBegunError as earlier:
                 operation = earlier.operation
@@ -86,7 +86,7 @@ class Registry:
             if has_started or (await self.get(operation)).state != operation_pb2.OPERATION_STATE_FAILED:
                 return
 
-    def start(self, asked: OperationRequest) -> Feed:
+    def start(self, request: OperationRequest) -> Feed:
         """
         Start an operation and return its feed; it ends with ``AlreadyBegunError`` if the request began one before.
 
@@ -97,7 +97,7 @@ class Registry:
         operation_id = self._ids.token(8)
         feed = Feed(operation_id, self._clock)
         operation = Operation(operation_id, self._holder, self._peers, feed, deadline.get())
-        self._run(operation, feed, self._begin(operation, asked))
+        self._run(operation, feed, self._begin(operation, request))
         return feed
 
     async def resume(self, operation_id: str, decisions: Sequence[StepDecision] = (), by_request: bool = False) -> Feed:
@@ -241,16 +241,16 @@ class Registry:
         if late:
             await asyncio.wait(late)
 
-    async def _begin(self, operation: Operation, asked: OperationRequest) -> None:
+    async def _begin(self, operation: Operation, request: OperationRequest) -> None:
         """Begin *operation*; an unfinished operation on the stack is resumed and ended first."""
         try:
-            await operation.begin(asked)
+            await operation.begin(request)
         except OperationUnfinished as error:
             unfinished = error.metadata["operation"]
             _refuse_without_consent(await self.get(unfinished))
             left_behind = await self.resume(unfinished)
             await left_behind.ends()
-            await operation.begin(asked)
+            await operation.begin(request)
 
     async def _await_event(self, operation_id: str) -> None:
         """Wait for the next event of an operation that runs here; else, for the interval between reads."""

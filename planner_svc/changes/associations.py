@@ -17,7 +17,7 @@ class Association(NamedTuple):
         resource_id: Its id.
         label: Key of the label; with an empty name for a label that no object names.
         label_id: Its id.
-        wanted: Whether the label is to be attached.
+        is_desired: Whether the label is to be attached.
         attached: Whether the label is attached.
     """
 
@@ -25,13 +25,13 @@ class Association(NamedTuple):
     resource_id: str
     label: Key
     label_id: str
-    wanted: bool
+    is_desired: bool
     attached: bool
 
     @property
     def status(self) -> DiffStatus:
         """The state of the association in the diffs."""
-        if not self.wanted:
+        if not self.is_desired:
             return DiffStatus.REMOVE
         return DiffStatus.EXISTS if self.attached else DiffStatus.NEW
 
@@ -53,19 +53,19 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
         All associations that are wanted or end, sorted by resource and label. A wanted association of a replaced
         resource or label has two entries: one that ends, and one that is wanted.
     """
-    found: list[Association] = []
+    links: list[Association] = []
     for match in matching.matches.values():
         if platform.kinds[match.key.kind].labelled:
             labels = _labels(match, matching)
-            found += _wanted(match, labels, matching, replaced)
-            found += _unwanted(match, matching, replaced)
+            links += _declared_associations(match, labels, matching, replaced)
+            links += _unwanted(match, matching, replaced)
     deleted = replaced | {key for key, match in matching.matches.items() if match.is_deletion}
-    covered = {(item.resource.kind, item.resource_id, item.label_id) for item in found if not item.wanted}
+    covered = {(item.resource.kind, item.resource_id, item.label_id) for item in links if not item.is_desired}
     lost = list(_lost(matching, deleted, replaced, covered))
-    found += lost
-    asked = {(item.resource, item.label) for item in found if item.wanted}
-    found += _following(lost, asked, matching, deleted, replaced)
-    return sorted(found)
+    links += lost
+    desired_pairs = {(item.resource, item.label) for item in links if item.is_desired}
+    links += _following(lost, desired_pairs, matching, deleted, replaced)
+    return sorted(links)
 
 
 def recorded_labels(entry: InventoryEntry, matching: Matching) -> Set[Key]:
@@ -73,7 +73,9 @@ def recorded_labels(entry: InventoryEntry, matching: Matching) -> Set[Key]:
     return {matching.renamed.get(label, label) for label in entry.associations}
 
 
-def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
+def _declared_associations(
+    match: Match, labels: Set[Key], matching: Matching, replaced: frozenset[Key]
+) -> Iterator[Association]:
     """The associations that the package declares; none for an object that left it."""
     is_new = match.live is None or match.key in replaced
     attached_ids = match.live.label_ids if match.live else ()
@@ -81,7 +83,7 @@ def _wanted(match: Match, labels: Set[Key], matching: Matching, replaced: frozen
     for label in labels:
         label_id = "" if label in replaced else label_id_of(label, matching)
         attached = not is_new and label not in replaced and label_id in attached_ids
-        yield Association(match.key, resource_id, label, label_id, wanted=True, attached=attached)
+        yield Association(match.key, resource_id, label, label_id, is_desired=True, attached=attached)
 
 
 def _unwanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Iterator[Association]:
@@ -94,7 +96,7 @@ def _unwanted(match: Match, matching: Matching, replaced: frozenset[Key]) -> Ite
     for label in unwanted_labels(match, matching):
         label_id = label_id_of(label, matching)
         if not match.is_wanted_elsewhere(label_id):
-            yield Association(key, resource_id, label, label_id, wanted=False, attached=label_id in attached_ids)
+            yield Association(key, resource_id, label, label_id, is_desired=False, attached=label_id in attached_ids)
 
 
 def _lost(
@@ -117,22 +119,22 @@ def _lost(
             if (own in lost or (LABEL, label_id) in lost) and (*own, label_id) not in covered:
                 key = named.get(own, Key(resource.kind, ""))
                 label = named.get((LABEL, label_id), Key(LABEL, ""))
-                yield Association(key, resource.id, label, label_id, wanted=False, attached=True)
+                yield Association(key, resource.id, label, label_id, is_desired=False, attached=True)
 
 
 def _following(
     lost: Iterable[Association],
-    asked: Set[tuple[Key, Key]],
+    desired_pairs: Set[tuple[Key, Key]],
     matching: Matching,
     deleted: Set[Key],
     replaced: Set[Key],
 ) -> Iterator[Association]:
-    """The associations of *lost* that the replacements of resources get again, without those that are *asked* for."""
+    """The associations of *lost* that the replacements of resources get again, without those of *desired_pairs*."""
     replacements = {matching.matches[key].live_key: key for key in replaced}
     for each in lost:
         replacement = replacements.get(each.resource)
-        if replacement and each.label not in deleted and (replacement, each.label) not in asked:
-            yield Association(replacement, "", each.label, each.label_id, wanted=True, attached=False)
+        if replacement and each.label not in deleted and (replacement, each.label) not in desired_pairs:
+            yield Association(replacement, "", each.label, each.label_id, is_desired=True, attached=False)
 
 
 def unwanted_labels(match: Match, matching: Matching) -> set[Key]:
@@ -145,9 +147,9 @@ def unwanted_labels(match: Match, matching: Matching) -> set[Key]:
 
 def _labels(match: Match, matching: Matching) -> Set[Key]:
     """The labels that the package declares, without skipped ones; the parser has checked that the package has them."""
-    if match.wanted is None:
+    if match.desired is None:
         return frozenset()
-    return {label for label in match.wanted.associations if label in matching.matches}
+    return {label for label in match.desired.associations if label in matching.matches}
 
 
 def label_id_of(label: Key, matching: Matching) -> str:

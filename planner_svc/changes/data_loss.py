@@ -27,6 +27,6 @@ def with_protected_data(matching: Matching, stack: StackRecord) -> tuple[Matchin
 
 
 def _without_loss(match: Match, loss: DataLoss) -> Match:
-    assert match.live and match.wanted  # noqa: S101, PT018 - an update has both
-    spec = with_values_of(match.live.spec, match.wanted.spec, [loss.path])
-    return match._replace(wanted=match.wanted._replace(spec=spec))
+    assert match.live and match.desired  # noqa: S101, PT018 - an update has both
+    spec = with_values_of(match.live.spec, match.desired.spec, [loss.path])
+    return match._replace(desired=match.desired._replace(spec=spec))

@@ -45,7 +45,7 @@ class Differences:
         return live_references(resource, self.names)
 
 
-def differences(desired: Desired, matching: Matching, platform: PlatformTraits) -> Differences:
+def differences_of(desired: Desired, matching: Matching, platform: PlatformTraits) -> Differences:
     """
     Compare the wanted objects with the live resources.
 
@@ -61,16 +61,16 @@ def differences(desired: Desired, matching: Matching, platform: PlatformTraits) 
         if match.ignored and match.live and key in references:
             references[key] = _with_live(references[key], live_references(match.live, names), match.ignored)
     for key, match in matching.matches.items():
-        if match.live and match.wanted and (match.live.references or key in references):
+        if match.live and match.desired and (match.live.references or key in references):
             before, after = live_references(match.live, names), references.get(key, ())
             changed[key] = _with_references(changed[key], before, after)
-    found = replacements(matching, changed, platform)
+    reasons = replacements(matching, changed, platform)
     losses = {
         key: loss
         for key, differing in changed.items()
-        if differing and key not in found and (loss := loss_in(matching.matches[key]))
+        if differing and key not in reasons and (loss := loss_in(matching.matches[key]))
     }
-    return Differences(changed, found, references, names_of_resources(matching, found.keys()), losses, missing)
+    return Differences(changed, reasons, references, names_of_resources(matching, reasons.keys()), losses, missing)
 
 
 def _with_references(changed: Sequence[FieldChange], before: References, after: References) -> tuple[FieldChange, ...]:
@@ -88,9 +88,9 @@ def _with_references(changed: Sequence[FieldChange], before: References, after: 
     return tuple(sorted(fields, key=lambda change: change.path))
 
 
-def _with_live(wanted: References, live: References, ignored: Sequence[str]) -> References:
-    """*wanted*, with the live reference at each pointer that is ignored."""
-    kept = {each.pointer: each for each in wanted if not any(ignores(path, each.pointer) for path in ignored)}
+def _with_live(desired: References, live: References, ignored: Sequence[str]) -> References:
+    """*desired*, with the live reference at each pointer that is ignored."""
+    kept = {each.pointer: each for each in desired if not any(ignores(path, each.pointer) for path in ignored)}
     kept |= {each.pointer: each for each in live if any(ignores(path, each.pointer) for path in ignored)}
     return tuple(kept[pointer] for pointer in sorted(kept))
 
@@ -102,12 +102,12 @@ def spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tupl
     Raises:
         UnreadableSpecError: The spec of a live resource cannot be read.
     """
-    found: dict[Key, tuple[FieldChange, ...]] = {}
+    changes: dict[Key, tuple[FieldChange, ...]] = {}
     for key, match in matching.matches.items():
-        if match.live and match.wanted:
+        if match.live and match.desired:
             sets = platform.kinds[key.kind].set_paths
-            found[key] = spec_differences(match.live.kind, match.live.spec, key.kind, match.wanted.spec, sets)
-    return found
+            changes[key] = spec_differences(match.live.kind, match.live.spec, key.kind, match.desired.spec, sets)
+    return changes
 
 
 def loss_in(match: Match) -> DataLoss | None:
@@ -117,23 +117,23 @@ def loss_in(match: Match) -> DataLoss | None:
     Raises:
         UnreadableSpecError: The spec of the resource cannot be read.
     """
-    if match.live is None or match.wanted is None or match.live.kind != match.key.kind:
+    if match.live is None or match.desired is None or match.live.kind != match.key.kind:
         return None
-    return loss_of(match.key.kind, match.live.spec, match.wanted.spec)
+    return loss_of(match.key.kind, match.live.spec, match.desired.spec)
 
 
 def replacements(
     matching: Matching, changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits
 ) -> dict[Key, str]:
     """The keys whose resource cannot be *changed* as wanted, each with the reason: an immutable field, or its kind."""
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     for key, differing in changed.items():
         live = matching.matches[key].live
         if live and live.kind != key.kind:
-            found[key] = "its kind"
+            reasons[key] = "its kind"
             continue
         for path in platform.kinds[key.kind].immutable_paths:
             if touches(path, differing):
-                found[key] = path.lstrip("/")
+                reasons[key] = path.lstrip("/")
                 break
-    return found
+    return reasons

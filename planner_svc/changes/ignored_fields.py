@@ -29,7 +29,7 @@ def with_ignored(matching: Matching, stack: StackRecord) -> Matching:
     changed = {
         key: _with_live_fields(match, ignored, matching)
         for key, match in matching.matches.items()
-        if match.wanted and match.live and (ignored := resolved(stack.policy, key).ignore)
+        if match.desired and match.live and (ignored := resolved(stack.policy, key).ignore)
     }
     return replace(matching, matches={**matching.matches, **changed})
 
@@ -48,7 +48,7 @@ def used_as_they_are(
     shared = {
         key: match
         for key, match in matching.matches.items()
-        if match.wanted and match.live and match.owner and match.live.kind == key.kind
+        if match.desired and match.live and match.owner and match.live.kind == key.kind
     }
     changed = {key: _with_live_fields(match, (EVERYTHING,), matching) for key, match in shared.items()}
     remarks = {key: _differing(match, platform) for key, match in shared.items()}
@@ -56,76 +56,74 @@ def used_as_they_are(
 
 
 def _differing(match: Match, platform: PlatformTraits) -> str:
-    assert match.wanted and match.live and match.owner  # noqa: S101, PT018 - a shared resource has all of them
+    assert match.desired and match.live and match.owner  # noqa: S101, PT018 - a shared resource has all of them
     sets = platform.kinds[match.key.kind].set_paths
     kind = match.key.kind
-    found = spec_differences(kind, match.live.spec, kind, match.wanted.spec, sets)
-    fields = ", ".join(change.path.lstrip("/") for change in found)
-    return f"{match.key} is used as {match.owner.called} has it, which differs in {fields}" if found else ""
+    changes = spec_differences(kind, match.live.spec, kind, match.desired.spec, sets)
+    fields = ", ".join(change.path.lstrip("/") for change in changes)
+    return f"{match.key} is used as {match.owner.called} has it, which differs in {fields}" if changes else ""
 
 
 def _with_live_fields(match: Match, ignored: tuple[str, ...], matching: Matching) -> Match:
-    assert match.wanted  # noqa: S101 - only objects ignore anything
+    assert match.desired  # noqa: S101 - only objects ignore anything
     assert match.live  # noqa: S101 - a resource that is created has all fields of the package
     of_labels = tuple(path for path in ignored if path == _ASSOCIATIONS or path.startswith(f"{_ASSOCIATIONS}/"))
     paths = [path for path in ignored if path not in of_labels]
-    wanted = match.wanted
+    item = match.desired
     if paths:
-        wanted = wanted._replace(spec=with_values_of(match.live.spec, wanted.spec, paths))
+        item = item._replace(spec=with_values_of(match.live.spec, item.spec, paths))
     if not of_labels:
-        return match._replace(wanted=wanted, ignored=ignored)
+        return match._replace(desired=item, ignored=ignored)
 
     def is_kept(label: Key) -> bool:
         """Whether a label stays in the sets of the stack: it is not ignored, or it is attached."""
         if not any(ignores(path, f"{_ASSOCIATIONS}/{label.name}") for path in of_labels):
             return True
-        found = matching.matches.get(label)
-        return bool(match.live and found and found.live and found.live.id in match.live.label_ids)
+        label_match = matching.matches.get(label)
+        return bool(match.live and label_match and label_match.live and label_match.live.id in match.live.label_ids)
 
     recorded = match.recorded
     if recorded:
         labels = {label for label in recorded.associations if is_kept(label)}
         # An ignored label that is attached stays, even if the package no longer has it.
-        ignored_ones = {label for label in labels if label not in wanted.associations and _is_ignored(label, of_labels)}
+        ignored_ones = {label for label in labels if label not in item.associations and _is_ignored(label, of_labels)}
         recorded = recorded._replace(associations=tuple(sorted(labels)))
     else:
         ignored_ones = set()
-    labels = {label for label in wanted.associations if is_kept(label)} | ignored_ones
-    return match._replace(
-        wanted=wanted._replace(associations=tuple(sorted(labels))), recorded=recorded, ignored=ignored
-    )
+    labels = {label for label in item.associations if is_kept(label)} | ignored_ones
+    return match._replace(desired=item._replace(associations=tuple(sorted(labels))), recorded=recorded, ignored=ignored)
 
 
 def _is_ignored(label: Key, of_labels: Sequence[str]) -> bool:
     return any(ignores(path, f"{_ASSOCIATIONS}/{label.name}") for path in of_labels)
 
 
-def with_values_of(live: Spec, wanted: Spec, paths: Sequence[str]) -> Spec:
-    """*wanted* with the values of *live* at *paths*, which are pointers of a policy."""
-    value = _merge(dict(wanted.value), dict(live.value), [path.split("/")[1:] for path in paths])
-    return wanted if value == wanted.value else spec_of(value)
+def with_values_of(live: Spec, desired: Spec, paths: Sequence[str]) -> Spec:
+    """*desired* with the values of *live* at *paths*, which are pointers of a policy."""
+    value = _merge(dict(desired.value), dict(live.value), [path.split("/")[1:] for path in paths])
+    return desired if value == desired.value else spec_of(value)
 
 
-def _merge(wanted: Any, live: Any, paths: Sequence[Segments]) -> Any:
-    """*wanted* with the values of *live* at *paths*; items of lists are merged only if both lists have one length."""
+def _merge(desired: Any, live: Any, paths: Sequence[Segments]) -> Any:
+    """*desired* with the values of *live* at *paths*; items of lists are merged only if both lists have one length."""
     if not all(paths):
         return live
-    if isinstance(wanted, dict) and isinstance(live, dict):
+    if isinstance(desired, dict) and isinstance(live, dict):
         merged = {}
-        for key in [*wanted, *(key for key in live if key not in wanted)]:
+        for key in [*desired, *(key for key in live if key not in desired)]:
             step = key.replace("~", "~0").replace("/", "~1")
             below = [path[1:] for path in paths if path[0] in ("*", step)]
-            value = wanted.get(key, _MISSING)
+            value = desired.get(key, _MISSING)
             if below:
                 value = _merge(value, live.get(key, _MISSING), below)
             if value is not _MISSING:
                 merged[key] = value
         return merged
-    if isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
+    if isinstance(desired, list) and isinstance(live, list) and len(desired) == len(live):
         return [
             _merge(left, right, below)
             if (below := [path[1:] for path in paths if path[0] in ("*", str(index))])
             else left
-            for index, (left, right) in enumerate(zip(wanted, live, strict=True))
+            for index, (left, right) in enumerate(zip(desired, live, strict=True))
         ]
-    return wanted
+    return desired

@@ -8,11 +8,11 @@ from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import Match, Matching
 from planner_svc.matching.references import wanted_references
 from services.core.errors import ContentRefused
-from services.core.model import Key, PlatformTraits, Reference, Spec, WantedSpec
+from services.core.model import DesiredSpec, Key, PlatformTraits, Reference, Spec
 from services.engine.outcome import Failed
 
 
-def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTraits) -> dict[Key, WantedSpec]:
+def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTraits) -> dict[Key, DesiredSpec]:
     """
     The specs of wanted objects that differ from the live resource; the platform holds the others already.
 
@@ -23,28 +23,28 @@ def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTra
     """
     changed = spec_changes(matching, platform)
     replaced = replacements(matching, changed, platform).keys()
-    asked = {
+    matches = {
         key: match
         for key, match in matching.matches.items()
-        if match.wanted and (match.live is None or changed[key] or key in replaced)
+        if match.desired and (match.live is None or changed[key] or key in replaced)
     }
-    references, _ = wanted_references(desired, matching, replaced, platform) if asked else ({}, [])
-    found: dict[Key, WantedSpec] = {}
-    for key, match in asked.items():
-        assert match.wanted is not None  # noqa: S101 - only specs of wanted objects are prepared
+    references, _ = wanted_references(desired, matching, replaced, platform) if matches else ({}, [])
+    specs: dict[Key, DesiredSpec] = {}
+    for key, match in matches.items():
+        assert match.desired is not None  # noqa: S101 - only specs of wanted objects are prepared
         referred = tuple(Reference(each.pointer, each.key.kind, each.id) for each in references.get(key, ()))
         resource_id = match.live.id if match.live and key not in replaced else ""
-        found[key] = WantedSpec(key.kind, resource_id, match.wanted.spec, referred)
-    return found
+        specs[key] = DesiredSpec(key.kind, resource_id, match.desired.spec, referred)
+    return specs
 
 
 def with_prepared(matching: Matching, prepared: Mapping[Key, Spec | Failed]) -> Matching:
     """*matching* with the specs of *prepared* instead of the specs of the package."""
     changed = {
-        key: match._replace(wanted=match.wanted._replace(spec=spec))
+        key: match._replace(desired=match.desired._replace(spec=spec))
         for key, spec in prepared.items()
         # A spec that the platform would hold unchanged is returned as the same Python object.
-        if isinstance(spec, Spec) and (match := matching.matches[key]).wanted and match.wanted.spec is not spec
+        if isinstance(spec, Spec) and (match := matching.matches[key]).desired and match.desired.spec is not spec
     }
     return replace(matching, matches={**matching.matches, **changed}) if changed else matching
 
@@ -66,5 +66,5 @@ def refuse_content(platform: str, matching: Matching, prepared: Mapping[Key, Spe
 
 
 def _described(match: Match, problem: str) -> str:
-    location = f"{match.wanted.location}: " if match.wanted and match.wanted.location else ""
+    location = f"{match.desired.location}: " if match.desired and match.desired.location else ""
     return f"{location}{match.key}: {problem}"

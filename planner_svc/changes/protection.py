@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from planner_svc.changes.differences import differences
+from planner_svc.changes.differences import differences_of
 from planner_svc.changes.prepare_specs import with_prepared
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import Matching, ProtectedReplacement
@@ -39,10 +39,10 @@ def protected_replacements(
     kept = protected_keys(matching, stack)
     if not kept:
         return []
-    found = differences(desired, with_prepared(matching, prepared), platform)
+    differences = differences_of(desired, with_prepared(matching, prepared), platform)
     return [
-        ProtectedReplacement(key, matching.matches[key].live_key, reason, _others(reason, found.changed[key]))
-        for key, reason in sorted(found.replaced.items())
+        ProtectedReplacement(key, matching.matches[key].live_key, reason, _others(reason, differences.changed[key]))
+        for key, reason in sorted(differences.replaced.items())
         if key in kept
     ]
 

@@ -17,16 +17,16 @@ def refuse_equal_names(matching: Matching, platform: PlatformTraits) -> None:
         NameTaken: Names the two objects.
     """
     claims: dict[tuple[str, str], Object] = {}
-    for found in matching.matches.values():
-        if found.wanted is None:
+    for match in matching.matches.values():
+        if match.desired is None:
             continue
-        traits = platform.kinds[found.key.kind]
-        unique = traits.unique_name(found.wanted.spec.display_name)
+        traits = platform.kinds[match.key.kind]
+        unique = traits.unique_name(match.desired.spec.display_name)
         if unique is None:
             continue
-        first = claims.setdefault((traits.scope, unique), found.wanted)
-        if first is not found.wanted:
-            raise taken_by_object(found.wanted, first)
+        first = claims.setdefault((traits.scope, unique), match.desired)
+        if first is not match.desired:
+            raise taken_by_object(match.desired, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,16 @@ def creatable_first(replaced: Collection[Key], matching: Matching, platform: Pla
     if not replaced:
         return frozenset()
     holders, by_resource = holders_of(matching.live.values(), platform), _by_resource(matching)
-    found = set()
+    keys = set()
     for key in replaced:
-        wanted = matching.matches[key].wanted
-        assert wanted is not None  # noqa: S101 - only wanted objects change
+        item = matching.matches[key].desired
+        assert item is not None  # noqa: S101 - only wanted objects change
         traits = platform.kinds[key.kind]
-        held_by = holders.get((traits.scope, traits.unique_name(wanted.spec.display_name)), ())
+        held_by = holders.get((traits.scope, traits.unique_name(item.spec.display_name)), ())
         holding = [by_resource.get((each.kind, each.id)) for each in held_by]
-        if all(each and each.wanted and each.key not in replaced for each in holding):
-            found.add(key)
-    return frozenset(found)
+        if all(each and each.desired and each.key not in replaced for each in holding):
+            keys.add(key)
+    return frozenset(keys)
 
 
 def name_order(
@@ -91,14 +91,14 @@ def name_order(
     holders, by_resource = holders_of(matching.live.values(), platform), _by_resource(matching)
     needs: dict[Key, set[Key]] = {}
     name_conflicts: list[NameTaken] = []
-    for key, found in matching.matches.items():
-        if found.wanted is None:
+    for key, match in matching.matches.items():
+        if match.desired is None:
             continue
         needs[key] = set()
-        display_name = found.wanted.spec.display_name
+        display_name = match.desired.spec.display_name
         held_by = holders.get((platform.kinds[key.kind].scope, platform.kinds[key.kind].unique_name(display_name)), ())
         # A resource that holds the name already keeps it, even if another resource holds it too.
-        if found.live in held_by:
+        if match.live in held_by:
             continue
         for holder in held_by:
             holding = by_resource.get((holder.kind, holder.id))
@@ -120,7 +120,7 @@ def name_order(
 def _by_resource(matching: Matching) -> dict[ResourceKey, Match]:
     """The matches by live resource, without resources that stay with other stacks, as those keep their names."""
     return {
-        (found.live.kind, found.live.id): found for found in matching.matches.values() if found.live and not found.stays
+        (match.live.kind, match.live.id): match for match in matching.matches.values() if match.live and not match.stays
     }
 
 

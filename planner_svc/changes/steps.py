@@ -71,30 +71,30 @@ class Schedule:
             yield {key: step for key, step in early.items() if self.platform.kinds[key.kind].stage == number}
 
 
-def schedule(matching: Matching, found: Differences, platform: PlatformTraits) -> Schedule:
+def schedule(matching: Matching, differences: Differences, platform: PlatformTraits) -> Schedule:
     """Find the writes and deletions of a plan, and their phases."""
-    (writes, losses), deletions = _writes(matching, found), _deletion_phases(matching, found, platform)
-    phases = _write_phases(found, deletions, creatable_first(found.replaced.keys(), matching, platform))
+    (writes, losses), deletions = _writes(matching, differences), _deletion_phases(matching, differences, platform)
+    phases = _write_phases(differences, deletions, creatable_first(differences.replaced.keys(), matching, platform))
     # Without writes no name changes.
     names = name_order(matching, phases, deletions, platform) if writes else NameOrder({})
     return Schedule(writes, losses, phases, deletions, names, platform)
 
 
-def refuse_cycles(found: Schedule) -> None:
+def refuse_cycles(scheduled: Schedule) -> None:
     """
     Refuse objects that wait for each other.
 
     Raises:
         DependencyCycle: Objects exchange their names, so that none can be renamed first.
     """
-    for steps in found.by_kind_stage():
-        waves({key: needs for key in steps if (needs := found.names.needs.get(key))})
+    for steps in scheduled.by_kind_stage():
+        waves({key: needs for key in steps if (needs := scheduled.names.needs.get(key))})
 
 
 def stages(
     scheduled: Schedule,
     matching: Matching,
-    found: Differences,
+    differences: Differences,
     links: Sequence[Association],
     secrets: Sequence[Step] = (),
     *,
@@ -113,8 +113,8 @@ def stages(
     6. Updates that lose data.
     """
     writes, phases, early, platform = scheduled.writes, scheduled.phases, scheduled.early, scheduled.platform
-    removals = _reference_removals(matching, found, early)
-    restorations = _reference_restorations(matching, found, removals, phases)
+    removals = _reference_removals(matching, differences, early)
+    restorations = _reference_restorations(matching, differences, removals, phases)
     late = {key: writes[key] for key in writes.keys() - early.keys()}
     # The references of a late write have been removed by the time that it runs.
     late |= {step.key: late[step.key]._replace(old_references=step.references) for step in removals if step.key in late}
@@ -122,7 +122,9 @@ def stages(
     ordered.append(Stage("references", tuple(removals)))
     ordered.append(Stage("associations", _links(link for link in links if not _phase_of(link, phases))))
     for phase, title in _REMOVALS.items():
-        ordered += _deletions(matching, found, phase, scheduled, title, "left the package" if not is_end else _ENDS)
+        ordered += _deletions(
+            matching, differences, phase, scheduled, title, "left the package" if not is_end else _ENDS
+        )
         ordered += _by_kind_stage("replacements", {key: late[key] for key in late if phases[key] == phase}, platform)
         ordered.append(Stage("references to replacements", tuple(step for at, step in restorations if at == phase)))
         ordered.append(
@@ -132,40 +134,40 @@ def stages(
     return _numbered([stage for stage in ordered if stage.steps])
 
 
-def _deletion_phases(matching: Matching, found: Differences, platform: PlatformTraits) -> dict[Key, int]:
+def _deletion_phases(matching: Matching, differences: Differences, platform: PlatformTraits) -> dict[Key, int]:
     """The phase of the deletion of each object that is removed or replaced."""
     return {
         key: 2 if platform.kinds[match.live.kind].delete_undo is Undo.NONE else 1
         for key, match in matching.matches.items()
-        if match.live and (match.is_deletion or key in found.replaced)
+        if match.live and (match.is_deletion or key in differences.replaced)
     }
 
 
-def _write_phases(found: Differences, deletions: Mapping[Key, int], early: Collection[Key]) -> dict[Key, int]:
+def _write_phases(differences: Differences, deletions: Mapping[Key, int], early: Collection[Key]) -> dict[Key, int]:
     """The phase of each object that is written only after a deletion; *early* replacements are written before."""
-    late = {key: deletions[key] for key in found.replaced if key not in early}
+    late = {key: deletions[key] for key in differences.replaced if key not in early}
     referring: dict[Key, int] = {}
-    for key, references in found.references.items():
+    for key, references in differences.references.items():
         awaited = [late[each.key] for each in references if each.key in late]
-        if awaited and key not in found.replaced:
+        if awaited and key not in differences.replaced:
             referring[key] = max(awaited)
     return late | referring
 
 
-def _writes(matching: Matching, found: Differences) -> tuple[dict[Key, Step], dict[Key, Step]]:
+def _writes(matching: Matching, differences: Differences) -> tuple[dict[Key, Step], dict[Key, Step]]:
     """The creates and updates, and apart from them the updates that lose data; both sorted by key."""
     steps: dict[Key, Step] = {}
     losses: dict[Key, Step] = {}
     for key, match in matching.matches.items():
-        if match.wanted is None:
+        if match.desired is None:
             continue
-        references = found.references.get(key, ())
-        if match.live is None or key in found.replaced:
+        references = differences.references.get(key, ())
+        if match.live is None or key in differences.replaced:
             reason = "recorded resource is gone" if match.recorded else "not on the platform"
-            if key in found.replaced:
+            if key in differences.replaced:
                 reason = "replaces the old resource"
-            steps[key] = Step(0, 0, Verb.CREATE, key, new_spec=match.wanted.spec, reason=reason, references=references)
-        elif found.changed[key]:
+            steps[key] = Step(0, 0, Verb.CREATE, key, new_spec=match.desired.spec, reason=reason, references=references)
+        elif differences.changed[key]:
             step = Step(
                 0,
                 0,
@@ -173,13 +175,13 @@ def _writes(matching: Matching, found: Differences) -> tuple[dict[Key, Step], di
                 key,
                 match.live.id,
                 old_spec=match.live.spec,
-                new_spec=match.wanted.spec,
-                reason=_differs(found.changed[key]),
-                old_references=found.live_references(match.live),
+                new_spec=match.desired.spec,
+                reason=_differs(differences.changed[key]),
+                old_references=differences.live_references(match.live),
                 references=references,
             )
-            if loss := found.losses.get(key):
-                others, losses[key] = _divided(step, found.changed[key], loss)
+            if loss := differences.losses.get(key):
+                others, losses[key] = _divided(step, differences.changed[key], loss)
                 steps |= {key: others} if others else {}
             else:
                 steps[key] = step
@@ -209,7 +211,7 @@ def _divided(step: Step, changed: Iterable[FieldChange], loss: DataLoss) -> tupl
     return step._replace(new_spec=between, reason=_differs(others)), last
 
 
-def _reference_removals(matching: Matching, found: Differences, written: Mapping[Key, Step]) -> list[Step]:
+def _reference_removals(matching: Matching, differences: Differences, written: Mapping[Key, Step]) -> list[Step]:
     """
     The steps that remove references to deleted resources, sorted by kind and id of the referring resource.
 
@@ -220,33 +222,33 @@ def _reference_removals(matching: Matching, found: Differences, written: Mapping
     replacements = {
         (match.live.kind, match.live.id): key
         for key, match in matching.matches.items()
-        if match.live and key in found.replaced and key in written
+        if match.live and key in differences.replaced and key in written
     }
     deleted = {
         (match.live.kind, match.live.id)
         for key, match in matching.matches.items()
-        if match.live and (match.is_deletion or key in found.replaced)
+        if match.live and (match.is_deletion or key in differences.replaced)
     }
     steps: list[Step] = []
     referring = {resource_key for resource_key, resource in matching.live.items() if resource.references}
     for resource_key in sorted(referring - deleted):
         resource = matching.live[resource_key]
-        key = found.names.get(resource_key, Key(resource.kind, ""))
-        held = found.live_references(resource)
+        key = differences.names.get(resource_key, Key(resource.kind, ""))
+        current = differences.live_references(resource)
         left = tuple(
             StepReference(each.pointer, replacements[each.key.kind, each.id])
             if (each.key.kind, each.id) in replacements
             else each
-            for each in held
+            for each in current
             if (each.key.kind, each.id) not in deleted or (each.key.kind, each.id) in replacements
         )
-        if left != held and key not in written:
-            steps.append(_reference_removal(key, resource, held, left))
+        if left != current and key not in written:
+            steps.append(_reference_removal(key, resource, current, left))
     return steps
 
 
 def _reference_restorations(
-    matching: Matching, found: Differences, removals: Iterable[Step], phases: Mapping[Key, int]
+    matching: Matching, differences: Differences, removals: Iterable[Step], phases: Mapping[Key, int]
 ) -> list[tuple[int, Step]]:
     """
     The steps that restore references of *removals* to resources that are deleted before their replacement is created.
@@ -254,20 +256,20 @@ def _reference_restorations(
     Each comes with its phase. Only resources whose references no object of the package declares need such a step: their
     references lead to the replacements afterwards.
     """
-    replacements = {matching.matches[key].live_key: key for key in found.replaced if key in phases}
+    replacements = {matching.matches[key].live_key: key for key in differences.replaced if key in phases}
     steps: list[tuple[int, Step]] = []
     for removal in removals:
         restored = {each.pointer: replacements[each.key] for each in removal.old_references if each.key in replacements}
-        if restored and removal.key not in found.references:
-            given = [StepReference(pointer, key) for pointer, key in restored.items()]
-            references = tuple(sorted([*removal.references, *given], key=lambda each: each.pointer))
+        if restored and removal.key not in differences.references:
+            new_references = [StepReference(pointer, key) for pointer, key in restored.items()]
+            references = tuple(sorted([*removal.references, *new_references], key=lambda each: each.pointer))
             reason = "what it refers to is replaced"
             step = removal._replace(reason=reason, old_references=removal.references, references=references)
             steps.append((max(phases[key] for key in restored.values()), step))
     return steps
 
 
-def _reference_removal(key: Key, resource: Resource, held: References, left: References) -> Step:
+def _reference_removal(key: Key, resource: Resource, current: References, left: References) -> Step:
     return Step(
         0,
         0,
@@ -276,30 +278,30 @@ def _reference_removal(key: Key, resource: Resource, held: References, left: Ref
         resource.id,
         old_spec=resource.spec,
         new_spec=resource.spec,
-        reason="what it refers to is deleted" if len(left) < len(held) else "what it refers to is replaced",
-        old_references=held,
+        reason="what it refers to is deleted" if len(left) < len(current) else "what it refers to is replaced",
+        old_references=current,
         references=left,
     )
 
 
 def _in_waves(scheduled: Schedule) -> list[Stage]:
     """The early writes: kind stage by kind stage, and within one, a name is released before another object takes it."""
-    found: list[Stage] = []
+    write_stages: list[Stage] = []
     for here in scheduled.by_kind_stage():
         for wave in waves({key: scheduled.names.needs[key] for key in here}):
-            found.append(Stage(_title(here), tuple(here[key] for key in wave if key in here)))
-    return found
+            write_stages.append(Stage(_title(here), tuple(here[key] for key in wave if key in here)))
+    return write_stages
 
 
 def _deletions(
-    matching: Matching, found: Differences, phase: int, scheduled: Schedule, title: str, why: str
+    matching: Matching, differences: Differences, phase: int, scheduled: Schedule, title: str, why: str
 ) -> list[Stage]:
     steps: dict[Key, Step] = {}
     phases, platform = scheduled.deletions, scheduled.platform
     for key, match in matching.matches.items():
         if match.live and phases.get(key) == phase:
             undo = platform.kinds[match.live.kind].delete_undo
-            reason = _why_replaced(found.replaced[key], undo) if key in found.replaced else why
+            reason = _why_replaced(differences.replaced[key], undo) if key in differences.replaced else why
             steps[match.live_key] = Step(
                 0,
                 0,
@@ -309,7 +311,7 @@ def _deletions(
                 old_spec=match.live.spec,
                 undo=undo,
                 reason=reason,
-                old_references=found.live_references(match.live),
+                old_references=differences.live_references(match.live),
             )
     return list(reversed(_by_kind_stage(title, steps, platform)))
 
@@ -323,21 +325,21 @@ def _links(links: Iterable[Association]) -> tuple[Step, ...]:
         Step(
             0,
             0,
-            Verb.ATTACH if link.wanted else Verb.DETACH,
+            Verb.ATTACH if link.is_desired else Verb.DETACH,
             link.resource,
             link.resource_id,
             label=link.label,
             label_id=link.label_id,
-            reason="associated" if link.wanted else "no longer associated",
+            reason="associated" if link.is_desired else "no longer associated",
         )
         for link in links
-        if link.wanted != link.attached
+        if link.is_desired != link.attached
     )
 
 
 def _phase_of(link: Association, phases: Mapping[Key, int]) -> int:
     """The phase in which an association can be attached; 0 for one that ends."""
-    return max(phases.get(link.resource, 0), phases.get(link.label, 0)) if link.wanted else 0
+    return max(phases.get(link.resource, 0), phases.get(link.label, 0)) if link.is_desired else 0
 
 
 def _by_kind_stage(title: str, steps: Mapping[Key, Step], platform: PlatformTraits) -> list[Stage]:
@@ -348,10 +350,10 @@ def _by_kind_stage(title: str, steps: Mapping[Key, Step], platform: PlatformTrai
     ]
 
 
-def _numbered(found: Sequence[Stage]) -> list[Stage]:
+def _numbered(plan_stages: Sequence[Stage]) -> list[Stage]:
     numbered: list[Stage] = []
     count = 0
-    for index, stage in enumerate(found):
+    for index, stage in enumerate(plan_stages):
         steps = tuple(step._replace(number=count + at, stage=index) for at, step in enumerate(stage.steps))
         numbered.append(Stage(stage.name, steps))
         count += len(steps)

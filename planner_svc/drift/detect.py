@@ -118,7 +118,7 @@ async def _detect_once(request: planner_pb2.DetectDriftRequest, drift: DriftRead
     reports = await asyncio.to_thread(reports_of, facts, prepared)
     named = {report.same_name for report in reports if report.same_name}
     holders = await reader.holders(stack.target, sorted(named))
-    owners = {resource: found.owner for resource, found in holders.items() if found.owner}
+    owners = {resource: each.owner for resource, each in holders.items() if each.owner}
     return Detected(facts, reports, owners)
 
 
@@ -131,15 +131,15 @@ def selected(keys: Collection[Key], stack: StackRecord) -> Sequence[InventoryEnt
     """
     if not keys:
         return stack.resources
-    known = {name for entry in stack.resources for name in _names_of(entry.key)}
-    if unknown := [_called(key) for key in dict.fromkeys(keys) if key not in known]:
+    names = {name for entry in stack.resources for name in _names_of(entry.key)}
+    if unknown := [_called(key) for key in dict.fromkeys(keys) if key not in names]:
         raise RequestInvalid(
             "keys",
             f"stack {stack.name or stack.id!r} has nothing that is called {listed(unknown, _NAMED)}"
             + (meant_kind(unknown[0].partition(":")[0]) if len(unknown) == 1 else ""),
         )
-    wanted = {*keys}
-    return [entry for entry in stack.resources if not wanted.isdisjoint(_names_of(entry.key))]
+    requested_keys = {*keys}
+    return [entry for entry in stack.resources if not requested_keys.isdisjoint(_names_of(entry.key))]
 
 
 def _names_of(key: Key) -> tuple[Key, ...]:

@@ -77,13 +77,13 @@ class DriftReader:
 
     async def prepared(self, facts: DriftInput) -> dict[Key, Spec | Failed]:
         """The specs of ``specs_to_compare`` as the platform would hold them; one call for all of them."""
-        wanted = await asyncio.to_thread(specs_to_compare, facts)
-        if not wanted:
+        specs = await asyncio.to_thread(specs_to_compare, facts)
+        if not specs:
             return {}
         target = facts.stack.target
         driver = self._reader.driver(target)
-        found = await prepare_specs(driver, target.org, [*wanted.values()], facts.platform)
-        return dict(zip(wanted, found, strict=True))
+        prepared_specs = await prepare_specs(driver, target.org, [*specs.values()], facts.platform)
+        return dict(zip(specs, prepared_specs, strict=True))
 
     async def store(self, stack: StackRecord, counts: DriftCounts) -> bool:
         """
@@ -107,44 +107,46 @@ class DriftReader:
         Raises:
             StackMoved: They are of another generation of the stack.
         """
-        found: list[Baseline] = []
+        baselines: list[Baseline] = []
         request = journal_pb2.ListBaselinesRequest(stack_id=stack.id)
         async for page in pages(self._stack, self._journal.ListBaselines, request):
             _refuse_moved(stack, page.generation)
-            found += map(baseline_from_pb, page.baselines)
-        return {baseline.key: baseline for baseline in found}
+            baselines += map(baseline_from_pb, page.baselines)
+        return {baseline.key: baseline for baseline in baselines}
 
     async def _live(self, stack: StackRecord, entries: Sequence[InventoryEntry], platform: PlatformTraits) -> LiveState:
         """The live resources of the kinds of *entries*: one call for each kind, so that each can fail by itself."""
-        known: dict[str, list[ResourceKey]] = {}
+        resource_keys: dict[str, list[ResourceKey]] = {}
         for entry in entries:
-            known.setdefault(entry.key.kind, []).append((entry.key.kind, entry.resource_id))
-        kinds = sorted(known.keys() & platform.kinds.keys())
-        problems = {kind: f"platform {stack.target.platform!r} has no kind {kind}" for kind in known.keys() - {*kinds}}
-        return await self._listed(stack, kinds, known, LiveState({}, problems), platform)
+            resource_keys.setdefault(entry.key.kind, []).append((entry.key.kind, entry.resource_id))
+        kinds = sorted(resource_keys.keys() & platform.kinds.keys())
+        problems = {
+            kind: f"platform {stack.target.platform!r} has no kind {kind}" for kind in resource_keys.keys() - {*kinds}
+        }
+        return await self._listed(stack, kinds, resource_keys, LiveState({}, problems), platform)
 
     async def _with_names(self, facts: DriftInput, scopes: Collection[str]) -> LiveState:
         """The live resources, with all whose names are unique in *scopes*; a kind that cannot be listed is left out."""
         kinds = [kind for kind, traits in facts.platform.kinds.items() if traits.scope in scopes]
         more = sorted({*kinds} - {entry.key.kind for entry in facts.entries})
-        found = await self._listed(facts.stack, more, {}, facts.live, facts.platform)
-        return found._replace(problems=facts.live.problems)
+        live = await self._listed(facts.stack, more, {}, facts.live, facts.platform)
+        return live._replace(problems=facts.live.problems)
 
     async def _listed(
         self,
         stack: StackRecord,
         kinds: Sequence[str],
-        known: dict[str, list[ResourceKey]],
+        resource_keys: dict[str, list[ResourceKey]],
         live: LiveState,
         platform: PlatformTraits,
     ) -> LiveState:
-        """*live* with all resources of *kinds*; of kinds with a costly listing, only with those that are *known*."""
+        """*live* with all resources of *kinds*; of kinds with a costly listing, only with those of *resource_keys*."""
         driver, org = self._reader.driver(stack.target), stack.target.org
 
         async def read(kind: str) -> list[Resource] | str:
             whole = [] if platform.kinds[kind].costly_listing else [kind]
             try:
-                return await live_resources(driver, org, whole, known.get(kind, ()), platform)
+                return await live_resources(driver, org, whole, resource_keys.get(kind, ()), platform)
             except PkgerError as error:
                 return str(error)
 

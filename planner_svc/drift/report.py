@@ -17,6 +17,7 @@ from services.core.masking import masked_sides
 from services.core.model import (
     LABEL,
     Baseline,
+    DesiredSpec,
     InventoryEntry,
     Key,
     KindTraits,
@@ -29,7 +30,6 @@ from services.core.model import (
     Spec,
     StackRecord,
     UnreadableSpecError,
-    WantedSpec,
     by_key,
 )
 from services.engine.outcome import Failed
@@ -142,30 +142,30 @@ def missing_scopes(facts: DriftInput) -> set[str]:
     }
 
 
-def specs_to_compare(facts: DriftInput) -> dict[Key, WantedSpec]:
+def specs_to_compare(facts: DriftInput) -> dict[Key, DesiredSpec]:
     """
     The specs of the package that differ from the baseline, or from the live resource if there is no baseline.
 
     The difference may be one of notation only, which the platform resolves by preparing the spec.
     """
-    asked: dict[Key, WantedSpec] = {}
+    specs: dict[Key, DesiredSpec] = {}
     for entry in facts.entries:
         key, item = entry.key, facts.objects.get(entry.key)
         live = facts.live.resources.get((key.kind, entry.resource_id))
         if item is None or live is None or entry.is_pending_delete:
             continue
         baseline = facts.baselines.get(key)
-        held = Spec(baseline.spec, "") if baseline else live.spec
+        old_spec = Spec(baseline.spec, "") if baseline else live.spec
         references = [each for each in _package_references(item, facts).values() if each]
         pointers = {each.pointer for each in references}
         try:
-            differing = differences(key.kind, held, key.kind, item.spec, facts.platform.kinds[key.kind].set_paths)
+            differing = differences(key.kind, old_spec, key.kind, item.spec, facts.platform.kinds[key.kind].set_paths)
         except UnreadableSpecError:
             # The report of the resource has the problem.
             continue
         if any(change.path not in pointers for change in differing):
-            asked[key] = WantedSpec(key.kind, entry.resource_id, item.spec, tuple(references))
-    return asked
+            specs[key] = DesiredSpec(key.kind, entry.resource_id, item.spec, tuple(references))
+    return specs
 
 
 def reports_of(facts: DriftInput, prepared: Mapping[Key, Spec | Failed] = MappingProxyType({})) -> list[ResourceDrift]:
@@ -179,13 +179,13 @@ def reports_of(facts: DriftInput, prepared: Mapping[Key, Spec | Failed] = Mappin
     Returns:
         One report for each entry, worst first, then sorted by key.
     """
-    found = [_report(entry, facts, prepared.get(entry.key)) for entry in facts.entries]
-    missing = [report for report in found if report.status is DriftStatus.MISSING]
+    reports = [_report(entry, facts, prepared.get(entry.key)) for entry in facts.entries]
+    missing = [report for report in reports if report.status is DriftStatus.MISSING]
     if missing:
         names = _names(facts)
         named = {report.entry.key: names.get(_unique_name(report, facts.platform)) for report in missing}
-        found = [report._replace(same_name=named.get(report.entry.key)) for report in found]
-    return sorted(found, key=lambda report: (report.status.rank, report.entry.key))
+        reports = [report._replace(same_name=named.get(report.entry.key)) for report in reports]
+    return sorted(reports, key=lambda report: (report.status.rank, report.entry.key))
 
 
 def _report(entry: InventoryEntry, facts: DriftInput, prepared: Spec | Failed | None) -> ResourceDrift:
@@ -193,21 +193,21 @@ def _report(entry: InventoryEntry, facts: DriftInput, prepared: Spec | Failed | 
     item, baseline = facts.objects.get(key), facts.baselines.get(key)
     live = facts.live.resources.get((key.kind, entry.resource_id))
     is_ignored = policy.drift == "ignore"
-    known = ResourceDrift(entry, DriftStatus.UNREADABLE, lacks_baseline=baseline is None, is_ignored=is_ignored)
+    report = ResourceDrift(entry, DriftStatus.UNREADABLE, lacks_baseline=baseline is None, is_ignored=is_ignored)
     try:
         if live is None:
             name = item.spec.display_name if item else _name_in(baseline)
             problem = facts.live.problems.get(key.kind, "")
-            found = Presence.UNREADABLE if problem else Presence.GONE
-            status = status_of(found, (), is_pending_delete=entry.is_pending_delete)
-            return known._replace(status=status, display_name=name, problem=problem)
-        known = known._replace(display_name=live.spec.display_name)
+            presence = Presence.UNREADABLE if problem else Presence.GONE
+            status = status_of(presence, (), is_pending_delete=entry.is_pending_delete)
+            return report._replace(status=status, display_name=name, problem=problem)
+        report = report._replace(display_name=live.spec.display_name)
         if entry.is_pending_delete:
-            return known._replace(status=status_of(Presence.THERE, (), is_pending_delete=True))
+            return report._replace(status=status_of(Presence.THERE, (), is_pending_delete=True))
         fields = _fields(entry, live, facts, prepared, policy.ignore)
-        return known._replace(status=status_of(Presence.THERE, fields), fields=fields)
+        return report._replace(status=status_of(Presence.THERE, fields), fields=fields)
     except UnreadableSpecError as error:
-        return known._replace(problem=str(error))
+        return report._replace(problem=str(error))
 
 
 def _fields(
@@ -232,8 +232,8 @@ def _fields(
         Side(comparable(entry.key.kind, spec, traits.set_paths).value if spec else None, names, referred)
         for spec, names, referred in zip(specs, labels, references, strict=True)
     )
-    found = fields_of(package_side, applied_side, live_side, ignored)
-    return _masked(found, [spec for spec in specs if spec], traits)
+    fields = fields_of(package_side, applied_side, live_side, ignored)
+    return _masked(fields, [spec for spec in specs if spec], traits)
 
 
 def _are_equal(sides: Sequence[object]) -> bool:
@@ -245,41 +245,41 @@ def _labels(entry: InventoryEntry, live: Resource, facts: DriftInput) -> tuple[f
     """The names of the labels on each side; a label without an entry in the stack does not count."""
     item, baseline, ids = facts.objects.get(entry.key), facts.baselines.get(entry.key), facts.label_ids
     recorded = {label for label in entry.associations if not (baseline and label in baseline.missing_labels)}
-    wanted = {*item.associations} if item else recorded
-    applied = recorded if baseline else wanted
-    named = [frozenset(label.name for label in labels if label.name in ids) for labels in (wanted, applied)]
+    package = {*item.associations} if item else recorded
+    applied = recorded if baseline else package
+    named = [frozenset(label.name for label in labels if label.name in ids) for labels in (package, applied)]
     return (*named, frozenset(name for name in named[0] | named[1] if ids[name] in live.label_ids))
 
 
 def _references(entry: InventoryEntry, live: Resource, facts: DriftInput) -> tuple[Mapping[str, str], ...]:
     """The references of each side, by pointer."""
     item, baseline = facts.objects.get(entry.key), facts.baselines.get(entry.key)
-    wanted = _package_references(item, facts) if item else {}
-    if not (wanted or live.references or (baseline and baseline.references)):
+    package_references = _package_references(item, facts) if item else {}
+    if not (package_references or live.references or (baseline and baseline.references)):
         return {}, {}, {}
-    found = {each.pointer: _text(each) for each in live.references}
+    live_references = {each.pointer: _text(each) for each in live.references}
     applied = {each.pointer: _text(each) for each in baseline.references} if baseline else None
     # A reference to an object without an entry counts as unchanged.
-    before = found if applied is None else applied
+    before = live_references if applied is None else applied
     package = {
         pointer: _text(each) if each else before[pointer]
-        for pointer, each in wanted.items()
+        for pointer, each in package_references.items()
         if each or pointer in before
     }
     if item is None:
         package = before
-    return package, package if applied is None else applied, found
+    return package, package if applied is None else applied, live_references
 
 
 def _package_references(item: Object, facts: DriftInput) -> dict[str, Reference | None]:
     """The references of *item*, by pointer; None for a reference to an object without an entry."""
-    found: dict[str, Reference | None] = {}
+    references: dict[str, Reference | None] = {}
     kind = KINDS.get(item.key.kind)
     for field, family in kind.uses.items() if kind else ():
         pointer = f"/{field}"
         entry = facts.referable.get((family, item.spec.value[field]))
-        found[pointer] = Reference(pointer, entry.key.kind, entry.resource_id) if entry else None
-    return found
+        references[pointer] = Reference(pointer, entry.key.kind, entry.resource_id) if entry else None
+    return references
 
 
 def _text(reference: Reference) -> str:
@@ -336,13 +336,13 @@ def _name_in(baseline: Baseline | None) -> str:
 
 def _names(facts: DriftInput) -> dict[tuple[str, str] | None, ResourceKey]:
     """The resources that have unique names, by scope and name."""
-    found: dict[tuple[str, str] | None, ResourceKey] = {}
+    names: dict[tuple[str, str] | None, ResourceKey] = {}
     for resource_key, resource in sorted(facts.live.resources.items()):
         traits = facts.platform.kinds[resource.kind]
         unique = traits.unique_name(resource.spec.display_name)
         if unique is not None:
-            found.setdefault((traits.scope, unique), resource_key)
-    return found
+            names.setdefault((traits.scope, unique), resource_key)
+    return names
 
 
 def _unique_name(report: ResourceDrift, platform: PlatformTraits) -> tuple[str, str] | None:

@@ -77,20 +77,20 @@ def fields_of(package: Side, applied: Side, live: Side, ignored: Collection[str]
     )
 
 
-def status_of(found: Presence, fields: Iterable[DriftField], *, is_pending_delete: bool = False) -> DriftStatus:
+def status_of(presence: Presence, fields: Iterable[DriftField], *, is_pending_delete: bool = False) -> DriftStatus:
     """
     The drift status of a resource.
 
     Args:
-        found: Whether the platform holds it.
+        presence: Whether the platform holds it.
         fields: Its fields that differ; they count only if the platform holds it and it is not pending deletion.
         is_pending_delete: Whether its entry is marked for deletion.
     """
-    if found is Presence.UNREADABLE:
+    if presence is Presence.UNREADABLE:
         return DriftStatus.UNREADABLE
     if is_pending_delete:
-        return DriftStatus.LEFTOVER if found is Presence.THERE else DriftStatus.GONE
-    if found is Presence.GONE:
+        return DriftStatus.LEFTOVER if presence is Presence.THERE else DriftStatus.GONE
+    if presence is Presence.GONE:
         return DriftStatus.MISSING
     counted = {_STATUSES[each.field_class] for each in fields if each.field_class in _STATUSES}
     return min(counted, key=lambda status: status.rank, default=DriftStatus.IN_SYNC)

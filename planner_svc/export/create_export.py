@@ -28,39 +28,45 @@ async def gather_export(request: planner_pb2.ExportPackageRequest, reader: Expor
     stack = await reader.record(request.stack) if request.HasField("stack") else None
     target = stack.target if stack else new_target_from_pb(request.target)
     platform = await reader.traits(target)
-    wanted = wanted_from_pb(request, platform)
+    requested_selection = wanted_from_pb(request, platform)
     own = own_names(stack) if stack else {}
-    known = [*wanted.by_id, *(key for key in own if key[0] in platform.kinds)]
-    listed = await reader.live(target, kinds_to_list(wanted, stack, platform), known, platform)
-    doubts = await _doubts(reader, target, wanted, platform, listed)
+    resource_keys = [*requested_selection.by_id, *(key for key in own if key[0] in platform.kinds)]
+    listed = await reader.live(target, kinds_to_list(requested_selection, stack, platform), resource_keys, platform)
+    doubts = await _doubts(reader, target, requested_selection, platform, listed)
     live = {(resource.kind, resource.id): resource for resource in listed}
     # In threads, so that other calls are answered while a large export is made.
-    selection = await asyncio.to_thread(select, wanted, stack, live, platform)
+    selection = await asyncio.to_thread(select, requested_selection, stack, live, platform)
     if selection.missing:
         raise ResourceNotFound(target.platform, target.org, selection.missing)
     nameable = [resource for resource in listed if resource.kind in KINDS]
-    asked = [(each.kind, each.id) for each in nameable] if selection.chosen else []
-    recorded = await reader.names(target, asked)
+    nameable_keys = [(each.kind, each.id) for each in nameable] if selection.chosen else []
+    recorded = await reader.names(target, nameable_keys)
     exported = await asyncio.to_thread(export_selection, writer, selection, nameable, own, recorded, platform)
     exported.warnings = [*doubts, *exported.warnings]
     return exported
 
 
 async def _doubts(
-    reader: ExportReader, target: Target, wanted: ExportSelection, platform: PlatformTraits, listed: Iterable[Resource]
+    reader: ExportReader,
+    target: Target,
+    requested_selection: ExportSelection,
+    platform: PlatformTraits,
+    listed: Iterable[Resource],
 ) -> list[Warned]:
     """
-    Check whether the resources that *wanted* selects, of which none is *listed*, may exist unseen.
+    Check whether the resources that *requested_selection* selects, of which none is *listed*, may exist unseen.
 
     A platform may leave out of its lists, without an error, what its credential may not read.
 
     Raises:
         ServiceUnavailable: Nothing is listed, and the credential lacks a right to read.
     """
-    if wanted.everything is None:
+    if requested_selection.everything is None:
         return []
     kinds = {resource.kind for resource in listed}
-    selected = platform.kinds.keys() if wanted.everything.kinds is None else wanted.everything.kinds
+    selected = (
+        platform.kinds.keys() if requested_selection.everything.kinds is None else requested_selection.everything.kinds
+    )
     if kinds & selected:
         return []
     check = await reader.check(target)

@@ -40,15 +40,15 @@ class ExportReader:
         return await platform_traits(self._platforms.driver(target.platform))
 
     async def live(
-        self, target: Target, kinds: Sequence[str], known: Collection[ResourceKey], platform: PlatformTraits
+        self, target: Target, kinds: Sequence[str], resource_keys: Collection[ResourceKey], platform: PlatformTraits
     ) -> list[Resource]:
         """
-        All resources of *kinds*, and those of *known* that are of another kind with a costly listing.
+        All resources of *kinds*, and those of *resource_keys* that are of another kind with a costly listing.
 
         A resource whose spec cannot be read is included: the export leaves it out with a warning.
         """
         driver = self._platforms.driver(target.platform)
-        return await live_resources(driver, target.org, kinds, known, platform, is_lenient=True)
+        return await live_resources(driver, target.org, kinds, resource_keys, platform, is_lenient=True)
 
     async def check(self, target: Target) -> PlatformCheck | None:
         """The check of the platform of *target* in its organisation; None: its driver has no check."""
@@ -65,8 +65,8 @@ class ExportReader:
         names: dict[ResourceKey, list[Recorded]] = {}
         for key, owner in owners.items():
             names.setdefault(key, []).extend(_recorded(owner, False))
-        for key, found in users.items():
-            names.setdefault(key, []).extend(each for user in found for each in _recorded(user, True))
+        for key, resource_users in users.items():
+            names.setdefault(key, []).extend(each for user in resource_users for each in _recorded(user, True))
         return names
 
 

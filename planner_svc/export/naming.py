@@ -64,15 +64,15 @@ def _names_of_family(
     for key in keys:
         if key in own:
             give(key, own[key])
-    candidates = sorted((found, key) for key in keys for found in recorded.get(key, ()))
+    candidates = sorted((recorded_name, key) for key in keys for recorded_name in recorded.get(key, ()))
     for candidate, resource_key in candidates:
         give(resource_key, candidate.name)
-    made = {(each.kind, each.id): each for each in members if (each.kind, each.id) not in names}
-    short = {key: generated_name(resource) for key, resource in made.items()}
+    nameless_resources = {(each.kind, each.id): each for each in members if (each.kind, each.id) not in names}
+    short = {key: generated_name(resource) for key, resource in nameless_resources.items()}
     taken: dict[str, int] = dict.fromkeys(owner_of, 1)
     for name in short.values():
         taken[name] = taken.get(name, 0) + 1
     return names | {
         key: short[key] if taken[short[key]] == 1 else generated_name(resource, is_long=True)
-        for key, resource in made.items()
+        for key, resource in nameless_resources.items()
     }

@@ -103,12 +103,12 @@ def _named(position: int, message: planner_pb2.NamedResource, platform: Platform
     value = getattr(message, which) if which else ""
     if not value:
         raise RequestInvalid(field, "say which resource: by id, by name, or by id_or_name")
-    found: Mapping[str, Any] = {
+    fields_by_choice: Mapping[str, Any] = {
         "id": {"id": value},
         "name": {"name": value},
         "id_or_name": {"id": value, "name": value},
     }
-    return NamedResource(position, message.kind, kinds, new_name=message.new_name, **found[str(which)])
+    return NamedResource(position, message.kind, kinds, new_name=message.new_name, **fields_by_choice[str(which)])
 
 
 def _kinds(field: str, word: str, platform: PlatformTraits) -> tuple[str, ...]:

@@ -58,17 +58,19 @@ class Selection:
     missing: list[str]
 
 
-def kinds_to_list(wanted: ExportSelection, stack: StackRecord | None, platform: PlatformTraits) -> list[str]:
+def kinds_to_list(
+    requested_selection: ExportSelection, stack: StackRecord | None, platform: PlatformTraits
+) -> list[str]:
     """
     The kinds whose resources an export needs completely, sorted.
 
     Each kind needs also labels, the kinds that it may refer to, and all kinds of its family, which share its names. A
     kind with a costly listing is listed only if the ids of its resources are not known.
     """
-    everything = wanted.everything
+    everything = requested_selection.everything
     filtered = (platform.kinds.keys() if everything.kinds is None else everything.kinds) if everything else ()
-    by_name = {kind for each in wanted.named if each.name for kind in each.kinds}
-    by_id = {kind for kind, _ in wanted.by_id}
+    by_name = {kind for each in requested_selection.named if each.name for kind in each.kinds}
+    by_id = {kind for kind, _ in requested_selection.by_id}
     recorded = {entry.key.kind for entry in stack.resources} & platform.kinds.keys() if stack else set()
     kinds = {*filtered, *by_name, *by_id, *recorded}
     families = {KINDS[kind].family for kind in kinds & KINDS.keys()}
@@ -80,21 +82,24 @@ def kinds_to_list(wanted: ExportSelection, stack: StackRecord | None, platform: 
 
 
 def select(
-    wanted: ExportSelection, stack: StackRecord | None, live: Mapping[ResourceKey, Resource], platform: PlatformTraits
+    requested_selection: ExportSelection,
+    stack: StackRecord | None,
+    live: Mapping[ResourceKey, Resource],
+    platform: PlatformTraits,
 ) -> Selection:
     """
     Choose the resources of an export.
 
     Args:
-        wanted: The resources that the request names.
+        requested_selection: The resources that the request names.
         stack: The stack that it names; None: it names none.
         live: All resources of the kinds of ``kinds_to_list``, and those with a costly listing whose ids are known.
         platform: The platform.
     """
     selector = _Selector(live, platform)
-    if wanted.everything:
-        selector.take_fitting(wanted.everything)
-    for each in wanted.named:
+    if requested_selection.everything:
+        selector.take_fitting(requested_selection.everything)
+    for each in requested_selection.named:
         selector.take_named(each)
     for entry in stack.resources if stack else ():
         selector.take_entry(entry)
@@ -115,29 +120,29 @@ class _Selector:
         # Resources with only the labels that a filter names. One that is also chosen otherwise gets all its labels.
         self._narrow: set[ResourceKey] = set()
 
-    def take_fitting(self, wanted: ResourceFilter) -> None:
+    def take_fitting(self, resource_filter: ResourceFilter) -> None:
         """Choose the resources that a filter matches."""
-        self._labels_named = self._find_labels(wanted.labels)
+        self._labels_named = self._find_labels(resource_filter.labels)
         for key, resource in self._live.items():
-            if wanted.kinds is not None and resource.kind not in wanted.kinds:
+            if resource_filter.kinds is not None and resource.kind not in resource_filter.kinds:
                 continue
             carried = {resource.id} if resource.kind == LABEL else set(resource.label_ids)
-            if wanted.labels and carried.isdisjoint(self._labels_named):
+            if resource_filter.labels and carried.isdisjoint(self._labels_named):
                 continue
             if resource.kind not in KINDS:
                 text = f"{resource.kind} {resource.spec.display_name!r}: packages have no such kind, so it is left out"
                 self.warnings.append(Warned(resource.kind, resource.spec.display_name, resource.id, text))
                 continue
-            self._take(key, bool(wanted.labels))
+            self._take(key, bool(resource_filter.labels))
 
     def take_named(self, named: NamedResource) -> None:
         """Choose the resources that a request names; one that does not exist is added to ``missing``."""
-        found = [(kind, named.id) for kind in named.kinds if (kind, named.id) in self._live] if named.id else []
-        if not found and named.name:
-            found = [key for key, each in self._live.items() if self._is_named(each, named)]
-        if not found:
+        keys = [(kind, named.id) for kind in named.kinds if (kind, named.id) in self._live] if named.id else []
+        if not keys and named.name:
+            keys = [key for key, each in self._live.items() if self._is_named(each, named)]
+        if not keys:
             self.missing.append(str(named))
-        for key in found:
+        for key in keys:
             self._take(key, False)
             if named.new_name:
                 self.chosen[key].renaming = named

@@ -58,11 +58,11 @@ def kinds_to_list(objects: Iterable[Object], platform: PlatformTraits) -> list[s
     Raises:
         KindUnsupported: The platform does not have the kind of an object.
     """
-    wanted = sorted({item.key.kind for item in objects})
-    for kind in wanted:
+    kinds = sorted({item.key.kind for item in objects})
+    for kind in kinds:
         if kind not in platform.kinds:
             raise KindUnsupported(platform.platform, kind)
-    families = {family_of(kind) for kind in wanted}
+    families = {family_of(kind) for kind in kinds}
     return sorted({kind for family in families for kind in kinds_of(family) if kind in platform.kinds})
 
 
@@ -107,22 +107,23 @@ def plan_import(
     Returns:
         One result for each object, sorted by key.
     """
-    wanted = {item.key: item.spec.display_name for item in objects}
+    display_names = {item.key: item.spec.display_name for item in objects}
     recorded = {
-        key: (entry.key.kind, entry.resource_id) for key, entry in entries_of(wanted.keys(), stack.resources).items()
+        key: (entry.key.kind, entry.resource_id)
+        for key, entry in entries_of(display_names.keys(), stack.resources).items()
     }
     by_key: dict[ResourceKey, LiveResource] = {}
     by_name: defaultdict[_Name, list[LiveResource]] = defaultdict(list)
     for each in sorted(live, key=lambda each: (each.kind, each.id)):
         by_key[each.kind, each.id] = each
         by_name[_name(each.kind, each.display_name, platform)].append(each)
-    names = {key: _name(key.kind, name, platform) for key, name in wanted.items() if key not in recorded}
+    names = {key: _name(key.kind, name, platform) for key, name in display_names.items() if key not in recorded}
     counts = Counter(names.values())
     return [
-        _recorded(key, wanted[key], recorded[key], by_key)
+        _recorded(key, display_names[key], recorded[key], by_key)
         if key in recorded
-        else _by_name(key, wanted[key], by_name.get(names[key], []), counts[names[key]])
-        for key in sorted(wanted)
+        else _by_name(key, display_names[key], by_name.get(names[key], []), counts[names[key]])
+        for key in sorted(display_names)
     ]
 
 

@@ -65,8 +65,8 @@ async def find_imports(
     platform = await reader.traits(stack.target)
     live = await _live(stack.target, kinds_to_list(objects, platform), reader)
     imports = await asyncio.to_thread(plan_import, objects, stack, live, platform)
-    found = planner_pb2.ObjectImports(objects=map(_import_to_pb, imports))
-    return (planner_pb2.PlanImportResponse(imports=part) for part in cut(found))
+    object_imports = planner_pb2.ObjectImports(objects=map(_import_to_pb, imports))
+    return (planner_pb2.PlanImportResponse(imports=part) for part in cut(object_imports))
 
 
 async def _live(target: Target, kinds: Sequence[str], reader: PlanInputs) -> list[LiveResource]:
@@ -90,10 +90,10 @@ def _owner_to_pb(owner: Owner) -> planner_pb2.ResourceOwner:
     )
 
 
-def _import_to_pb(found: ObjectImport) -> planner_pb2.ObjectImport:
+def _import_to_pb(object_import: ObjectImport) -> planner_pb2.ObjectImport:
     return planner_pb2.ObjectImport(
-        key=key_fields(found.key),
-        display_name=masked(found.display_name),
-        status=_STATUS.number(found.status),
-        resources=map(_resource_to_pb, found.resources),
+        key=key_fields(object_import.key),
+        display_name=masked(object_import.display_name),
+        status=_STATUS.number(object_import.status),
+        resources=map(_resource_to_pb, object_import.resources),
     )

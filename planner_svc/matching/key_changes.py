@@ -32,4 +32,4 @@ def _singles(named: Iterable[NamedResource]) -> dict[tuple[str, str], Key]:
     keys: defaultdict[tuple[str, str], list[Key]] = defaultdict(list)
     for key, display_name in named:
         keys[key.kind, display_name].append(key)
-    return {each: found[0] for each, found in keys.items() if len(found) == 1}
+    return {each: equal_keys[0] for each, equal_keys in keys.items() if len(equal_keys) == 1}

@@ -72,19 +72,19 @@ class Match(NamedTuple):
 
     Attributes:
         key: The key.
-        wanted: The object; None when it left the package.
+        desired: The object; None when it left the package.
         recorded: The entry of the key, or of the resource if its object had another key; None when both are new to the
             stack.
         live: The resource on the platform; None when it certainly does not exist. Its kind may be another one of the
             family.
         owner: The other stack that owns the resource; None when none does.
         users: The other stacks that use it; the oldest one first.
-        ignored: Pointers to the ignored fields of the object, which have their live values in *wanted*.
+        ignored: Pointers to the ignored fields of the object, which have their live values in *desired*.
         takes_over: Whether the plan changes the resource and takes it over from *owner*.
     """
 
     key: Key
-    wanted: Object | None
+    desired: Object | None
     recorded: InventoryEntry | None
     live: Resource | None
     owner: ResourceHolder | None = None
@@ -95,7 +95,7 @@ class Match(NamedTuple):
     @property
     def is_removal(self) -> bool:
         """Whether the object left the package."""
-        return self.wanted is None
+        return self.desired is None
 
     @property
     def resource(self) -> ResourceKey | None:
@@ -193,7 +193,7 @@ class Matching:
     @property
     def adopted(self) -> list[Match]:
         """The matches with an object whose resource the stack does not own yet."""
-        return [match for match in self.matches.values() if match.wanted and match.is_adoption]
+        return [match for match in self.matches.values() if match.desired and match.is_adoption]
 
 
 def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> list[str]:
@@ -220,17 +220,17 @@ def refuse_unsupported_kinds(desired: Desired, stack: StackRecord, platform: Pla
     Raises:
         KindUnsupported: The package or the stack has a kind that the platform does not have.
     """
-    wanted, removed = _kinds_of(desired, stack)
-    for kind in sorted(wanted | removed):
+    applied_kinds, removed = _kinds_of(desired, stack)
+    for kind in sorted(applied_kinds | removed):
         if kind not in platform.kinds:
             raise KindUnsupported(platform.platform, kind)
 
 
 def _kinds_of(desired: Desired, stack: StackRecord) -> tuple[set[str], set[str]]:
     """The kinds of the objects that a plan applies, and of those that it removes."""
-    wanted = {item.key for item in desired.package.objects if not desired.skips(item.key)}
+    package_keys = {item.key for item in desired.package.objects if not desired.skips(item.key)}
     recorded = {entry.key for entry in stack.resources if not desired.skips_entry(entry)}
-    return {key.kind for key in wanted}, {key.kind for key in recorded - wanted}
+    return {key.kind for key in package_keys}, {key.kind for key in recorded - package_keys}
 
 
 def kinds_of_record(stack: StackRecord, platform: PlatformTraits) -> list[str]:
@@ -239,17 +239,19 @@ def kinds_of_record(stack: StackRecord, platform: PlatformTraits) -> list[str]:
     return _kinds_around(recorded & KINDS.keys() & platform.kinds.keys(), frozenset(), platform)
 
 
-def _kinds_around(wanted: Set[str], removed: Set[str], platform: PlatformTraits) -> list[str]:
-    """The kinds to list for a plan that applies objects of the kinds *wanted* and removes some of *removed*."""
+def _kinds_around(applied_kinds: Set[str], removed: Set[str], platform: PlatformTraits) -> list[str]:
+    """The kinds to list for a plan that applies objects of *applied_kinds* and removes some of *removed*."""
     families = Counter(KINDS[kind].family for kind in KINDS.keys() & platform.kinds.keys())
     # An object may change its kind within its family.
-    replaceable = {kind for kind in wanted if platform.kinds[kind].immutable_paths or families[KINDS[kind].family] > 1}
+    replaceable = {
+        kind for kind in applied_kinds if platform.kinds[kind].immutable_paths or families[KINDS[kind].family] > 1
+    }
     if LABEL in removed | replaceable:
         return listed_whole(platform.kinds, removed | replaceable, platform)
-    used = {family for kind in wanted for family in KINDS[kind].uses.values()}
+    used = {family for kind in applied_kinds for family in KINDS[kind].uses.values()}
     deleted = {KINDS[kind].family for kind in removed | replaceable}
-    scopes = {platform.kinds[kind].scope for kind in wanted}
-    kinds = {*wanted, *removed, *(kind for kind, traits in platform.kinds.items() if traits.scope in scopes)}
+    scopes = {platform.kinds[kind].scope for kind in applied_kinds}
+    kinds = {*applied_kinds, *removed, *(kind for kind, traits in platform.kinds.items() if traits.scope in scopes)}
     # A platform may have kinds that packages do not have.
     for kind in KINDS.keys() & platform.kinds.keys():
         if KINDS[kind].family in used or deleted & set(KINDS[kind].uses.values()):
@@ -274,30 +276,32 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     """
     recorded = [entry for entry in stack.resources if not desired.skips_entry(entry)]
     untouched = by_key([entry for entry in stack.resources if desired.skips_entry(entry)])
-    wanted = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
+    objects = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
     by_id = {(resource.kind, resource.id): resource for resource in live}
-    entries = entries_of(wanted.keys(), recorded)
-    known = {key: by_id.get((entry.key.kind, entry.resource_id)) for key, entry in entries.items()}
+    entries = entries_of(objects.keys(), recorded)
+    resources = {key: by_id.get((entry.key.kind, entry.resource_id)) for key, entry in entries.items()}
     owned = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
     holders: NameIndex = {}
-    misnamed = {key for key, entry in entries.items() if _has_another_name(wanted[key], entry, known[key], platform)}
+    misnamed = {
+        key for key, entry in entries.items() if _has_another_name(objects[key], entry, resources[key], platform)
+    }
     # Names are only needed if the record does not lead to the live resource of each object, which is the exception.
-    if desired.skip or misnamed or len(known) < len(wanted) or not all(known.values()):
+    if desired.skip or misnamed or len(resources) < len(objects) or not all(resources.values()):
         holders = holders_of(by_id.values(), platform)
     # Resources that keep their key whatever their name is now, so that no other object can match them by name.
     kept = {(entry.key.kind, entry.resource_id): key for key, entry in (*untouched.items(), *entries.items())}
     matches: dict[Key, Match] = {}
     name_conflicts: list[NameTaken] = []
-    for key, item in wanted.items():
-        entry, found = entries.get(key), known.get(key)
-        if found is None or key in misnamed:
+    for key, item in objects.items():
+        entry, live_resource = entries.get(key), resources.get(key)
+        if live_resource is None or key in misnamed:
             free = _free(item, holders, kept, platform)
             if free[1:]:
                 name_conflicts.append(taken_by_resources(key, item.spec.display_name, free))
             elif free:
-                [found] = free
-                entry = owned.get((found.kind, found.id), entry)
-        matches[key] = Match(key, item, entry, found)
+                [live_resource] = free
+                entry = owned.get((live_resource.kind, live_resource.id), entry)
+        matches[key] = Match(key, item, entry, live_resource)
     taken = _taken(matches.values(), name_conflicts)
     leaving = {
         key: entry
@@ -352,8 +356,8 @@ def _with_new_keys(
         return {}
 
     def is_new(key: Key) -> bool:
-        known = matches.get(key)
-        return not (known.recorded or known.live) if known else not entries_of([key], untouched.values())
+        key_match = matches.get(key)
+        return not (key_match.recorded or key_match.live) if key_match else not entries_of([key], untouched.values())
 
     changes = key_changes(
         [(key, live[resource_key].spec.display_name) for key, resource_key in old.items()],
@@ -364,9 +368,9 @@ def _with_new_keys(
 
 def _renamed(matches: Mapping[Key, Match]) -> dict[Key, Key]:
     return {
-        found.recorded.key: key
-        for key, found in matches.items()
-        if found.wanted and found.recorded and found.recorded.key != key
+        each.recorded.key: key
+        for key, each in matches.items()
+        if each.desired and each.recorded and each.recorded.key != key
     }
 
 
@@ -388,11 +392,11 @@ def _has_another_name(item: Object, entry: InventoryEntry, live: Resource | None
 def _taken(matches: Iterable[Match], name_conflicts: list[NameTaken]) -> dict[ResourceKey, Object]:
     """The resources that objects claim, with the first object; each further one is added to *name_conflicts*."""
     taken: dict[ResourceKey, Object] = {}
-    for found in matches:
-        if found.live and found.wanted:
-            first = taken.setdefault((found.live.kind, found.live.id), found.wanted)
-            if first is not found.wanted:
-                name_conflicts.append(taken_by_object(found.wanted, first))
+    for each in matches:
+        if each.live and each.desired:
+            first = taken.setdefault((each.live.kind, each.live.id), each.desired)
+            if first is not each.desired:
+                name_conflicts.append(taken_by_object(each.desired, first))
     return taken
 
 
@@ -409,12 +413,12 @@ def _skipped_by_name(
     return by_key([entry for entry in meant if entry])
 
 
-def entries_of(wanted: Collection[Key], recorded: Iterable[InventoryEntry]) -> dict[Key, InventoryEntry]:
-    """The entries of *wanted* objects: under their key, else under another kind of their family."""
+def entries_of(keys: Collection[Key], recorded: Iterable[InventoryEntry]) -> dict[Key, InventoryEntry]:
+    """The entries of the objects with *keys*: under their key, else under another kind of their family."""
     exact = by_key(list(recorded))
-    alike = {(family_of(key.kind), key.name): entry for key, entry in exact.items() if key not in wanted}
-    found = {key: exact.get(key) or alike.get((family_of(key.kind), key.name)) for key in wanted}
-    return {key: entry for key, entry in found.items() if entry}
+    alike = {(family_of(key.kind), key.name): entry for key, entry in exact.items() if key not in keys}
+    entries = {key: exact.get(key) or alike.get((family_of(key.kind), key.name)) for key in keys}
+    return {key: entry for key, entry in entries.items() if entry}
 
 
 def _named(item: Object, holders: NameIndex, platform: PlatformTraits) -> list[Resource]:
@@ -445,8 +449,8 @@ def refuse_adoptions(matching: Matching, stack: StackRecord) -> None:
         NameTaken: Names the first such resource.
     """
     for match in matching.adopted if stack.policy else ():
-        if match.live and match.wanted and resolved(stack.policy, match.key).adopt == "never":
-            raise taken_by_resources(match.key, match.wanted.spec.display_name, [match.live])
+        if match.live and match.desired and resolved(stack.policy, match.key).adopt == "never":
+            raise taken_by_resources(match.key, match.desired.spec.display_name, [match.live])
 
 
 def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) -> None:

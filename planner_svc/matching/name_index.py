@@ -12,20 +12,20 @@ NameIndex = Mapping[tuple[str, str | None], Sequence[Resource]]
 
 def holders_of(resources: Iterable[Resource], platform: PlatformTraits) -> NameIndex:
     """The *resources* that hold unique names, by scope and name."""
-    found: defaultdict[tuple[str, str | None], list[Resource]] = defaultdict(list)
+    holders: defaultdict[tuple[str, str | None], list[Resource]] = defaultdict(list)
     for resource in resources:
         traits = platform.kinds[resource.kind]
         unique = traits.unique_name(resource.spec.display_name)
         if unique is not None:
-            found[traits.scope, unique].append(resource)
-    return found
+            holders[traits.scope, unique].append(resource)
+    return holders
 
 
 def taken_by_object(item: Object, first: Object) -> NameTaken:
     """The error for two objects of a package that cannot both have their names."""
-    name, held = item.spec.display_name, first.spec.display_name
-    remedy = "" if held == name else "The platform treats the two names as equal: rename one of the two objects."
-    return NameTaken(*item.key, name, f"{first.key} of the same package{_as(held, name)}", remedy)
+    name, first_name = item.spec.display_name, first.spec.display_name
+    remedy = "" if first_name == name else "The platform treats the two names as equal: rename one of the two objects."
+    return NameTaken(*item.key, name, f"{first.key} of the same package{_as(first_name, name)}", remedy)
 
 
 def taken_by_resources(key: Key, display_name: str, holders: Sequence[Resource]) -> NameTaken:
@@ -40,6 +40,6 @@ def taken_by_resources(key: Key, display_name: str, holders: Sequence[Resource])
     return NameTaken(*key, display_name, f"each of {', '.join(named[:-1])} and {named[-1]}", remedy)
 
 
-def _as(held: str, wanted: str) -> str:
-    """The spelling of a name that the platform treats as equal to *wanted*; empty if both are spelled the same."""
-    return "" if held == wanted else f" (as {held!r})"
+def _as(spelling: str, name: str) -> str:
+    """The spelling of a name that the platform treats as equal to *name*; empty if both are spelled the same."""
+    return "" if spelling == name else f" (as {spelling!r})"

@@ -29,13 +29,13 @@ def wanted_references(
     Returns:
         The references by object, and, each as text, the references to objects that are skipped and do not exist.
     """
-    referring = [key for key, match in matching.matches.items() if match.wanted and KINDS[key.kind].uses]
+    referring = [key for key, match in matching.matches.items() if match.desired and KINDS[key.kind].uses]
     if not referring:
         return {}, []
     objects = {(KINDS[item.key.kind].family, item.key.name): item for item in desired.package.objects}
     # The specs of the package name what they refer to; the spec that a platform would hold may lack the names.
     declared = {item.key: item.spec for item in desired.package.objects}
-    found: dict[Key, References] = {}
+    references_by_key: dict[Key, References] = {}
     missing: list[str] = []
     for key in referring:
         references = []
@@ -48,8 +48,8 @@ def wanted_references(
                 references.append(StepReference(f"/{field}", owner, "" if owner in replaced else resource_id))
             else:
                 missing.append(f"{key} refers to {other.key if other else f'{family} {name!r}'}")
-        found[key] = tuple(references)
-    return found, missing
+        references_by_key[key] = tuple(references)
+    return references_by_key, missing
 
 
 def refuse_missing_references(missing: Sequence[str]) -> None:
@@ -73,10 +73,11 @@ def _resource(item: Object, matching: Matching, platform: PlatformTraits) -> tup
     entry = entries_of([item.key], matching.untouched.values()).get(item.key)
     if entry and (entry.key.kind, entry.resource_id) in matching.live:
         return entry.key, entry.resource_id
-    held = _live_by_name(item, matching, platform)
-    if held is None:
+    resource = _live_by_name(item, matching, platform)
+    if resource is None:
         return None
-    return names_of_resources(matching).get((held.kind, held.id), Key(held.kind, item.key.name)), held.id
+    names = names_of_resources(matching)
+    return names.get((resource.kind, resource.id), Key(resource.kind, item.key.name)), resource.id
 
 
 def _live_by_name(item: Object, matching: Matching, platform: PlatformTraits) -> Resource | None:
@@ -86,8 +87,11 @@ def _live_by_name(item: Object, matching: Matching, platform: PlatformTraits) ->
         return None
     for resource in matching.live.values():
         if family_of(resource.kind) == family_of(item.key.kind):
-            found = platform.kinds[resource.kind]
-            if found.scope == traits.scope and found.unique_name(resource.spec.display_name) == unique:
+            resource_traits = platform.kinds[resource.kind]
+            if (
+                resource_traits.scope == traits.scope
+                and resource_traits.unique_name(resource.spec.display_name) == unique
+            ):
                 return resource
     return None
 
@@ -113,9 +117,9 @@ def live_references(resource: Resource, names: Mapping[ResourceKey, Key]) -> Ref
     )
 
 
-def reference_changes(live: Sequence[StepReference], wanted: Sequence[StepReference]) -> list[FieldChange]:
+def reference_changes(live: Sequence[StepReference], desired: Sequence[StepReference]) -> list[FieldChange]:
     """The references that change; a reference to a resource that the plan creates always does."""
-    before, after = ({each.pointer: _text(each) for each in references} for references in (live, wanted))
+    before, after = ({each.pointer: _text(each) for each in references} for references in (live, desired))
     return [
         FieldChange(pointer, before.get(pointer, ""), after.get(pointer, ""))
         for pointer in sorted(before.keys() | after.keys())

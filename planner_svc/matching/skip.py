@@ -41,14 +41,14 @@ def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> li
     if not named:
         return []
     items = {(family_of(item.key.kind), item.key.name): item for item in package.objects}
-    known = items.keys() | {
+    names = items.keys() | {
         (family_of(key.kind), key.name) for entry in stack.resources for key in (entry.key, entry.object_key)
     }
     return [
         f"{skip.kind}:{skip.name} is to be skipped, and is neither in the package nor in the stack"
         + _meant(skip, items.values())
         for skip in named
-        if not any((family_of(kind), skip.name) in known for kind in _relatives(skip.kind))
+        if not any((family_of(kind), skip.name) in names for kind in _relatives(skip.kind))
     ]
 
 

@@ -63,7 +63,7 @@ def refuse_used(
 
 
 def _may_be_deleted(match: Match, platform: PlatformTraits) -> bool:
-    if match.wanted is None or match.live is None:
+    if match.desired is None or match.live is None:
         return match.is_deletion
     return match.live.kind != match.key.kind or bool(platform.kinds[match.live.kind].immutable_paths)
 

@@ -20,7 +20,7 @@ def kinds_to_search(matching: Matching, platform: PlatformTraits) -> set[str]:
     return {
         key.kind
         for key, match in matching.matches.items()
-        if match.wanted and not match.live and platform.kinds[key.kind].names_may_repeat
+        if match.desired and not match.live and platform.kinds[key.kind].names_may_repeat
     }
 
 
@@ -42,9 +42,9 @@ def namesakes_of(matching: Matching, stack: StackRecord, platform: PlatformTrait
         if resource.kind in kinds and resource_key not in own:
             named[resource.kind, resource.spec.display_name].append(resource)
     return {
-        key: named[key.kind, match.wanted.spec.display_name]
+        key: named[key.kind, match.desired.spec.display_name]
         for key, match in matching.matches.items()
-        if match.wanted and not match.live and (key.kind, match.wanted.spec.display_name) in named
+        if match.desired and not match.live and (key.kind, match.desired.spec.display_name) in named
     }
 
 
@@ -61,7 +61,8 @@ def warnings_about(
     """
     rest = "" if stack.is_kept else "; only a stack would match the two"
     return [
-        f"{key} is created beside {_described(found, holders)}{_effect(key)}{rest}" for key, found in namesakes.items()
+        f"{key} is created beside {_described(resources, holders)}{_effect(key)}{rest}"
+        for key, resources in namesakes.items()
     ]
 
 

@@ -47,12 +47,12 @@ def shareable(matching: Matching, differing: Set[Key], platform: PlatformTraits)
         platform: Which names are unique.
     """
     named = {kind for kind, traits in platform.kinds.items() if traits.unique_name("") is not None}
-    found = [
+    resources = [
         resource
         for key, match in matching.matches.items()
         if (resource := match.resource) and resource[0] in named and (key in differing or _is_at_stake(match, matching))
     ]
-    return found + [(key.kind, entry.resource_id) for key, entry in matching.released.items()]
+    return resources + [(key.kind, entry.resource_id) for key, entry in matching.released.items()]
 
 
 def with_holders(matching: Matching, holders: Mapping[ResourceKey, ResourceHolders], stack: StackRecord) -> Matching:
@@ -60,16 +60,16 @@ def with_holders(matching: Matching, holders: Mapping[ResourceKey, ResourceHolde
     if not holders:
         return matching
     matches = {
-        key: _held(match, holders.get(match.resource), stack) if match.resource else match
+        key: _with_other_stacks(match, holders.get(match.resource), stack) if match.resource else match
         for key, match in matching.matches.items()
     }
     released: dict[Key, InventoryEntry] = {}
     for key, entry in matching.released.items():
         resource = (key.kind, entry.resource_id)
         left = Match(key, None, entry, matching.live.get(resource))
-        held = _held(left, holders.get(resource), stack)
-        if held.users:
-            matches[key] = held
+        released_match = _with_other_stacks(left, holders.get(resource), stack)
+        if released_match.users:
+            matches[key] = released_match
         else:
             released[key] = entry
     return replace(matching, matches={key: matches[key] for key in sorted(matches)}, released=released)
@@ -118,7 +118,7 @@ def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> 
             "",
         )
         for match in matching.matches.values()
-        if match.wanted
+        if match.desired
         and match.live
         and match.owner
         and (is_never or (desired.is_for_nameless and match.owner.stack_name))
@@ -127,7 +127,7 @@ def refuse_sharing(desired: Desired, matching: Matching, stack: StackRecord) -> 
         raise ResourceOwned(owned)
 
 
-def with_take_overs(desired: Desired, matching: Matching, found: Differences, stack: StackRecord) -> Matching:
+def with_take_overs(desired: Desired, matching: Matching, differences: Differences, stack: StackRecord) -> Matching:
     """
     *matching*, where a plan whose request names no stack takes over what other stacks own and what differs.
 
@@ -139,12 +139,12 @@ def with_take_overs(desired: Desired, matching: Matching, found: Differences, st
     taken = {
         key: match._replace(takes_over=True)
         for key, match in matching.matches.items()
-        if match.wanted and match.owner and found.changed.get(key) and key not in found.replaced
+        if match.desired and match.owner and differences.changed.get(key) and key not in differences.replaced
     }
     return replace(matching, matches={**matching.matches, **taken}) if taken else matching
 
 
-def refuse_differing(matching: Matching, found: Differences) -> None:
+def refuse_differing(matching: Matching, differences: Differences) -> None:
     """
     Refuse to share resources that differ from the package (``share: equal``), but not to take them over.
 
@@ -152,15 +152,18 @@ def refuse_differing(matching: Matching, found: Differences) -> None:
         SharedDiffers: Names all such resources, with owner and fields.
     """
     differing = [
-        _difference(match, match.owner, found)
+        _difference(match, match.owner, differences)
         for key, match in matching.matches.items()
-        if match.wanted and match.owner and not match.takes_over and (found.changed.get(key) or key in found.replaced)
+        if match.desired
+        and match.owner
+        and not match.takes_over
+        and (differences.changed.get(key) or key in differences.replaced)
     ]
     if differing:
         raise SharedDiffers(differing)
 
 
-def refuse_used_replacements(matching: Matching, found: Differences) -> None:
+def refuse_used_replacements(matching: Matching, differences: Differences) -> None:
     """
     Refuse to replace resources that other stacks use: their records would have the id of a deleted resource.
 
@@ -168,9 +171,9 @@ def refuse_used_replacements(matching: Matching, found: Differences) -> None:
         InUse: Names all uses.
     """
     uses = [
-        f"{key} would be replaced, as {found.replaced[key]} cannot change, but {user} uses it"
+        f"{key} would be replaced, as {differences.replaced[key]} cannot change, but {user} uses it"
         for key, match in matching.matches.items()
-        if key in found.replaced
+        if key in differences.replaced
         for user in called(match.users)
     ]
     if uses:
@@ -184,17 +187,17 @@ def uses_of(matching: Matching, links: Iterable[Association], stack: StackRecord
     Returns:
         The uses, sorted by key.
     """
-    found = {
+    uses = {
         Use(key, match.live.kind, match.live.id)
         for key, match in matching.matches.items()
-        if match.wanted and match.live and match.owner and not (match.takes_over or _is_recorded_use(match))
+        if match.desired and match.live and match.owner and not (match.takes_over or _is_recorded_use(match))
     }
-    found |= {
+    uses |= {
         Use(link.resource, link.resource.kind, link.resource_id, link.label_id)
         for link in links
-        if link.wanted and link.attached and not (stack.is_kept and _is_recorded_link(link, matching))
+        if link.is_desired and link.attached and not (stack.is_kept and _is_recorded_link(link, matching))
     }
-    return tuple(sorted(found))
+    return tuple(sorted(uses))
 
 
 def staying_labels(matching: Matching) -> tuple[Use, ...]:
@@ -210,7 +213,7 @@ def staying_labels(matching: Matching) -> tuple[Use, ...]:
     )
 
 
-def remarks_of(matching: Matching, found: Differences) -> Iterator[str]:
+def remarks_of(matching: Matching, differences: Differences) -> Iterator[str]:
     """The effects of a plan on the other stacks that own or use its resources, one sentence for each resource."""
     for key, match in matching.matches.items():
         users = called(match.users)
@@ -224,7 +227,7 @@ def remarks_of(matching: Matching, found: Differences) -> Iterator[str]:
         elif match.takes_over and match.owner:
             used = f" and used by {', '.join(users)}" if users else ""
             yield f"{key} is taken over from {match.owner.called}{used}: the change is theirs as well"
-        elif users and found.changed.get(key):
+        elif users and differences.changed.get(key):
             yield f"{key} is used by {', '.join(users)}: the change is theirs as well"
 
 
@@ -239,22 +242,22 @@ def _is_at_stake(match: Match, matching: Matching) -> bool:
     return match.is_removal or match.is_adoption or bool(unwanted_labels(match, matching))
 
 
-def _held(match: Match, found: ResourceHolders | None, stack: StackRecord) -> Match:
-    if found is None:
+def _with_other_stacks(match: Match, holders: ResourceHolders | None, stack: StackRecord) -> Match:
+    if holders is None:
         return match
-    owner = found.owner
+    owner = holders.owner
     # A resource that an operation claims is not in a record yet, or no longer.
     is_elsewhere = owner is not None and owner.stack_id != stack.id and not owner.operation
-    others = tuple(user for user in found.users if user.stack_id != stack.id)
+    others = tuple(user for user in holders.users if user.stack_id != stack.id)
     return match._replace(owner=owner if is_elsewhere else None, users=others)
 
 
-def _difference(match: Match, owner: ResourceHolder, found: Differences) -> str:
+def _difference(match: Match, owner: ResourceHolder, differences: Differences) -> str:
     assert match.live is not None  # noqa: S101 - an owned resource is live
     resource = f"{match.live.kind} {match.live.spec.display_name!r} of {owner.called}"
     if match.live.kind != match.key.kind:
         return f"{match.key} shares its name with {resource}, which is of another kind"
-    fields = list(map(_field, found.changed[match.key]))
+    fields = list(map(_field, differences.changed[match.key]))
     more = and_more(len(fields) - _SHOWN_FIELDS, ", ", "fields")
     return f"{match.key} shares {resource}, where {', '.join(fields[:_SHOWN_FIELDS])}{more}"
 

@@ -21,16 +21,16 @@ def in_use(home: Path) -> Mapping[str, str]:
         UsageError: The file cannot be read, or does not hold contexts.
     """
     config = _read(home)
-    found: Mapping[str, str] = config["contexts"].get(config["current"], {})
-    return found
+    context: Mapping[str, str] = config["contexts"].get(config["current"], {})
+    return context
 
 
 def contexts(home: Path) -> list[dict[str, Any]]:
     """All contexts as data, by name."""
     config = _read(home)
     return [
-        {"name": name, "current": name == config["current"], **{field: known.get(field, "") for field in _FIELDS}}
-        for name, known in sorted(config["contexts"].items())
+        {"name": name, "current": name == config["current"], **{field: context.get(field, "") for field in _FIELDS}}
+        for name, context in sorted(config["contexts"].items())
     ]
 
 
@@ -43,38 +43,38 @@ def use(home: Path, name: str) -> None:
     """
     config = _read(home)
     if name and name not in config["contexts"]:
-        known = ", ".join(sorted(config["contexts"])) or "none"
-        raise CommandFailed(f"there is no context {name!r}; there are: {known}; `pkger config set {name}` creates it")
+        names = ", ".join(sorted(config["contexts"])) or "none"
+        raise CommandFailed(f"there is no context {name!r}; there are: {names}; `pkger config set {name}` creates it")
     _write(home, {**config, "current": name})
 
 
-def change(home: Path, name: str, given: Mapping[str, str]) -> None:
-    """Create a context, or change the *given* fields of one; an empty text removes a field."""
+def change(home: Path, name: str, fields: Mapping[str, str]) -> None:
+    """Create a context, or change the *fields* of one; an empty text removes a field."""
     if not name or not name.isprintable():
         raise CommandFailed("the name of a context is empty, or has characters that cannot be printed")
     config = _read(home)
-    known = {**config["contexts"].get(name, {}), **given}
-    contexts = {**config["contexts"], name: {field: value for field, value in known.items() if value}}
+    context = {**config["contexts"].get(name, {}), **fields}
+    contexts = {**config["contexts"], name: {field: value for field, value in context.items() if value}}
     _write(home, {**config, "contexts": contexts})
 
 
 def _read(home: Path) -> dict[str, Any]:
     path = home / "config.yml"
     try:
-        found = yaml.safe_load(path.read_text()) or {}
+        config = yaml.safe_load(path.read_text()) or {}
     except FileNotFoundError:
-        found = {}
+        config = {}
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise click.UsageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    contexts = found.get("contexts", {}) if isinstance(found, dict) else None
+    contexts = config.get("contexts", {}) if isinstance(config, dict) else None
     if not isinstance(contexts, dict) or not all(
         isinstance(name, str)
-        and isinstance(known, dict)
-        and all(key in _FIELDS and isinstance(value, str) for key, value in known.items())
-        for name, known in contexts.items()
+        and isinstance(context, dict)
+        and all(key in _FIELDS and isinstance(value, str) for key, value in context.items())
+        for name, context in contexts.items()
     ):
         raise click.UsageError(f"{path}: contexts must map names to server and target; `pkger config set` writes them")
-    current = found.get("current", "")
+    current = config.get("current", "")
     return {"current": current if isinstance(current, str) else "", "contexts": contexts}
 
 

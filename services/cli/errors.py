@@ -95,5 +95,5 @@ def _usable(hint: str) -> str:
     context = click.get_current_context(silent=True)
     if context is None or not hint.startswith("--"):
         return hint
-    known = {name for option in context.command.params for name in option.opts}
-    return ", ".join(option for option in hint.split(", ") if option in known)
+    names = {name for option in context.command.params for name in option.opts}
+    return ", ".join(option for option in hint.split(", ") if option in names)

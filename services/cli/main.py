@@ -9,8 +9,8 @@ from services.cli.entrypoint import Root
 from services.cli.options import caller, common_options
 
 
-def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _print_version(context: click.Context, _option: click.Parameter, is_set: bool) -> None:
+    if is_set:
         from importlib.metadata import version
 
         click.echo(f"pkger, version {version('pkger')}", file=caller().stdout)

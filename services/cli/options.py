@@ -75,13 +75,13 @@ class Common:
             UsageError: The options contradict each other.
         """
         if self.target:
-            for name, given, meant in zip(("--platform", "--org"), (platform, org), self.target, strict=True):
-                if given and given != meant:
-                    raise click.UsageError(f"{name} {given} contradicts --target {'/'.join(self.target)}")
+            for name, value, meant in zip(("--platform", "--org"), (platform, org), self.target, strict=True):
+                if value and value != meant:
+                    raise click.UsageError(f"{name} {value} contradicts --target {'/'.join(self.target)}")
             return self.target
         written = _context(self.caller.environ).get("target", "")
-        known = _split(written) if written else ("", "")
-        return platform or known[0], org or known[1]
+        target = _split(written) if written else ("", "")
+        return platform or target[0], org or target[1]
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:
@@ -339,9 +339,9 @@ def _as_message(parameter: str, message: "Callable[[], type[Message]]", *added: 
     def decorated(command: F) -> F:
         @wraps(command)
         def with_message(**values: Any) -> Any:
-            made = message()
-            fields = {name: values.pop(name) for name in made.DESCRIPTOR.fields_by_name if name in values}
-            return command(**values, **{parameter: made(**fields)})
+            message_type = message()
+            fields = {name: values.pop(name) for name in message_type.DESCRIPTOR.fields_by_name if name in values}
+            return command(**values, **{parameter: message_type(**fields)})
 
         wrapped = cast("F", with_message)
         for option in reversed(added):

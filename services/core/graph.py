@@ -1,6 +1,7 @@
 """Topological order of keys."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
 from services.core.errors import DependencyCycle
@@ -22,40 +23,21 @@ def waves(needs: Mapping[K, Collection[K]]) -> list[list[K]]:
     Raises:
         DependencyCycle: Some keys depend on each other; the error lists them in order.
     """
-    remaining = {key: set(first) for key, first in needs.items()}
-    for first in needs.values():
-        for key in first:
-            remaining.setdefault(key, set())
-    dependants: dict[K, list[K]] = {}
-    for key, first in remaining.items():
-        for other in first:
-            dependants.setdefault(other, []).append(key)
+    sorter = TopologicalSorter({key: sorted(needs[key]) for key in sorted(needs)})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise DependencyCycle(" -> ".join(map(str, _from_smallest(error.args[1])))) from None
     groups: list[list[K]] = []
-    ready = sorted(key for key, first in remaining.items() if not first)
-    while ready:
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
         groups.append(ready)
-        following: list[K] = []
-        for key in ready:
-            del remaining[key]
-            for dependant in dependants.get(key, ()):
-                remaining[dependant].discard(key)
-                if not remaining[dependant]:
-                    following.append(dependant)
-        ready = sorted(following)
-    if remaining:
-        raise DependencyCycle(" -> ".join(str(key) for key in _cycle(remaining)))
+        sorter.done(*ready)
     return groups
 
 
-def _cycle(remaining: Mapping[K, Collection[K]]) -> list[K]:
-    """One cycle among keys that all depend on another of them, starting and ending with its smallest key."""
-    key = min(remaining)
-    # A dict keeps the order and is fast to search; with a list, a cycle of a whole package would take minutes.
-    seen: dict[K, None] = {}
-    while key not in seen:
-        seen[key] = None
-        key = min(remaining[key])
-    met = list(seen)
-    cycle = met[met.index(key) :]
-    start = cycle.index(min(cycle))
-    return [*cycle[start:], *cycle[:start], cycle[start]]
+def _from_smallest(cycle: Sequence[K]) -> list[K]:
+    """The keys of *cycle*, in which each is needed by the next one, turned: each needs the next, the smallest first."""
+    keys = list(reversed(cycle[1:]))
+    start = keys.index(min(keys))
+    return [*keys[start:], *keys[:start], keys[start]]

@@ -67,9 +67,9 @@ def _masked(text: str, masks: dict[str, str]) -> str:
 
     # Each expression is used only if its address may be there, for the same reason.
     if "://" in text and "@" in text:
-        text = _USER.sub(lambda found: found[1] + hidden(found[2]), text)
+        text = _USER.sub(lambda match: match[1] + hidden(match[2]), text)
     if "hooks.slack" in text.lower():
-        text = _WEBHOOK.sub(lambda found: found[1] + hidden(found[2]), text)
+        text = _WEBHOOK.sub(lambda match: match[1] + hidden(match[2]), text)
     if "?" in text:
         text = _with_masked_query(text, hidden)
     return text

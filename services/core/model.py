@@ -92,10 +92,10 @@ class Spec:
 
     def at(self, pointer: str) -> Any:
         """The value at *pointer*, which may pass through objects only; None if there is none."""
-        found: Any = self.value
+        value: Any = self.value
         for key in pointer.split("/")[1:]:
-            found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
+        return value
 
 
 class ResettingSpec(Spec):
@@ -337,7 +337,7 @@ class Resource(NamedTuple):
     unexpressed: tuple[str, ...] = ()
 
 
-class WantedSpec(NamedTuple):
+class DesiredSpec(NamedTuple):
     """
     A spec to write.
 

@@ -38,7 +38,7 @@ class Driver(Protocol):
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> Sequence[StoredResource | None]:
         """Read the resource of each id, in order; None only if there is certainly no resource of that kind and id."""
 
-    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
+    async def prepare_specs(self, org: str, writes: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
         """
         Return for each write, in order, how the platform would hold its spec, or why it would never accept it.
 

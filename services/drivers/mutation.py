@@ -137,13 +137,13 @@ class Rejected:
         reason: The cause, for programs; None: specific to this attempt, a retry may succeed.
         message: The cause, for people: one sentence.
         retry_after: Seconds to wait at least before a retry, if the platform throttles; None: it does not.
-        found: With CHANGED: the live resource.
+        live: With CHANGED: the live resource.
     """
 
     reason: RejectionReason | None
     message: str
     retry_after: float | None = None
-    found: StoredResource | None = None
+    live: StoredResource | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,19 +31,19 @@ def read_options(cls: type[T], platform: Platform) -> T:
     Raises:
         OptionsInvalid: An option is unknown, missing or of another type.
     """
-    types, given = get_type_hints(cls), platform.options
-    known = ", ".join(sorted(types)) or "none"
-    problems = [f"unknown option {name!r}, its driver has: {known}" for name in given if name not in types]
+    types, options = get_type_hints(cls), platform.options
+    names = ", ".join(sorted(types)) or "none"
+    problems = [f"unknown option {name!r}, its driver has: {names}" for name in options if name not in types]
     for option in fields(cls):  # type: ignore[arg-type]
         type_ = types[option.name]
-        if option.name not in given:
+        if option.name not in options:
             if option.default is MISSING:
                 problems.append(f"option {option.name!r} is missing, write {_WORDS[type_]}")
-        elif not _is(given[option.name], type_):
+        elif not _is(options[option.name], type_):
             problems.append(f"option {option.name!r}: write {_WORDS[type_]}")
     if problems:
         raise OptionsInvalid(platform, problems)
-    return cls(**given)
+    return cls(**options)
 
 
 def _is(value: Any, type_: Any) -> bool:

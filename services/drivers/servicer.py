@@ -44,8 +44,8 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
     ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
         """See driver.proto."""
         kinds = wire.kinds_from_pb(request.kinds, await self._driver.describe())
-        found = await self._driver.list_resources(request.org, kinds)
-        for chunk in wire.chunks_to_pb(sorted(found, key=lambda resource: resource.id)):
+        resources = await self._driver.list_resources(request.org, kinds)
+        for chunk in wire.chunks_to_pb(sorted(resources, key=lambda resource: resource.id)):
             yield chunk
 
     async def ReadResources(
@@ -53,19 +53,19 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
     ) -> driver_pb2.ReadResourcesResponse:
         """See driver.proto."""
         ids = wire.ids_from_pb(request.ids, await self._driver.describe())
-        held = await self._driver.read_resources(request.org, ids)
-        _expect("resources", len(held), len(ids))
-        return driver_pb2.ReadResourcesResponse(results=map(wire.read_result_to_pb, held))
+        resources = await self._driver.read_resources(request.org, ids)
+        _expect("resources", len(resources), len(ids))
+        return driver_pb2.ReadResourcesResponse(results=map(wire.read_result_to_pb, resources))
 
     async def PrepareSpecs(
         self, request: driver_pb2.PrepareSpecsRequest, context: Context
     ) -> driver_pb2.PrepareSpecsResponse:
         """See driver.proto."""
-        wanted = wire.wanted_from_pb(request.specs, await self._driver.describe())
-        asked = [item for item in wanted if not isinstance(item, Rejected)]
-        prepared = await self._driver.prepare_specs(request.org, asked) if asked else []
-        _expect("prepared specs", len(prepared), len(asked))
-        return wire.prepared_to_pb(request.specs, _in_place(wanted, prepared))
+        writes = wire.desired_from_pb(request.specs, await self._driver.describe())
+        valid_writes = [item for item in writes if not isinstance(item, Rejected)]
+        prepared = await self._driver.prepare_specs(request.org, valid_writes) if valid_writes else []
+        _expect("prepared specs", len(prepared), len(valid_writes))
+        return wire.prepared_to_pb(request.specs, _in_place(writes, prepared))
 
     async def ListSecretKeys(
         self, request: driver_pb2.ListSecretKeysRequest, context: Context
@@ -78,8 +78,8 @@ class DriverServicer(driver_pb2_grpc.DriverServiceServicer):
 
     async def ListOrgs(self, request: driver_pb2.ListOrgsRequest, context: Context) -> driver_pb2.ListOrgsResponse:
         """See driver.proto."""
-        found = sorted(await self._driver.orgs())
-        return driver_pb2.ListOrgsResponse(orgs=map(org_to_pb, found))
+        orgs = sorted(await self._driver.orgs())
+        return driver_pb2.ListOrgsResponse(orgs=map(org_to_pb, orgs))
 
     async def Check(self, request: driver_pb2.CheckRequest, context: Context) -> driver_pb2.CheckResponse:
         """See driver.proto."""
@@ -111,14 +111,14 @@ def register(driver: Driver) -> Register:
 
 def _in_place(items: Sequence[object], answers: Iterable[Answer]) -> list[Answer | Rejected]:
     """The answer to each of *items*: the item itself if it is already rejected, else the next of *answers*."""
-    given = iter(answers)
-    return [item if isinstance(item, Rejected) else next(given) for item in items]
+    further_answers = iter(answers)
+    return [item if isinstance(item, Rejected) else next(further_answers) for item in items]
 
 
-def _expect(what: str, given: int, wanted: int) -> None:
+def _expect(what: str, count: int, expected: int) -> None:
     """Raise on an answer of the wrong length, whose items cannot be matched."""
-    if given != wanted:
-        raise ValueError(f"the driver returned {given} {what} for {wanted}")
+    if count != expected:
+        raise ValueError(f"the driver returned {count} {what} for {expected}")
 
 
 def _counts(request: driver_pb2.MutateRequest, response: driver_pb2.MutateResponse) -> dict[str, Any]:

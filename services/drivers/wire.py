@@ -108,14 +108,14 @@ def _mutation_from_pb(message: driver_pb2.Mutation, traits: PlatformTraits) -> M
             return Detach(ResourceId(change.kind, change.id), change.label_id)
 
 
-def wanted_from_pb(
-    messages: Iterable[driver_pb2.WantedSpec], traits: PlatformTraits
+def desired_from_pb(
+    messages: Iterable[driver_pb2.DesiredSpec], traits: PlatformTraits
 ) -> list[Create | Update | Rejected]:
-    """Translate wanted specs to the writes that they are for; rejects the same items as ``batch_from_pb``."""
-    return [_wanted_from_pb(message, traits) for message in messages]
+    """Translate desired specs to the writes that they are for; rejects the same items as ``batch_from_pb``."""
+    return [_desired_from_pb(message, traits) for message in messages]
 
 
-def _wanted_from_pb(message: driver_pb2.WantedSpec, traits: PlatformTraits) -> Create | Update | Rejected:
+def _desired_from_pb(message: driver_pb2.DesiredSpec, traits: PlatformTraits) -> Create | Update | Rejected:
     if refused := _refused_kind(message.kind, traits):
         return refused
     content = _content_from_pb(message, traits.kinds[message.kind])
@@ -159,7 +159,7 @@ def _write_from_pb(
 
 
 def _content_from_pb(
-    change: driver_pb2.CreateResource | driver_pb2.UpdateResource | driver_pb2.WantedSpec, traits: KindTraits
+    change: driver_pb2.CreateResource | driver_pb2.UpdateResource | driver_pb2.DesiredSpec, traits: KindTraits
 ) -> tuple[Spec, tuple[Reference, ...]] | Rejected:
     """The spec and the references that a resource is to have."""
     try:
@@ -212,22 +212,22 @@ def read_result_to_pb(resource: StoredResource | None) -> driver_pb2.ReadResult:
 
 
 def prepared_to_pb(
-    wanted: Iterable[driver_pb2.WantedSpec], prepared: Sequence[Spec | Rejected]
+    specs: Iterable[driver_pb2.DesiredSpec], prepared: Sequence[Spec | Rejected]
 ) -> driver_pb2.PrepareSpecsResponse:
-    """Translate the prepared spec, or the refusal, of each of the *wanted* specs of a request."""
+    """Translate the prepared spec, or the refusal, of each of the *specs* of a request."""
     fields: Any = [
         {**_prepared_fields(sent, answer), "position": position}
-        for position, (sent, answer) in enumerate(zip(wanted, prepared, strict=True))
+        for position, (sent, answer) in enumerate(zip(specs, prepared, strict=True))
     ]
     return driver_pb2.PrepareSpecsResponse(specs=fields)
 
 
-def _prepared_fields(sent: driver_pb2.WantedSpec, answer: Spec | Rejected) -> Any:
+def _prepared_fields(sent: driver_pb2.DesiredSpec, answer: Spec | Rejected) -> Any:
     if isinstance(answer, Rejected):
         return {"rejected": _rejected_fields(answer)}
     resets = answer.resets if isinstance(answer, ResettingSpec) else ()
     spec_json = answer.text if answer.text != sent.spec_json else ""
-    return {"held": {"kind": sent.kind, "spec_json": spec_json, "resets": resets}}
+    return {"stored": {"kind": sent.kind, "spec_json": spec_json, "resets": resets}}
 
 
 def results_to_pb(mutations: Iterable[driver_pb2.Mutation], results: Sequence[Result]) -> driver_pb2.MutateResponse:
@@ -254,7 +254,7 @@ def _rejected_fields(rejected: Rejected) -> Any:
         "reason": rejection_number(rejected.reason),
         "message": rejected.message,
         "retry_after": _duration(rejected.retry_after),
-        "found": resource_fields(rejected.found) if rejected.found else None,
+        "live": resource_fields(rejected.live) if rejected.live else None,
     }
 
 

@@ -20,28 +20,28 @@ def rounds(effects: Sequence[AnyEffect]) -> list[list[AnyEffect]]:
         The rounds, to be run one after another. Each keeps the order of *effects*.
     """
     seen: Counter[tuple[str, str]] = Counter()
-    found: list[list[AnyEffect]] = []
+    turns: list[list[AnyEffect]] = []
     for effect in effects:
         turn = 0
         if effect.makes and effect.step.new_spec:
             name = (effect.step.key.kind, effect.step.new_spec.display_name)
             turn = seen[name]
             seen[name] += 1
-        while len(found) <= turn:
-            found.append([])
-        found[turn].append(effect)
-    return found
+        while len(turns) <= turn:
+            turns.append([])
+        turns[turn].append(effect)
+    return turns
 
 
 def batches(effects: Sequence[AnyEffect], max_count: int, max_bytes: int = BATCH_BYTES) -> list[list[AnyEffect]]:
     """Cut *effects* into batches of at most *max_count* and *max_bytes* of spec text; an effect is never cut."""
-    found: list[list[AnyEffect]] = []
+    full: list[list[AnyEffect]] = []
     size = 0
     for effect in effects:
         length = len(effect.step.new_spec.text.encode()) if effect.step.new_spec else 0
-        if not found or len(found[-1]) >= max_count or size + length > max_bytes:
-            found.append([])
+        if not full or len(full[-1]) >= max_count or size + length > max_bytes:
+            full.append([])
             size = 0
-        found[-1].append(effect)
+        full[-1].append(effect)
         size += length
-    return found
+    return full

@@ -189,21 +189,21 @@ def baselines_of(progress: Progress, changes: RecordChanges) -> list[Baseline]:
         changes: The changes of the record.
     """
     # An empty spec leaves the spec of the stored baseline unchanged.
-    found: dict[Key, Baseline] = {}
+    baselines: dict[Key, Baseline] = {}
     missing: defaultdict[Key, set[Key]] = defaultdict(set)
     for effect in progress.effects:
         key, label = effect.step.key, effect.step.label
         if effect.is_of_secret or not key.name or not progress.stands(effect.number):
             continue
         if label:
-            found.setdefault(key, Baseline(key, ""))
+            baselines.setdefault(key, Baseline(key, ""))
             if progress.is_kept(effect.number) and effect.step.verb is Verb.ATTACH:
                 missing[key].add(label)
         elif text := progress.held_after(effect.number):
-            found[key] = Baseline(key, text, _existing(progress.ids.references(effect.step.references)))
+            baselines[key] = Baseline(key, text, _existing(progress.ids.references(effect.step.references)))
     return [
-        found[key]._replace(missing_labels=tuple(sorted(missing[key])))
-        for key in sorted(found.keys() - {*changes.removed})
+        baselines[key]._replace(missing_labels=tuple(sorted(missing[key])))
+        for key in sorted(baselines.keys() - {*changes.removed})
     ]
 
 
@@ -268,13 +268,13 @@ def _with_orphans(changes: RecordChanges, recorded: Sequence[InventoryEntry], or
     # An object that leaves has no wanted labels, and no record would have its associations with labels that leave too.
     staying = {key: _leaving(by_name[key]) for key in orphans.keys if key in by_name}
     for use in orphans.labels:
-        held = before.get((use.kind, use.resource_id))
-        attached = (by_name.get(label) for label in held.associations) if held else ()
+        old = before.get((use.kind, use.resource_id))
+        attached = (by_name.get(label) for label in old.associations) if old else ()
         labels = {label.key for label in attached if label and label.resource_id == use.label_id}
-        if held is None or not labels:
+        if old is None or not labels:
             continue
-        is_leaving = held.key in changes.removed and use.key not in entries
-        kept = staying.get(use.key) or entries.get(use.key) or (_leaving(held) if is_leaving else held)
+        is_leaving = old.key in changes.removed and use.key not in entries
+        kept = staying.get(use.key) or entries.get(use.key) or (_leaving(old) if is_leaving else old)
         staying[use.key] = kept._replace(associations=tuple(sorted({*kept.associations, *labels})))
         staying |= {
             label: by_name[label]._replace(is_pending_delete=True) for label in labels if label in changes.removed
@@ -312,10 +312,10 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):
             continue
         key, is_undone = effect.step.key, progress.was_undone(effect.number)
-        known = None if key in removed else entries.get(key, before.get(key))
-        if effect.removes and known:
+        old = None if key in removed else entries.get(key, before.get(key))
+        if effect.removes and old:
             if is_undone:
-                entries[key] = known._replace(resource_id=ids.find(key, effect.step.resource_id))
+                entries[key] = old._replace(resource_id=ids.find(key, effect.step.resource_id))
             else:
                 entries.pop(key, None)
                 removed.add(key)
@@ -324,9 +324,9 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
             entry = planned.get(key) or InventoryEntry(key, "", Origin.CREATED)
             is_kept = progress.is_kept(effect.number)
             entry = entry._replace(resource_id=ids.get(key), origin=Origin.ADOPTED if is_kept else entry.origin)
-            if known and key in before and ids.is_replaced(key, before[key].resource_id):
+            if old and key in before and ids.is_replaced(key, before[key].resource_id):
                 # A kept resource is left to its creator.
-                entry = known if is_kept else entry.beside(entry.resource_id)
+                entry = old if is_kept else entry.beside(entry.resource_id)
             entries[entry.key] = entry
             removed.discard(key)
     changed = {key: entry for key, entry in entries.items() if entry != before.get(key)}

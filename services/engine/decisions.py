@@ -92,7 +92,7 @@ class StepDecision(NamedTuple):
 
 def blocked_steps(progress: Progress) -> list[BlockedStep]:
     """The steps that need a decision, in the order of the plan."""
-    found: list[BlockedStep] = []
+    blocked: list[BlockedStep] = []
     for effect in progress.effects:
         for direction, outcome in (
             # The unknown outcome of a secret does not block: a rollback deletes the secret, written or not.
@@ -100,11 +100,11 @@ def blocked_steps(progress: Progress) -> list[BlockedStep]:
             (Direction.UNDO, progress.undo_outcome(effect.number)),
         ):
             if isinstance(outcome, Unknown | Failed) and (reason := _reason(outcome, direction)):
-                found_resource_id = outcome.found if isinstance(outcome, Unknown) else ""
+                found_resource_id = outcome.resource_id if isinstance(outcome, Unknown) else ""
                 if isinstance(outcome, Failed) and reason is BlockedReason.CONFLICT:
                     found_resource_id = progress.resource(effect.number)
-                found.append(BlockedStep(effect.step, direction, reason, outcome.message, found_resource_id))
-    return found
+                blocked.append(BlockedStep(effect.step, direction, reason, outcome.message, found_resource_id))
+    return blocked
 
 
 def steps_of_defect(progress: Progress) -> list[BlockedStep]:
@@ -113,12 +113,12 @@ def steps_of_defect(progress: Progress) -> list[BlockedStep]:
 
     RETRY is the only decision that fits. Other reasons of a block are reported once the defect is fixed.
     """
-    found = [each._replace(reason=BlockedReason.DEFECT) for each in blocked_steps(progress)]
+    blocked = [each._replace(reason=BlockedReason.DEFECT) for each in blocked_steps(progress)]
     for direction in Direction:
         for effect in progress.open(direction):
             step = progress.effects[effect.number].step
-            found.append(BlockedStep(step, direction, BlockedReason.DEFECT, "it was sent, and its outcome is open"))
-    return sorted(found, key=lambda each: each.step.number)
+            blocked.append(BlockedStep(step, direction, BlockedReason.DEFECT, "it was sent, and its outcome is open"))
+    return sorted(blocked, key=lambda each: each.step.number)
 
 
 def reason_of(blocked: Sequence[BlockedStep]) -> BlockedReason:

@@ -28,25 +28,25 @@ class Expectation(NamedTuple):
     label_ids: tuple[str, ...] = ()
 
 
-def describe_changes(expected: Expectation, found: Resource) -> str:
+def describe_changes(expected: Expectation, live: Resource) -> str:
     """
-    The differences between *expected* and *found*, in one sentence.
+    The differences between *expected* and *live*, in one sentence.
 
     Raises:
         UnreadableSpecError: The text of a spec is no JSON object.
     """
     old = Spec(expected.spec_json, "")
-    parts = list(map(_shown, differences(found.kind, old, found.kind, found.spec)))
+    parts = list(map(_shown, differences(live.kind, old, live.kind, live.spec)))
     had = {each.pointer: each.id for each in expected.references}
-    has = {each.pointer: each.id for each in found.references}
+    has = {each.pointer: each.id for each in live.references}
     parts += [
         f"{pointer} refers to {has.get(pointer, 'nothing')}, expected {had.get(pointer, 'nothing')}"
         for pointer in sorted(had.keys() | has.keys())
         if had.get(pointer) != has.get(pointer)
     ]
     if not parts:
-        labels = sorted({*found.label_ids} ^ {*expected.label_ids})
-        parts = [f"label {label} was {'attached' if label in found.label_ids else 'detached'}" for label in labels]
+        labels = sorted({*live.label_ids} ^ {*expected.label_ids})
+        parts = [f"label {label} was {'attached' if label in live.label_ids else 'detached'}" for label in labels]
     changes = listed(parts, _SHOWN, "; ", "fields") or "it differs from the expectation"
     return f"another writer changed it: {changes}"
 

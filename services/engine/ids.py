@@ -31,48 +31,48 @@ class ResourceIds:
         """Id of the resource of *key*, in a replacement the new one; empty when there is none."""
         return self._ids.get(key, "")
 
-    def find(self, key: Key | None, known: str) -> str:
-        """Id of the resource of *key*, or *known*, its id in the plan, where the key has no name; empty for none."""
+    def find(self, key: Key | None, planned_id: str) -> str:
+        """Id of the resource of *key*, or *planned_id*, the id in the plan, if the key has no name; empty for none."""
         if key is None:
             return ""
-        if self._replaced and (key, known) in self._replaced:
-            return self._replaced[key, known]
-        return self.get(key) if key.name else known
+        if self._replaced and (key, planned_id) in self._replaced:
+            return self._replaced[key, planned_id]
+        return self.get(key) if key.name else planned_id
 
-    def subject(self, key: Key, known: str) -> Subject:
+    def subject(self, key: Key, planned_id: str) -> Subject:
         """The subject: it is equal for all steps about one resource, whatever its id is now."""
-        return (key, known) if self.is_replaced(key, known) or not key.name else (key, "")
+        return (key, planned_id) if self.is_replaced(key, planned_id) or not key.name else (key, "")
 
-    def is_replaced(self, key: Key, known: str) -> bool:
-        """Whether *known* is the id, in the plan, of a resource that exists beside its replacement."""
-        return (key, known) in self._replaced
+    def is_replaced(self, key: Key, planned_id: str) -> bool:
+        """Whether *planned_id* is the id, in the plan, of a resource that exists beside its replacement."""
+        return (key, planned_id) in self._replaced
 
     def references(self, references: Sequence[StepReference]) -> tuple[Reference, ...]:
         """The resources of *references* now; the id is empty where one does not exist."""
         return tuple(Reference(each.pointer, each.key.kind, self.find(each.key, each.id)) for each in references)
 
-    def known(self) -> set[tuple[str, str]]:
+    def all_resources(self) -> set[tuple[str, str]]:
         """Kind and id of all resources that a key identifies."""
-        found = {(key.kind, resource_id) for key, resource_id in self._ids.items()}
-        return found | {(key.kind, resource_id) for (key, _), resource_id in self._replaced.items() if resource_id}
+        resources = {(key.kind, resource_id) for key, resource_id in self._ids.items()}
+        return resources | {(key.kind, resource_id) for (key, _), resource_id in self._replaced.items() if resource_id}
 
-    def bind(self, key: Key, known: str, resource_id: str) -> None:
-        """Set the id of *key*, or of the replaced resource that has the id *known* in the plan, to *resource_id*."""
-        if self.is_replaced(key, known):
-            self._replaced[key, known] = resource_id
+    def bind(self, key: Key, planned_id: str, resource_id: str) -> None:
+        """Set the id of *key*, or of the replaced resource with the id *planned_id* in the plan, to *resource_id*."""
+        if self.is_replaced(key, planned_id):
+            self._replaced[key, planned_id] = resource_id
         else:
             self._ids[key] = resource_id
 
-    def forget(self, key: Key, known: str) -> None:
-        """Remove the id of *key*, or of the replaced resource that has the id *known* in the plan."""
-        if self.is_replaced(key, known):
-            self._replaced[key, known] = ""
+    def forget(self, key: Key, planned_id: str) -> None:
+        """Remove the id of *key*, or of the replaced resource that has the id *planned_id* in the plan."""
+        if self.is_replaced(key, planned_id):
+            self._replaced[key, planned_id] = ""
         else:
             self._ids.pop(key, None)
 
-    def _start(self, key: Key, known: str) -> None:
-        if key.name and known and not self.is_replaced(key, known):
-            self._ids.setdefault(key, known)
+    def _start(self, key: Key, planned_id: str) -> None:
+        if key.name and planned_id and not self.is_replaced(key, planned_id):
+            self._ids.setdefault(key, planned_id)
 
 
 def _replaced_after_creation(steps: Iterable[Step]) -> dict[Subject, str]:

@@ -41,13 +41,13 @@ def late_writes(
     """
     by_id = {(resource.kind, resource.id): resource for resource in live}
     certain = [effect for effect in progress.effects if _is_certain(effect, progress)]
-    found = [
+    writes = [
         *_extra(progress, live, owned, platform),
         *_drift(certain, progress, by_id, platform),
         *_labels(certain, progress, by_id),
         *_secrets(progress, held_secrets),
     ]
-    return sorted(found, key=lambda each: (each.key.kind, each.resource_id, each.message))
+    return sorted(writes, key=lambda each: (each.key.kind, each.resource_id, each.message))
 
 
 def kinds_to_compare(progress: Progress, platform: PlatformTraits) -> list[str]:
@@ -118,8 +118,8 @@ def _drift(
             expected[subject] = effect.step.new_spec
         else:
             expected.setdefault(subject, effect.step.old_spec)
-    for (key, known), spec in expected.items():
-        resource_id = progress.ids.find(key, known)
+    for (key, planned_id), spec in expected.items():
+        resource_id = progress.ids.find(key, planned_id)
         if spec is None or not resource_id:
             continue
         resource = live.get((key.kind, resource_id))
@@ -147,13 +147,13 @@ def _labels(
         yield LateWrite(effect.step.key, resource_id, f"it {problem} its label {effect.step.label.name or label_id}")
 
 
-def _secrets(progress: Progress, held: Collection[str]) -> Iterator[LateWrite]:
+def _secrets(progress: Progress, live_secrets: Collection[str]) -> Iterator[LateWrite]:
     for effect in progress.effects:
         if not isinstance(effect, PutSecret) or progress.stays(effect.number):
             continue
         key, stands = effect.step.key, _stands(effect, progress)
         was_sent = isinstance(progress.outcome(effect.number), Done | Failed | Unknown)
-        if stands and key.name not in held:
+        if stands and key.name not in live_secrets:
             yield LateWrite(key, key.name, "it is gone")
-        elif not effect.overwrites and was_sent and not stands and key.name in held:
+        elif not effect.overwrites and was_sent and not stands and key.name in live_secrets:
             yield LateWrite(key, key.name, "it may have been written late, after its undo")

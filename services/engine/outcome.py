@@ -56,13 +56,13 @@ class Unknown:
     Attributes:
         message: The failure of the call, or the result of the lookup, in one sentence.
         is_conflict: Whether the platform holds content that is neither the one before nor the wanted one.
-        found: Id of that resource; empty when there is none, or another stack owns it.
+        resource_id: Id of that resource; empty when there is none, or another stack owns it.
         retry_after: As of ``Failed``.
     """
 
     message: str
     is_conflict: bool = False
-    found: str = ""
+    resource_id: str = ""
     retry_after: float | None = None
 
 

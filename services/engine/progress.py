@@ -59,7 +59,7 @@ class Progress:
         self._done_count = 0
         self._resources: dict[int, str] = {}
         # The content of each written resource: it may differ from the plan.
-        self._held: dict[ResourceKey, Expectation] = {}
+        self._last_writes: dict[ResourceKey, Expectation] = {}
         self._unknown: dict[tuple[int, Direction], Unknown] = {}
         self._open: dict[int, Direction] = {}
         self._not_done: set[int] = set()
@@ -84,9 +84,9 @@ class Progress:
             self._know(record)
             if record.state in OPEN:
                 self._open[record.step] = _direction(record.state)
-            found = outcomes.get(record.step) if outcomes else None
-            if isinstance(found, Unknown):
-                self._unknown[record.step, _direction(record.state)] = found
+            outcome = outcomes.get(record.step) if outcomes else None
+            if isinstance(outcome, Unknown):
+                self._unknown[record.step, _direction(record.state)] = outcome
 
     def state(self, step: int) -> StepState:
         """The state of a step."""
@@ -126,8 +126,8 @@ class Progress:
 
     def open(self, direction: Direction) -> list[AnyEffect]:
         """The steps, or their inverses, that may have been sent and were not looked up yet, by number."""
-        found = [self.effects[step] for step in sorted(self._open) if self._open[step] is direction]
-        return found if direction is Direction.DO else [inverse_of(effect) for effect in found]
+        effects = [self.effects[step] for step in sorted(self._open) if self._open[step] is direction]
+        return effects if direction is Direction.DO else [inverse_of(effect) for effect in effects]
 
     def not_done(self) -> list[tuple[AnyEffect, Outcome]]:
         """The steps that ended and are not done, with their outcomes, by number."""
@@ -202,8 +202,8 @@ class Progress:
         record = self._records.get(effect.number)
         if not effect.expects or effect.step.old_spec is None or (record and record.is_forced):
             return sending
-        held = self._held.get((effect.step.key.kind, sending.resource_id))
-        expected = held or Expectation(effect.step.old_spec.text, sending.old_references)
+        last_write = self._last_writes.get((effect.step.key.kind, sending.resource_id))
+        expected = last_write or Expectation(effect.step.old_spec.text, sending.old_references)
         return replace(sending, expected=expected)
 
     def intent(self, step: int, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
@@ -276,7 +276,7 @@ class Progress:
         if spec and not effect.links and record.state is not StepState.KEPT:
             text = record.observed or spec.text
             references = self.ids.references(effect.step.references)
-            self._held[effect.step.key.kind, record.resource_id] = Expectation(text, references)
+            self._last_writes[effect.step.key.kind, record.resource_id] = Expectation(text, references)
 
 
 def recovered(plan: Plan, records: Iterable[StepRecord], sealed: bool, rollback_cause: str) -> Progress:

@@ -168,21 +168,21 @@ def _backward(progress: Progress, platform: PlatformTraits, cause: str) -> Move:
     if progress.sealed:
         return Block(cause, _leftovers(progress))
     # Outcomes come first: a creation that is sent again may need resources that the rollback deletes.
-    if not progress.has_retried_creations and (asked := _retried_creations(progress, platform, cause)):
-        return asked
+    if not progress.has_retried_creations and (retry := _retried_creations(progress, platform, cause)):
+        return retry
     unknown = [effect for effect, outcome in progress.not_done() if isinstance(outcome, Unknown)]
     if not all(effect.is_of_secret for effect in unknown):
         return Block(cause)
-    wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
-    waiting = [effect for effect in wanted if _waits_for_undo(effect, progress, platform)]
+    to_undo = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
+    waiting = [effect for effect in to_undo if _waits_for_undo(effect, progress, platform)]
     if not progress.is_undoing:
         return RollBack(cause + _remaining_secrets(progress, cause), len(waiting))
-    failed = {effect.number for effect in wanted if not progress.was_undone(effect.number)}
+    failed = {effect.number for effect in to_undo if not progress.was_undone(effect.number)}
     failed -= {effect.number for effect in waiting}
-    ready = _free(waiting, [effect for effect in wanted if effect.number in failed])
+    ready = _free(waiting, [effect for effect in to_undo if effect.number in failed])
     for _, stage in groupby(reversed(ready), key=_stage):
         return Undo([inverse_of(effect) for effect in stage])
-    if not all(progress.was_undone(effect.number) for effect in wanted):
+    if not all(progress.was_undone(effect.number) for effect in to_undo):
         return Block(cause)
     return Finish(OperationState.ROLLED_BACK, cause)
 

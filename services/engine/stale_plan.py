@@ -55,10 +55,10 @@ def kinds_to_read(plan: Plan, platform: PlatformTraits) -> list[str]:
 def resources_named(plan: Plan) -> set[ResourceKey]:
     """Kind and id of the resources that steps of *plan* are about or refer to, and that existed when it was made."""
     steps = [effect.step for effect in _of_resources(plan)]
-    found = {(step.key.kind, step.resource_id) for step in steps}
-    found |= {(step.label.kind, step.label_id) for step in steps if step.label}
-    found |= {(each.key.kind, each.id) for step in steps for each in (*step.references, *step.old_references)}
-    return {(kind, id_) for kind, id_ in found if id_}
+    resources = {(step.key.kind, step.resource_id) for step in steps}
+    resources |= {(step.label.kind, step.label_id) for step in steps if step.label}
+    resources |= {(each.key.kind, each.id) for step in steps for each in (*step.references, *step.old_references)}
+    return {(kind, id_) for kind, id_ in resources if id_}
 
 
 def _of_resources(plan: Plan) -> list[AnyEffect]:
@@ -99,7 +99,7 @@ def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) 
     return list(rehearsal.problems.values())
 
 
-def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
+def stale_secrets(plan: Plan, live_secrets: Collection[str]) -> list[str]:
     """
     The secrets of *plan* that were created or deleted since it was made, as sentences in the order of the steps.
 
@@ -107,13 +107,13 @@ def stale_secrets(plan: Plan, held: Collection[str]) -> list[str]:
 
     Args:
         plan: The plan.
-        held: Keys of the secrets that the platform holds.
+        live_secrets: Keys of the secrets that the platform holds.
     """
     written = [effect for effect in map(effect_of, plan.steps) if isinstance(effect, PutSecret)]
     return [
         f"{effect.step.key} {'is gone' if effect.overwrites else 'exists on the platform now'}"
         for effect in written
-        if (effect.step.key.name in held) != effect.overwrites
+        if (effect.step.key.name in live_secrets) != effect.overwrites
     ]
 
 
@@ -129,14 +129,14 @@ def adopted(plan: Plan, record: StackRecord) -> dict[ResourceKey, Key]:
     # A shared resource keeps its owner.
     recorded |= {(entry.key.kind, entry.resource_id) for entry in plan.record.entries if entry.origin is Origin.SHARED}
     recorded |= {(use.kind, use.resource_id) for use in plan.uses if not use.label_id}
-    known = {(entry.key.kind, entry.resource_id): entry.key for entry in plan.record.entries if entry.resource_id}
-    known |= {
+    keys = {(entry.key.kind, entry.resource_id): entry.key for entry in plan.record.entries if entry.resource_id}
+    keys |= {
         (effect.step.key.kind, effect.step.resource_id): effect.step.key
         for effect in map(effect_of, plan.steps)
         # A step without a name is about a resource of no object, which only loses a reference to a deleted resource.
         if effect.step.key.name and effect.step.resource_id and not effect.is_of_secret
     }
-    return {resource: key for resource, key in known.items() if resource not in recorded}
+    return {resource: key for resource, key in keys.items() if resource not in recorded}
 
 
 def owned_parts(taken: Mapping[ResourceKey, Key], owners: Mapping[ResourceKey, str]) -> list[str]:
@@ -150,7 +150,7 @@ def problem_of(parts: Sequence[str]) -> str:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Live:
     """A resource of the model, after the steps that are rehearsed so far."""
 
     spec: Spec
@@ -176,30 +176,30 @@ class _Rehearsal:
         self.ids = ResourceIds(plan)
         self.problems: dict[ResourceKey, str] = {}
         self._platform = platform
-        self._found: dict[ResourceKey, _Found] = {}
+        self._resources: dict[ResourceKey, _Live] = {}
         self._named: defaultdict[tuple[str, str], set[ResourceKey]] = defaultdict(set)
         self._users: defaultdict[ResourceKey, set[ResourceKey]] = defaultdict(set)
         for resource in live:
             references = {each.pointer: (each.kind, each.id) for each in resource.references}
-            self._put((resource.kind, resource.id), _Found(resource.spec, references, set(resource.label_ids)))
+            self._put((resource.kind, resource.id), _Live(resource.spec, references, set(resource.label_ids)))
 
     def holds(self, resource: ResourceKey, step: Step) -> bool:
-        if resource not in self._found:
+        if resource not in self._resources:
             self._report(resource, step.key, "is gone")
-        return resource in self._found
+        return resource in self._resources
 
     def compare(self, resource: ResourceKey, step: Step) -> None:
-        found = self._found[resource]
-        held = {each.pointer: (each.kind, each.id) for each in self.ids.references(step.old_references)}
+        live = self._resources[resource]
+        recorded = {each.pointer: (each.kind, each.id) for each in self.ids.references(step.old_references)}
         differing = set()
         if step.old_spec:
             sets = self._platform.kinds[step.key.kind].set_paths
-            changed = differences(step.key.kind, step.old_spec, step.key.kind, found.spec, sets)
+            changed = differences(step.key.kind, step.old_spec, step.key.kind, live.spec, sets)
             differing = {change.path for change in changed}
         differing |= {
             pointer
-            for pointer in held.keys() | found.references.keys()
-            if held.get(pointer) != found.references.get(pointer)
+            for pointer in recorded.keys() | live.references.keys()
+            if recorded.get(pointer) != live.references.get(pointer)
         }
         if differing:
             fields = sorted(path.lstrip("/") for path in differing)
@@ -209,9 +209,9 @@ class _Rehearsal:
         if step.new_spec is None:
             return
         name = self._name(step.key.kind, step.new_spec)
-        held = self._found.get(resource)
+        old = self._resources.get(resource)
         # A resource keeps its name, even if the platform holds another one that has it, too.
-        keeps_name = held is not None and self._name(step.key.kind, held.spec) == name
+        keeps_name = old is not None and self._name(step.key.kind, old.spec) == name
         others = self._named[name] if name and not keeps_name else set()
         if others:
             display_name = step.new_spec.display_name
@@ -219,16 +219,16 @@ class _Rehearsal:
             self._report(resource, step.key, f"is to be named {display_name!r}, but {holder} has that name")
         references = {each.pointer: (each.kind, each.id) for each in self.ids.references(step.references)}
         for planned in step.references:
-            if references[planned.pointer] not in self._found:
+            if references[planned.pointer] not in self._resources:
                 self._report(references[planned.pointer], planned.key, "is gone")
-        labels = held.labels if held else set()
+        labels = old.labels if old else set()
         self._take(resource)
-        self._put(resource, _Found(step.new_spec, references, labels))
+        self._put(resource, _Live(step.new_spec, references, labels))
 
     def remove(self, resource: ResourceKey, step: Step) -> None:
         # A deletion also removes labels and references that the plan does not know, and its undo cannot restore them.
-        if self._found[resource].labels:
-            label = (LABEL, min(self._found[resource].labels))
+        if self._resources[resource].labels:
+            label = (LABEL, min(self._resources[resource].labels))
             self._report(resource, step.key, f"got {_shown(label)} attached")
         elif self._users[resource]:
             self._report(resource, step.key, f"is used by {_shown(min(self._users[resource]))}")
@@ -236,9 +236,9 @@ class _Rehearsal:
 
     def link(self, resource: ResourceKey, step: Step, attached: bool) -> None:
         label_id = self.ids.find(step.label, step.label_id)
-        label, labels = (LABEL, label_id), self._found[resource].labels
+        label, labels = (LABEL, label_id), self._resources[resource].labels
         shown = str(step.label) if step.label and step.label.name else _shown(label)
-        if label not in self._found:
+        if label not in self._resources:
             self._report(label, step.label or Key(LABEL, ""), "is gone")
             return
         if (label_id in labels) == attached:
@@ -247,20 +247,20 @@ class _Rehearsal:
         change(label_id)
         use(resource)
 
-    def _put(self, resource: ResourceKey, found: _Found) -> None:
-        self._found[resource] = found
-        if name := self._name(resource[0], found.spec):
+    def _put(self, resource: ResourceKey, live: _Live) -> None:
+        self._resources[resource] = live
+        if name := self._name(resource[0], live.spec):
             self._named[name].add(resource)
-        for used in found.uses:
+        for used in live.uses:
             self._users[used].add(resource)
 
     def _take(self, resource: ResourceKey) -> None:
-        found = self._found.pop(resource, None)
-        if found is None:
+        live = self._resources.pop(resource, None)
+        if live is None:
             return
-        if name := self._name(resource[0], found.spec):
+        if name := self._name(resource[0], live.spec):
             self._named[name].discard(resource)
-        for used in found.uses:
+        for used in live.uses:
             self._users[used].discard(resource)
 
     def _name(self, kind: str, spec: Spec) -> tuple[str, str] | None:

@@ -99,11 +99,11 @@ _JSONNET_FRAME = re.compile(rf"\t{_JSONNET_PLACE}(?:\t|$)")
 def _jsonnet_trace(message: str, texts: dict[str, str]) -> tuple[str, list[_Frame]]:
     """Problem and positions of ``STATIC ERROR: file:1:2-3: problem`` or ``RUNTIME ERROR: problem`` and its trace."""
     if static := _JSONNET_STATIC.match(message):
-        problem, found = static["problem"], [static]
+        problem, matches = static["problem"], [static]
     else:
         problem, *trace = message.removeprefix("RUNTIME ERROR: ").split("\n\t")
-        found = [frame for line in trace if (frame := _JSONNET_FRAME.match(f"\t{line}"))]
-    return problem, [_counted_in_bytes(match, texts) for match in found if match["file"] in texts]
+        matches = [frame for line in trace if (frame := _JSONNET_FRAME.match(f"\t{line}"))]
+    return problem, [_counted_in_bytes(match, texts) for match in matches if match["file"] in texts]
 
 
 def _counted_in_bytes(match: re.Match[str], texts: dict[str, str]) -> _Frame:
@@ -125,10 +125,10 @@ def _rjsonnet_trace(message: str, texts: dict[str, str]) -> tuple[str, list[_Fra
     expression of several lines.
     """
     problem, *trace = message.split("\n    ")
-    found = [frame for line in trace if (frame := _RJSONNET_FRAME.match(line))]
+    matches = [frame for line in trace if (frame := _RJSONNET_FRAME.match(line))]
     frames = [
         _Frame(match["file"], int(match["line"]), 1 if match["multiline"] else int(match["column"]))
-        for match in found
+        for match in matches
         if match["file"] in texts and texts[match["file"]].isascii() and int(match["line"])
     ]
     return problem.removeprefix("runtime error: "), frames

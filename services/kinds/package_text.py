@@ -39,8 +39,8 @@ NOTHING_KEPT = KeptPackage(())
 
 def package_text(package: KeptPackage) -> str:
     """Write *package*; its objects may come in any order."""
-    known = {item.key: _line(item, item.key in package.untouched) for item in package.objects}
-    lines = known | {key: canonical_text(_of_key(key, True)) for key in package.untouched - known.keys()}
+    object_lines = {item.key: _line(item, item.key in package.untouched) for item in package.objects}
+    lines = object_lines | {key: canonical_text(_of_key(key, True)) for key in package.untouched - object_lines.keys()}
     return "".join(f"{lines[key]}\n" for key in sorted(lines))
 
 

@@ -166,8 +166,8 @@ def _refuse_contradictions(overrides: Sequence[Mapping[str, Any]]) -> None:
 
 def ignores(pattern: str, pointer: str) -> bool:
     """Whether the ignored *pattern* covers the field at *pointer*: it is that field, or contains it."""
-    wanted, found = pattern.split("/")[1:], pointer.split("/")[1:]
-    return len(wanted) <= len(found) and all(a in ("*", b) for a, b in zip(wanted, found, strict=False))
+    globs, keys = pattern.split("/")[1:], pointer.split("/")[1:]
+    return len(globs) <= len(keys) and all(a in ("*", b) for a, b in zip(globs, keys, strict=False))
 
 
 def _matches(match: Mapping[str, Any], key: Key) -> bool:
@@ -191,11 +191,11 @@ def _paths(rules: Iterable[Any], key: Key) -> Iterator[str]:
             yield from rule.get("paths", ())
 
 
-def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> Iterator[tuple[str, Any]]:
+def _checked(policy: Mapping[str, Any], field_names: frozenset[str], field: str) -> Iterator[tuple[str, Any]]:
     for name, value in policy.items():
         place = f"{field}.{name}" if field else name
-        if name not in known:
-            raise PolicyInvalidError(place, _unknown(name, known))
+        if name not in field_names:
+            raise PolicyInvalidError(place, _unknown(name, field_names))
         match name:
             case "protect" | "allow_empty":
                 if not isinstance(value, bool):
@@ -206,7 +206,9 @@ def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> It
             case "max_deletes":
                 yield name, _number(value, 0, _MOST_DELETES, "number of deletions", place)
             case "ignore":
-                rules = [_ignore_rule(rule, f"{place}[{at}]", known) for at, rule in enumerate(_listed(value, place))]
+                rules = [
+                    _ignore_rule(rule, f"{place}[{at}]", field_names) for at, rule in enumerate(_listed(value, place))
+                ]
                 yield name, rules
             case "overrides":
                 overrides = _listed(value, place)
@@ -218,11 +220,11 @@ def _checked(policy: Mapping[str, Any], known: frozenset[str], field: str) -> It
                 yield name, _word(value, _WORDS[name], place)
 
 
-def _unknown(name: str, known: frozenset[str]) -> str:
+def _unknown(name: str, field_names: frozenset[str]) -> str:
     if name in _OF_STACKS:
         return "belongs to the policy of a stack, not to an override"
-    alike = nearest(name, sorted(known))
-    return f"is no field of a policy{_meant(alike) or '; the fields are ' + ', '.join(sorted(known))}"
+    alike = nearest(name, sorted(field_names))
+    return f"is no field of a policy{_meant(alike) or '; the fields are ' + ', '.join(sorted(field_names))}"
 
 
 def _word(value: Any, words: Sequence[str], place: str) -> str:
@@ -250,8 +252,8 @@ def _override(value: Any, place: str) -> dict[str, Any]:
     return {"match": match, **dict(_checked(fields, _OF_OBJECTS, place))}
 
 
-def _ignore_rule(value: Any, place: str, known: frozenset[str]) -> Any:
-    if isinstance(value, Mapping) and "overrides" in known:
+def _ignore_rule(value: Any, place: str, field_names: frozenset[str]) -> Any:
+    if isinstance(value, Mapping) and "overrides" in field_names:
         rule = _match(value, place, ("paths",))
         paths = [
             _pointer(each, f"{place}.paths[{at}]")
@@ -271,21 +273,21 @@ def _match(value: Any, place: str, more: Sequence[str]) -> dict[str, Any]:
             raise PolicyInvalidError(
                 f"{place}.{name}", f"is not known here; known are {', '.join(('kind', 'names', *more))}"
             )
-    found: dict[str, Any] = {}
+    selector: dict[str, Any] = {}
     # An empty kind and an empty list of names are the same as absent ones, as in a message.
     if (kind := value.get("kind", "")) != "":
         if kind != "*" and kind not in ACCEPTED:
             alike = nearest(kind, sorted(ACCEPTED)) if isinstance(kind, str) else ""
             raise PolicyInvalidError(f"{place}.kind", f"{_shown(kind)} is no kind, and not *{_meant(alike)}")
-        found["kind"] = kind
+        selector["kind"] = kind
     if names := _listed(value.get("names", ()), f"{place}.names"):
         if not all(isinstance(name, str) and name for name in names):
             raise PolicyInvalidError(f"{place}.names", "names are texts that are not empty")
         if (longest := max(map(len, names), default=0)) > _LONGEST_GLOB:
             problem = f"a name has at most {_LONGEST_GLOB} characters, not {longest:,}"
             raise PolicyInvalidError(f"{place}.names", problem)
-        found["names"] = list(names)
-    return found
+        selector["names"] = list(names)
+    return selector
 
 
 def _pointer(value: Any, place: str) -> str:

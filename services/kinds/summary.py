@@ -109,12 +109,12 @@ def _referred(
     item: Object, kind: Kind, named: Mapping[tuple[str, str], Object], numbers: Mapping[tuple[str, str], int]
 ) -> dict[str, Referred]:
     """The objects that *item* refers to, by field; *named* has the objects of the package by family and name."""
-    found: dict[str, Referred] = {}
+    objects: dict[str, Referred] = {}
     for field, family in kind.uses.items():
         if used := named.get((family, item.spec.value[field])):
             number = numbers.get(used.key, 0)
-            found[field] = Referred(used.key, number, KINDS[used.key.kind].summarise(used.spec.value, number))
-    return found
+            objects[field] = Referred(used.key, number, KINDS[used.key.kind].summarise(used.spec.value, number))
+    return objects
 
 
 def _entry(item: Object, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:

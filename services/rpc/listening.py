@@ -14,10 +14,10 @@ def can_listen(address: str) -> bool:
     if address.startswith("unix:"):
         return True
     try:
-        found = socket.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
         return False
-    return any(_is_free(family, place) for family, _, _, _, place in found)
+    return any(_is_free(family, place) for family, _, _, _, place in addresses)
 
 
 def _is_free(family: int, place: tuple[str | int, ...] | tuple[int, bytes]) -> bool:

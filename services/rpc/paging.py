@@ -51,10 +51,10 @@ async def first_items(
     Raises:
         PkgerError: As the method.
     """
-    found: list[Item] = []
+    items: list[Item] = []
     page: Any
     async for page in pages(peer, method, request):
-        found += items_of(page)
-        if most is not None and len(found) >= most:
-            return found[:most], bool(page.next_page_token or found[most:])
-    return found, False
+        items += items_of(page)
+        if most is not None and len(items) >= most:
+            return items[:most], bool(page.next_page_token or items[most:])
+    return items, False

@@ -154,10 +154,10 @@ def checked_view(view: Collection[View]) -> frozenset[View]:
     Raises:
         RequestInvalid: One of them is unknown.
     """
-    for asked in view:
-        if asked not in VIEWS:
+    for part in view:
+        if part not in VIEWS:
             valid = ", ".join(map(plan_pb2.PlanView.Name, VIEWS))
-            raise RequestInvalid("view", f"{asked} is not a view of a plan; the views are {valid}")
+            raise RequestInvalid("view", f"{part} is not a view of a plan; the views are {valid}")
     return frozenset(view)
 
 

@@ -13,6 +13,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from services.core.check import PlatformCheck
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
 from services.core.model import (
+    DesiredSpec,
     Identity,
     NameUniqueness,
     Organization,
@@ -22,13 +23,12 @@ from services.core.model import (
     Spec,
     StackRecord,
     Target,
-    WantedSpec,
 )
 from services.engine.outcome import Failed
 from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.checks import check_from_pb
-from services.rpc.convert.drivers import platform_from_pb, prepared_from_pb, wanted_spec_fields
+from services.rpc.convert.drivers import desired_spec_fields, platform_from_pb, prepared_from_pb
 from services.rpc.convert.objects import org_from_pb, resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
 from services.rpc.paging import pages
 from services.rpc.parts import parts, text_bytes
@@ -79,19 +79,19 @@ def _has_all_kinds(described: driver_pb2.DescribeResponse) -> bool:
 
 
 async def list_resources(
-    driver: Peer, org: str, kinds: Sequence[str], known: Collection[ResourceKey] = (), is_lenient: bool = False
+    driver: Peer, org: str, kinds: Sequence[str], expected: Collection[ResourceKey] = (), is_lenient: bool = False
 ) -> list[Resource]:
     """
     List all resources of *kinds*, in one call, sorted by kind and id.
 
-    A list may be incomplete, so *known* resources that it lacks are read one by one (docs/reference/engine.md, "Driver
-    answers").
+    A list may be incomplete, so *expected* resources that it lacks are read one by one (docs/reference/engine.md,
+    "Driver answers").
 
     Args:
         driver: The driver.
         org: The organisation.
         kinds: The kinds to list.
-        known: Resources that existed before, of any kind.
+        expected: Resources that existed before, of any kind.
         is_lenient: Whether an invalid spec is an error only when it is used.
 
     Raises:
@@ -104,12 +104,12 @@ async def list_resources(
         async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
         for message in chunk.resources
     ]
-    found = {(resource.kind, resource.id) for resource in listed}
-    if len(found) < len(listed):
+    keys = {(resource.kind, resource.id) for resource in listed}
+    if len(keys) < len(listed):
         raise _unreliable(driver, "its list has a resource twice")
-    if unrequested := {kind for kind, _ in found}.difference(kinds):
+    if unrequested := {kind for kind, _ in keys}.difference(kinds):
         raise _unreliable(driver, f"its list has the kind {min(unrequested)!r}, which was not requested")
-    lacking = sorted({key for key in known if key[0] in kinds} - found)
+    lacking = sorted({key for key in expected if key[0] in kinds} - keys)
     for resource in await read_resources(driver, org, lacking):
         if resource:
             raise _unreliable(driver, f"its list lacks {resource.kind} {resource.id}, which exists")
@@ -120,18 +120,18 @@ async def live_resources(
     driver: Peer,
     org: str,
     kinds: Sequence[str],
-    known: Collection[ResourceKey],
+    expected: Collection[ResourceKey],
     platform: PlatformTraits,
     is_lenient: bool = False,
 ) -> list[Resource]:
     """
-    List all resources of *kinds*, and read the *known* ones of other kinds with a costly list, in one call each.
+    List all resources of *kinds*, and read the *expected* ones of other kinds with a costly list, in one call each.
 
     Calls without arguments are left out. Arguments and errors as of ``list_resources``; *platform* has the traits.
     """
-    listed = await list_resources(driver, org, kinds, known, is_lenient) if kinds else []
+    listed = await list_resources(driver, org, kinds, expected, is_lenient) if kinds else []
     costly = {kind for kind, traits in platform.kinds.items() if traits.costly_listing}.difference(kinds)
-    read = await read_resources(driver, org, sorted({key for key in known if key[0] in costly}), is_lenient)
+    read = await read_resources(driver, org, sorted({key for key in expected if key[0] in costly}), is_lenient)
     return [*listed, *filter(None, read)]
 
 
@@ -146,18 +146,20 @@ async def read_resources(
         PkgerError: They cannot be read; this never means that there are none.
     """
     stub = DriverServiceStub(driver.channel)
-    found: list[Resource | None] = []
+    resources_read: list[Resource | None] = []
     for start in range(0, len(ids), READ_AT_ONCE):
         some = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
         if len(answer.results) != len(some):
             raise _unreliable(driver, f"it returned {len(answer.results)} results for {len(some)} ids")
-        found += [_read(driver, asked, result, is_lenient) for asked, result in zip(some, answer.results, strict=True)]
-    return found
+        resources_read += [
+            _read(driver, ref, result, is_lenient) for ref, result in zip(some, answer.results, strict=True)
+        ]
+    return resources_read
 
 
 async def prepare_specs(
-    driver: Peer, org: str, wanted: Sequence[WantedSpec], platform: PlatformTraits
+    driver: Peer, org: str, desired: Sequence[DesiredSpec], platform: PlatformTraits
 ) -> list[Spec | Failed]:
     """
     For each spec, in order: the spec as the platform would hold it, the same object if unchanged, or a failure.
@@ -167,7 +169,7 @@ async def prepare_specs(
     Args:
         driver: The driver.
         org: The organisation.
-        wanted: Specs of kinds that the platform has.
+        desired: Specs of kinds that the platform has.
         platform: The traits of the platform.
 
     Raises:
@@ -175,61 +177,59 @@ async def prepare_specs(
         PkgerError: The call failed.
     """
     stub = DriverServiceStub(driver.channel)
-    found: list[Spec | Failed] = []
-    for some in parts(wanted, _wanted_bytes):
-        request = driver_pb2.PrepareSpecsRequest(org=org, specs=map(wanted_spec_fields, some))
+    prepared: list[Spec | Failed] = []
+    for some in parts(desired, _spec_bytes):
+        request = driver_pb2.PrepareSpecsRequest(org=org, specs=map(desired_spec_fields, some))
         try:
             answers = (await driver.call(stub.PrepareSpecs, request)).specs
         except ServiceUnavailable as error:
             if error.status != _NO_METHOD:
                 raise
-            return [each.spec for each in wanted]
+            return [each.spec for each in desired]
         if len(answers) != len(some):
             raise _unreliable(driver, f"it returned {len(answers)} results for {len(some)} specs")
         if [answer.position for answer in answers] != list(range(len(some))):
             raise _unreliable(driver, "its prepared specs are out of order")
-        found += [_prepared(driver, each, answer, platform) for each, answer in zip(some, answers, strict=True)]
-    return found
+        prepared += [_prepared(driver, each, answer, platform) for each, answer in zip(some, answers, strict=True)]
+    return prepared
 
 
-def _wanted_bytes(wanted: WantedSpec) -> int:
+def _spec_bytes(desired: DesiredSpec) -> int:
     """Estimate the size of a spec in a message."""
-    references = sum(_REFERENCE_BYTES + text_bytes(each.pointer + each.kind + each.id) for each in wanted.references)
-    return _REFERENCE_BYTES + text_bytes(wanted.spec.text) + references
+    references = sum(_REFERENCE_BYTES + text_bytes(each.pointer + each.kind + each.id) for each in desired.references)
+    return _REFERENCE_BYTES + text_bytes(desired.spec.text) + references
 
 
 def _prepared(
-    driver: Peer, wanted: WantedSpec, answer: driver_pb2.PreparedSpec, platform: PlatformTraits
+    driver: Peer, desired: DesiredSpec, answer: driver_pb2.PreparedSpec, platform: PlatformTraits
 ) -> Spec | Failed:
-    what, traits = f"{wanted.kind} {wanted.spec.display_name!r}", platform.kinds[wanted.kind]
+    what, traits = f"{desired.kind} {desired.spec.display_name!r}", platform.kinds[desired.kind]
     try:
-        prepared = prepared_from_pb(wanted, answer)
+        prepared = prepared_from_pb(desired, answer)
     except (ValueError, TypeError) as error:
         raise _unreliable(driver, f"its prepared spec of {what} is invalid: {error}") from error
     if prepared is None:
         raise _unreliable(driver, f"it returned no prepared spec of {what}")
-    if isinstance(prepared, Failed) or prepared is wanted.spec:
+    if isinstance(prepared, Failed) or prepared is desired.spec:
         return prepared
-    if traits.unique_name(prepared.display_name) != traits.unique_name(wanted.spec.display_name):
+    if traits.unique_name(prepared.display_name) != traits.unique_name(desired.spec.display_name):
         raise _unreliable(driver, f"its prepared spec of {what} has another name, {prepared.display_name!r}")
     if paths := traits.written_secrets(prepared):
         raise _unreliable(driver, f"its prepared spec of {what} has a credential at {paths[0]}")
     return prepared
 
 
-def _read(
-    driver: Peer, asked: object_pb2.ResourceId, result: driver_pb2.ReadResult, is_lenient: bool
-) -> Resource | None:
+def _read(driver: Peer, ref: object_pb2.ResourceId, result: driver_pb2.ReadResult, is_lenient: bool) -> Resource | None:
     match result.WhichOneof("result"):
         case "gone":
             return None
-        case "resource" if (result.resource.kind, result.resource.id) == (asked.kind, asked.id):
+        case "resource" if (result.resource.kind, result.resource.id) == (ref.kind, ref.id):
             return _resource(driver, result.resource, is_lenient)
         case "resource":
             returned = f"{result.resource.kind} {result.resource.id}"
-            raise _unreliable(driver, f"asked for {asked.kind} {asked.id}, it returned {returned}")
+            raise _unreliable(driver, f"asked for {ref.kind} {ref.id}, it returned {returned}")
         case _:
-            raise _unreliable(driver, f"it returned no result for {asked.kind} {asked.id}")
+            raise _unreliable(driver, f"it returned no result for {ref.kind} {ref.id}")
 
 
 def _unreliable(driver: Peer, problem: str) -> ServiceUnavailable:
@@ -343,7 +343,7 @@ async def read_header(stack: Peer, ref: object_pb2.StackRef) -> stack_pb2.Stack:
 
 
 async def read_stack(
-    stack: Peer, ref: object_pb2.StackRef, known: stack_pb2.Stack | None = None
+    stack: Peer, ref: object_pb2.StackRef, latest: stack_pb2.Stack | None = None
 ) -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
     """
     Read a stack and its inventory, of one generation.
@@ -351,14 +351,14 @@ async def read_stack(
     Args:
         stack: The stack service.
         ref: The stack.
-        known: The stack as it was just read; None: it was not.
+        latest: The stack as it was just read; None: it was not.
 
     Raises:
         StackNotFound: There is none.
         StackMoved: It changed during each attempt.
         PkgerError: The call failed.
     """
-    headers = [known] if known else []
+    headers = [latest] if latest else []
 
     async def read() -> tuple[stack_pb2.Stack, list[object_pb2.InventoryEntry]]:
         header = headers.pop() if headers else await read_header(stack, ref)

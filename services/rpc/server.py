@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1._async import HealthServicer
+from grpc_health.v1.health import aio
 from grpc_reflection.v1alpha import reflection
 
 from services.rpc.call import MESSAGE_LIMIT
@@ -55,7 +55,7 @@ async def serving(
     Raises:
         OSError: *listen* is in use or not an address of this machine.
     """
-    health, dispatcher = HealthServicer(), Dispatcher(register)
+    health, dispatcher = aio.HealthServicer(), Dispatcher(register)
     # TLS and authorization belong here: credentials for add_secure_port, and an interceptor.
     server = grpc.aio.server(
         options=[
@@ -98,7 +98,7 @@ async def serving(
         await asyncio.sleep(0)
 
 
-async def _watch_loops(health: HealthServicer, services: Collection[str], loops: Sequence[BackgroundLoop]) -> None:
+async def _watch_loops(health: aio.HealthServicer, services: Collection[str], loops: Sequence[BackgroundLoop]) -> None:
     """Set the health of a server to NOT_SERVING while one of its loops is late; runs until cancelled."""
     is_serving = True
     while True:
@@ -113,7 +113,7 @@ async def _watch_loops(health: HealthServicer, services: Collection[str], loops:
         await asyncio.sleep(min(loop.period for loop in loops))
 
 
-async def _set_health(health: HealthServicer, services: Collection[str], is_serving: bool) -> None:
+async def _set_health(health: aio.HealthServicer, services: Collection[str], is_serving: bool) -> None:
     status = health_pb2.HealthCheckResponse
     for name in ("", *services):
         await health.set(name, status.SERVING if is_serving else status.NOT_SERVING)

@@ -27,14 +27,14 @@ async def watch_stack(
         ServiceUnavailable: The store was unreachable for ``Times.unreachable``.
         PkgerError: The store refuses the request.
     """
-    asked, stub, times = stack_pb2.WatchStackRequest(), StackServiceStub(store.channel), store.times
-    asked.CopyFrom(request)
+    resumed, stub, times = stack_pb2.WatchStackRequest(), StackServiceStub(store.channel), store.times
+    resumed.CopyFrom(request)
     give_up = loop_time() + times.unreachable
     while True:
         began = loop_time()
         try:
-            async for message in store.stream(stub.WatchStack, asked, math.inf):
-                asked.position, give_up = message.position, loop_time() + times.unreachable
+            async for message in store.stream(stub.WatchStack, resumed, math.inf):
+                resumed.position, give_up = message.position, loop_time() + times.unreachable
                 yield message
                 if message.HasField("gone"):
                     return

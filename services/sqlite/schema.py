@@ -49,6 +49,6 @@ def check_origin(db: sqlite_utils.Database, migrations: Migrations) -> None:
         OtherSchema: They were made by others, by more, or without a record.
     """
     applied = [migration.name for migration in migrations.applied(db)]
-    known = [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
-    if not applied or applied != known[: len(applied)]:
+    expected = [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
+    if not applied or applied != expected[: len(applied)]:
         raise OtherSchema

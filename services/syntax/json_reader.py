@@ -123,13 +123,13 @@ def _after_space(text: str, index: int) -> int:
 
 def _places(text: str, indexes: list[int]) -> list[Place]:
     """The places of *indexes*, which are sorted."""
-    found: list[Place] = []
+    places: list[Place] = []
     line, passed = 1, 0
     for index in indexes:
         line += text.count("\n", passed, index)
         passed = index
-        found.append((line, index - text.rfind("\n", 0, index)))
-    return found
+        places.append((line, index - text.rfind("\n", 0, index)))
+    return places
 
 
 class _BadNumber(Exception):
@@ -166,11 +166,11 @@ class _RepeatedKey(Exception):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         seen: set[str] = set()
         raise _RepeatedKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
-    return found
+    return mapping
 
 
 _DECODER = json.JSONDecoder(
@@ -209,17 +209,17 @@ def _index_of_repeated_key(text: str, start: int) -> int:
     open_: list[set[str] | None] = []
     before = ""
     for token in _STRUCTURE.finditer(text, start):
-        found = token.group()
-        if found in "{[":
-            open_.append(set() if found == "{" else None)
-        elif found in "}]":
+        symbol = token.group()
+        if symbol in "{[":
+            open_.append(set() if symbol == "{" else None)
+        elif symbol in "}]":
             open_.pop()
-        elif found[0] == '"' and before in ("{", ",") and open_ and (keys := open_[-1]) is not None:
-            key = json.loads(found, strict=False)
+        elif symbol[0] == '"' and before in ("{", ",") and open_ and (keys := open_[-1]) is not None:
+            key = json.loads(symbol, strict=False)
             if key in keys:
                 return token.start()
             keys.add(key)
-        before = found
+        before = symbol
     return start
 
 

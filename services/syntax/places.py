@@ -59,7 +59,7 @@ NOWHERE = Written((0, 0))
 """Stands for a value that is not found."""
 
 
-def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
+def places(text: str, pointers: Collection[Pointer]) -> dict[Pointer, Written]:
     """
     Find values and keys in a YAML stream, or in JSON, which libyaml can read in most cases.
 
@@ -67,32 +67,32 @@ def places(text: str, wanted: Collection[Pointer]) -> dict[Pointer, Written]:
         For each pointer its value; for a missing value, the key of the nearest enclosing value, or that value itself. A
         pointer has no entry if not even its document is found: libyaml cannot read all of JSON.
     """
-    found: dict[Pointer, Any] = {}
+    starts: dict[Pointer, Any] = {}
     ends: dict[Pointer, Any] = {}
     event: Any
-    for pointer, event in _found(text, wanted, keys=True):
+    for pointer, event in _events_at(text, pointers, keys=True):
         if event.__class__ in _ENDS:
             ends[pointer] = event
         else:
-            found[pointer] = event
+            starts[pointer] = event
             # In JSON a key may occur twice; the last one counts.
             ends.pop(pointer, None)
     # libyaml counts characters without a byte order mark.
     marked = text.removeprefix("\ufeff")
     nearest: dict[Pointer, Written] = {}
     around: dict[Pointer, Written] = {}
-    for pointer in wanted:
-        if (event := found.get(pointer)) is not None:
+    for pointer in pointers:
+        if (event := starts.get(pointer)) is not None:
             nearest[pointer] = _written(marked, event, ends.get(pointer))
             continue
         for length in range(len(pointer) - 1, 0, -1):
             near = pointer[:length]
-            if (event := found.get(near)) is not None:
+            if (event := starts.get(near)) is not None:
                 if near not in around:
                     # For a scalar, the scalar itself is marked, not its key; an empty scalar cannot be marked.
                     is_empty = event.end_mark.index == event.start_mark.index
                     is_marked = isinstance(event, ScalarEvent) and not is_empty
-                    key = None if is_marked else found.get((*near, THE_KEY))
+                    key = None if is_marked else starts.get((*near, THE_KEY))
                     written = _written(marked, key or event, None if key else ends.get(near))
                     around[near] = Written(written.place, written.end)
                 nearest[pointer] = around[near]
@@ -122,10 +122,12 @@ def _written(text: str, event: Any, closing: Any) -> Written:
     return Written(place, (place[0], place[1] + len(first_line)), getattr(event, "value", None))
 
 
-def source_texts(text: str, wanted: Collection[Pointer]) -> dict[Pointer, str]:
+def source_texts(text: str, pointers: Collection[Pointer]) -> dict[Pointer, str]:
     """The texts of the scalars at the pointers, without aliases."""
     return {
-        pointer: event.value for pointer, event in _found(text, wanted, keys=False) if isinstance(event, ScalarEvent)
+        pointer: event.value
+        for pointer, event in _events_at(text, pointers, keys=False)
+        if isinstance(event, ScalarEvent)
     }
 
 
@@ -156,16 +158,16 @@ def place_of_byte(text: str, offset: int) -> Place:
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def _found(text: str, wanted: Collection[Pointer], keys: bool) -> Iterator[tuple[Pointer, Any]]:
+def _events_at(text: str, pointers: Collection[Pointer], keys: bool) -> Iterator[tuple[Pointer, Any]]:
     """
     The values at the pointers and around them, each with the event that it begins with.
 
     Args:
         text: The source.
-        wanted: The pointers.
+        pointers: The pointers.
         keys: Whether their keys come as well, with ``THE_KEY``; and the ends of flow lists and mappings.
     """
-    documents = _Open(_tree(wanted), (), False, -1)
+    documents = _Open(_tree(pointers), (), False, -1)
     stack = [documents]
     # The number of open lists and mappings that no pointer leads into.
     skipped = 0

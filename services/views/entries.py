@@ -114,7 +114,7 @@ def entries(plan: JoinedPlan) -> list[PlanEntry]:
     # The diff of an object describes its state after the last of its updates, and after the one that loses data.
     last = {(effect.step.key, effect.step.loss is None): effect.number for effect in updates}
     losses = {effect.step.key: effect.step.loss.path for effect in updates if effect.step.loss}
-    found: list[PlanEntry] = []
+    listed: list[PlanEntry] = []
     marked: set[Key] = set()
     for step, effect in zip(plan.steps, effects, strict=True):
         key = effect.step.key
@@ -126,13 +126,13 @@ def entries(plan: JoinedPlan) -> list[PlanEntry]:
         marks = _marks(
             effect.step.undo is Undo.NONE, is_first and key in adopted, is_first and key in renamed, loses=bool(loss)
         )
-        found.append(_entry(step, effect, marks, diff if diff and diff.changes else None, renamed))
+        listed.append(_entry(step, effect, marks, diff if diff and diff.changes else None, renamed))
         marked |= {key} if is_first else set()
     # Steps of a shared resource change only its labels, so the resource itself needs an entry.
     shared = {key_from_pb(each.key): each for each in record.entries if each.origin == object_pb2.ORIGIN_SHARED}
     silent = (adopted.keys() | renamed.keys()) - marked | shared.keys()
-    found += [_of_record(key, adopted, shared, renamed) for key in sorted(silent)]
-    return found
+    listed += [_of_record(key, adopted, shared, renamed) for key in sorted(silent)]
+    return listed
 
 
 def _part(diff: plan_pb2.ResourceDiff, path: str, *, is_loss: bool) -> plan_pb2.ResourceDiff:
@@ -150,10 +150,10 @@ def _of_record(
     shared: Mapping[Key, object_pb2.InventoryEntry],
     renamed: Mapping[Key, Key],
 ) -> PlanEntry:
-    known = adopted.get(key, plan_pb2.Adoption())
-    resource_id = known.resource.id or (shared[key].resource_id if key in shared else "")
+    adoption = adopted.get(key, plan_pb2.Adoption())
+    resource_id = adoption.resource.id or (shared[key].resource_id if key in shared else "")
     marks = _marks(False, key in adopted, key in renamed, key in shared)
-    return PlanEntry(Act.RECORD, key, resource_id, known.display_name, marks=marks, old_key=renamed.get(key))
+    return PlanEntry(Act.RECORD, key, resource_id, adoption.display_name, marks=marks, old_key=renamed.get(key))
 
 
 def _entry(

@@ -67,13 +67,13 @@ def hunks_of(changes: Iterable[Change], old_spec: str, new_spec: str) -> tuple[H
     hunks: list[Hunk] = []
     for change in changes:
         pointer = _steps(change.path)
-        found = _outermost_list(before, after, pointer)
-        if found is None:
+        outer = _outermost_list(before, after, pointer)
+        if outer is None:
             sides = (_loaded(change.old), _loaded(change.new))
             hunks += _compare(_joined(pointer), *sides)
-        elif found not in lists:
-            lists.add(found)
-            hunks += _compare(_joined(found), _at(before, found), _at(after, found))
+        elif outer not in lists:
+            lists.add(outer)
+            hunks += _compare(_joined(outer), _at(before, outer), _at(after, outer))
     return tuple(hunks)
 
 
@@ -159,15 +159,15 @@ def _are_named(items: Sequence[Any]) -> bool:
 def _by_name(items: Sequence[Any]) -> dict[str, Any]:
     """Items by their names; repeated names are numbered."""
     seen: Counter[str] = Counter()
-    found: dict[str, Any] = {}
+    by_label: dict[str, Any] = {}
     for item in items:
         name = item[_NAME] or '""'
         seen[name] += 1
         label = name if seen[name] == 1 else f"{name} #{seen[name]}"
-        while label in found:
+        while label in by_label:
             label += "'"
-        found[label] = item
-    return found
+        by_label[label] = item
+    return by_label
 
 
 def _text(value: Any) -> str:

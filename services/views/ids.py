@@ -105,5 +105,5 @@ class SummaryIds:
         mapping["resourceID"] = self._resources.get(resource, mapping["resourceID"])
         mapping["labelID"] = self._label(mapping["labelTemplateMetaName"], mapping["labelID"])
 
-    def _label(self, name: str, known: int) -> int:
-        return self._numbers.get((LABEL, name), known)
+    def _label(self, name: str, id_: int) -> int:
+        return self._numbers.get((LABEL, name), id_)

@@ -18,18 +18,18 @@ _ACTS = {
 
 def difference_entries(diffs: plan_pb2.PlanDiffs) -> list[PlanEntry]:
     """The entries for objects and associations that the new revision adds, changes and removes, sorted by object."""
-    found: dict[Key, list[PlanEntry]] = {}
+    entries: dict[Key, list[PlanEntry]] = {}
     for diff in diffs.resources:
         key, spec = key_from_pb(diff.key), diff.new_spec_json or diff.old_spec_json
         act = _ACTS[diff.status]
         shown = PlanEntry(act, key, display_name=_name(spec))
         shown = replace(shown, diff=diff) if act is Act.UPDATE else replace(shown, spec=spec)
-        found.setdefault(key, []).append(shown)
+        entries.setdefault(key, []).append(shown)
     for mapping in diffs.label_mappings:
         key, label = key_from_pb(mapping.resource), key_from_pb(mapping.label)
         act = Act.ATTACH if mapping.status == plan_pb2.DIFF_STATUS_NEW else Act.DETACH
-        found.setdefault(key, []).append(PlanEntry(act, key, label=label))
-    return [entry for key in sorted(found) for entry in found[key]]
+        entries.setdefault(key, []).append(PlanEntry(act, key, label=label))
+    return [entry for key in sorted(entries) for entry in entries[key]]
 
 
 def _name(spec: str) -> str:

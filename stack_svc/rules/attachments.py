@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from services.core.errors import RequestInvalid
 from services.kinds.attachment import decompressed, text_digest
-from stack_svc.rules import sanitize as texts
+from stack_svc.rules import sanitize
 from stack_svc.rules.leases import SECOND
 from stack_svc.store.store import ReadTransaction, Transaction
 
@@ -16,7 +16,7 @@ _MOST_PARTS = 10_000
 
 def keep(tx: Transaction, digest: str) -> bool:
     """Retain an attachment for ``KEPT`` from now on; False: the store does not have it."""
-    return tx.attachments.keep(texts.key(digest), tx.now())
+    return tx.attachments.keep(sanitize.key(digest), tx.now())
 
 
 def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) -> None:
@@ -28,7 +28,7 @@ def store(tx: Transaction, digest: str, number: int, count: int, body: bytes) ->
     """
     if not (0 <= number < count <= _MOST_PARTS):
         raise RequestInvalid("number", f"there is no part {number} of {count}; at most {_MOST_PARTS:,} are accepted")
-    key, now = texts.key(digest), tx.now()
+    key, now = sanitize.key(digest), tx.now()
     if tx.attachments.keep(key, now):
         return
     others = {each for each in tx.attachments.numbers(key) if each < count} - {number}

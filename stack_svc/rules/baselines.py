@@ -28,11 +28,11 @@ def moved(reading: ReadTransaction, stack: str, changes: RecordChanges) -> dict[
 
 
 def of_entries(
-    reading: ReadTransaction, stack: str, changes: RecordChanges, found: Iterable[Baseline]
+    reading: ReadTransaction, stack: str, changes: RecordChanges, candidates: Iterable[Baseline]
 ) -> Sequence[Baseline]:
-    """Those of *found* whose key has an entry in the changed record of *stack*; the last spec of each key counts."""
+    """Those *candidates* whose key has an entry in the changed record of *stack*; the last spec of each key counts."""
     baselines: dict[Key, Baseline] = {}
-    for each in found:
+    for each in candidates:
         before = baselines.get(each.key)
         if before and not each.spec:
             baselines[each.key] = before._replace(missing_labels=each.missing_labels)

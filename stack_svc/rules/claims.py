@@ -32,12 +32,12 @@ def claim(tx: Transaction, operation: Operation, claims: Sequence[Claim], now: i
         *uses.named_owners(tx, operation, used),
         *uses.in_use(tx, operation, removed),
     ]
-    wanted = {owners.text_of(each.what): each.key.name for each in alone}
-    wanted |= {owners.removal_of(owners.text_of(each.what)): each.key.name for each in removed}
+    items = {owners.text_of(each.what): each.key.name for each in alone}
+    items |= {owners.removal_of(owners.text_of(each.what)): each.key.name for each in removed}
     if refusals:
-        others = [each for each in tx.owners.of(operation.target, wanted) if each.stack != operation.stack]
+        others = [each for each in tx.owners.of(operation.target, items) if each.stack != operation.stack]
     else:
-        others = tx.owners.take(operation.stack, operation.target, operation.id, wanted, now)
+        others = tx.owners.take(operation.stack, operation.target, operation.id, items, now)
     refusals += owners.refused(alone, others)
     if used and not refusals:
         names = {owners.text_of(each.what): each.key.name for each in used}

@@ -7,10 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from services.engine.operation import FINISHED, OperationState
-from stack_svc.rules import leases
-from stack_svc.rules import operations as journal
-from stack_svc.rules import sanitize as texts
-from stack_svc.rules import unstarted as preparing
+from stack_svc.rules import leases, operations, sanitize, unstarted
 from stack_svc.rules.operations import JournalWrite
 from stack_svc.store.leases import Lease
 from stack_svc.store.operations import Blocks, Operation
@@ -56,7 +53,7 @@ def report_defect(
         LeaseLost: The lease is over.
     """
     stack = tx.lock_stack(tx.operations.stack_of(operation_id) or "")
-    operation, lease, now = journal.fenced(tx, operation_id, token)
+    operation, lease, now = operations.fenced(tx, operation_id, token)
     if operation.state is OperationState.BLOCKED and not blocks.step_count:
         # The steps that blocked it before still need decisions.
         blocks = blocks._replace(step_count=operation.blocks.step_count, body=tx.operations.blocked_steps(operation_id))
@@ -85,7 +82,7 @@ def count_defect(
         tx.operations.update(replace(operation, defects=defects))
         return b""
     times = "" if is_blocked else f", {defects} times in a row"
-    cause = f"a defect keeps it from being resumed{times}: {texts.clean(problem)}"
+    cause = f"a defect keeps it from being resumed{times}: {sanitize.clean(problem)}"
     tx.leases.put(operation.stack, released)
     return _block(tx, operation, stack, cause, blocks, make_event, now)
 
@@ -101,7 +98,7 @@ def _block(
 ) -> bytes:
     event = make_event(operation, cause, stack if stack and stack.state is State.ACTIVE else None, now)
     write = JournalWrite(operation.position + 1, b"", event, [operation.last_seq + 1])
-    blocked = journal.appended(tx, operation, write, now, state=OperationState.BLOCKED, cause=cause)
+    blocked = operations.appended(tx, operation, write, now, state=OperationState.BLOCKED, cause=cause)
     tx.operations.update(blocked)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(operation.id)
@@ -126,7 +123,7 @@ def mark_restored(tx: Transaction, operation_id: str, make_event: MakeEvent) -> 
     """
     stack = tx.lock_stack(tx.operations.stack_of(operation_id) or "")
     now = tx.now()
-    operation = journal.existing(tx, operation_id)
+    operation = operations.existing(tx, operation_id)
     if operation.state in FINISHED or operation.blocks.reason == STORE_RESTORED:
         return None
     lease = tx.leases.of(operation.stack) or Lease()
@@ -135,7 +132,7 @@ def mark_restored(tx: Transaction, operation_id: str, make_event: MakeEvent) -> 
     if operation.state is OperationState.PREPARING:
         ended = replace(operation, state=OperationState.FAILED, cause=RESTORED, update_time=now)
         tx.operations.update(ended)
-        preparing.forget(tx, operation)
+        unstarted.forget(tx, operation)
         return False
     cause = operation.cause
     if not cause.startswith(RESTORED):

@@ -15,12 +15,19 @@ from pkger.model.v1 import operation_pb2
 from services.core.errors import LeaseLost, RequestInvalid, StackMoved
 from services.core.model import Baseline, Key, RecordChanges, Use
 from services.engine.operation import FINISHED, OperationState
-from stack_svc.rules import baselines, drift_checks, inventory, leases, plans, revisions
-from stack_svc.rules import claims as claiming
-from stack_svc.rules import operations as journal
-from stack_svc.rules import ownership_transfer as inheriting
-from stack_svc.rules import sanitize as texts
-from stack_svc.rules import unstarted as preparing
+from stack_svc.rules import (
+    baselines,
+    claims,
+    drift_checks,
+    inventory,
+    leases,
+    operations,
+    ownership_transfer,
+    plans,
+    revisions,
+    sanitize,
+    unstarted,
+)
 from stack_svc.rules.operations import NO_WRITES, JournalWrite, Writes
 from stack_svc.rules.ownership_transfer import Transfer
 from stack_svc.store.operations import NOT_BLOCKED, Blocks, Operation
@@ -167,16 +174,18 @@ def finish(
         StackMoved: The plan was made from another generation.
         RequestInvalid: The operation cannot end in that state, or the changes of the record contradict each other.
         ResourceOwned: Another stack has some of the resources.
-        ClaimsRefused: As ``journal.advance``; likewise all its other errors.
+        ClaimsRefused: As ``operations.advance``; likewise all its other errors.
     """
     stack_id = tx.operations.stack_of(operation_id) or ""
-    found = tx.stacks.find(stack_id)
-    others = {*_estate(tx, found, ending.outcome).stacks, *_yielding(tx, found, ending.outcome)} if found else set()
+    unlocked = tx.stacks.find(stack_id)
+    others = (
+        {*_estate(tx, unlocked, ending.outcome).stacks, *_yielding(tx, unlocked, ending.outcome)} if unlocked else set()
+    )
     # All transactions lock stacks in the order of their ids.
     locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *others})}
     stack = locked[stack_id]
     now = tx.now()
-    operation = journal.existing(tx, operation_id)
+    operation = operations.existing(tx, operation_id)
     if _is_repeated(tx, operation, token, ending):
         if ending.finished and operation.last_event:
             return FinishResult(operation_pb2.OperationEvent.FromString(operation.last_event).finished.generation)
@@ -187,7 +196,7 @@ def finish(
     estate = _estate(tx, stack, ending.outcome)
     if estate.orphaned or estate.orphaned_labels:
         return FinishResult(0, estate.orphaned, estate.orphaned_labels)
-    operation = journal.written(tx, operation, writes, now)
+    operation = operations.written(tx, operation, writes, now)
     _check(operation, ending)
     if ending.position != operation.position + 1:
         raise RequestInvalid(
@@ -196,7 +205,7 @@ def finish(
         )
     existing = {key: each for key, each in locked.items() if each}
     if isinstance(ending.outcome, RecordOutcome) and (owned := _yielding(tx, stack, ending.outcome)):
-        changes = inheriting.take_over(tx, ending.outcome.changes, owned, existing, now)
+        changes = ownership_transfer.take_over(tx, ending.outcome.changes, owned, existing, now)
         ending = replace(ending, outcome=replace(ending.outcome, changes=changes))
     left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
     generation = left.record.generation if left else 0
@@ -204,7 +213,7 @@ def finish(
         tx.leases.put(operation.stack, leases.released(lease, ending.seen_token))
     else:
         tx.stacks.delete(operation.stack)
-    inheriting.hand_over(tx, estate, existing, now)
+    ownership_transfer.hand_over(tx, estate, existing, now)
     _end(tx, operation, ending, generation, now)
     return FinishResult(generation)
 
@@ -214,18 +223,18 @@ def _estate(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> Transfe
     target, stack_id = stack.record.target, stack.record.id
     match outcome:
         case RecordOutcome(changes=changes):
-            return inheriting.estate_of(reading, target, stack_id, changes)
+            return ownership_transfer.estate_of(reading, target, stack_id, changes)
         case RemoveOutcome(staying=staying, staying_labels=labels):
-            return inheriting.whole_estate(reading, target, stack_id, staying, labels)
+            return ownership_transfer.whole_estate(reading, target, stack_id, staying, labels)
         case AbandonOutcome():
-            return inheriting.NOTHING
+            return ownership_transfer.NOTHING
 
 
 def _yielding(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> dict[str, dict[Key, Key]]:
-    """The stacks that own what *stack* takes over, as of ``inheriting.yielding``."""
+    """The stacks that own what *stack* takes over, as of ``ownership_transfer.yielding``."""
     match outcome:
         case RecordOutcome(changes=changes):
-            return inheriting.yielding(reading, stack.record.target, stack.record.id, changes)
+            return ownership_transfer.yielding(reading, stack.record.target, stack.record.id, changes)
         case _:
             return {}
 
@@ -258,13 +267,13 @@ def _check(operation: Operation, ending: FinishRequest) -> None:
 
 
 def _end(tx: Transaction, operation: Operation, ending: FinishRequest, generation: int, now: int) -> None:
-    changes: dict[str, Any] = {"state": ending.state, "cause": texts.clean(ending.cause)}
+    changes: dict[str, Any] = {"state": ending.state, "cause": sanitize.clean(ending.cause)}
     if ending.finished:
         event = _with_generation(ending.finished, generation)
         events = journal_pb2.StoredEvents(events=[event]).SerializeToString()
         body = event.SerializeToString() if ending.state in FINISHED else b""
         write = JournalWrite(ending.position, ending.records, events, [event.seq])
-        ended = journal.appended(tx, operation, write, now, last_event=body, **changes)
+        ended = operations.appended(tx, operation, write, now, last_event=body, **changes)
     else:
         update_time = max(operation.update_time, now)
         ended = replace(operation, update_time=update_time, position=ending.position, **changes)
@@ -274,10 +283,10 @@ def _end(tx: Transaction, operation: Operation, ending: FinishRequest, generatio
     if ending.state is OperationState.BLOCKED:
         tx.operations.block(operation.id, ending.blocks)
     if ending.state in FINISHED:
-        claiming.drop(tx, operation)
+        claims.drop(tx, operation)
         plans.mark_applied(tx, operation.plan)
     if ending.state is OperationState.FAILED:
-        preparing.forget(tx, operation)
+        unstarted.forget(tx, operation)
     if ending.stale:
         plans.mark_stale(tx, ending.stale.plan, ending.stale.problem)
 
@@ -313,7 +322,7 @@ def _recorded(
     recorded, plan, changes = stack, tx.plans.find(operation.plan), record.changes
     has_succeeded = ending.state is OperationState.SUCCEEDED
     seen = baselines.planned(tx, plan) if plan and has_succeeded else []
-    held = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
+    kept_baselines = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
     moved = {} if has_succeeded else baselines.moved(tx, stack.record.id, changes)
     inventory_changed, count = inventory.change(tx, stack, changes, now)
     is_changed = inventory_changed or record.platform_changed
@@ -330,15 +339,15 @@ def _recorded(
     if plan and has_succeeded and (is_changed or plan.package_digest != stack.record.package_digest):
         revised = revisions.after(tx, operation, plan, recorded.record, ending.leftover_count, now)
         recorded = replace(recorded, record=revised)
-    tx.baselines.put(stack.record.id, held)
+    tx.baselines.put(stack.record.id, kept_baselines)
     if moved:
         tx.baselines.rebind(stack.record.id, moved)
     if is_changed and record.is_in_sync and has_succeeded:
         drift_checks.after_apply(tx, recorded.record.id, recorded.record.generation, count, now)
     if stack.state is State.PENDING:
         # The stack gets the sources of the apply that created it, even if that apply had nothing to do.
-        made = replace(recorded.record, sources=tuple(record.sources))
-        recorded = replace(recorded, record=made, state=State.ACTIVE, create_time=now, update_time=now)
+        header = replace(recorded.record, sources=tuple(record.sources))
+        recorded = replace(recorded, record=header, state=State.ACTIVE, create_time=now, update_time=now)
     if recorded is not stack:
         tx.stacks.update(recorded)
     return recorded

@@ -15,10 +15,7 @@ from services.core.errors import LeaseLost, OperationNotFound, PlanNotFound, Pla
 from services.core.model import OperationKind, Target
 from services.engine.claims import Claim, Refusal
 from services.engine.operation import FINISHED, OperationState
-from stack_svc.rules import claims as claiming
-from stack_svc.rules import leases, owners, plans, requests, stacks, uses
-from stack_svc.rules import sanitize as texts
-from stack_svc.rules import unstarted as preparing
+from stack_svc.rules import claims, leases, owners, plans, requests, sanitize, stacks, unstarted, uses
 from stack_svc.rules.plans import NewPlan
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.journal import Row
@@ -184,7 +181,7 @@ class EventRows:
     state: OperationState
 
 
-def begin(tx: Transaction, wanted: BeginRequest) -> BeginResult | Operation:
+def begin(tx: Transaction, request: BeginRequest) -> BeginResult | Operation:
     """
     Acquire the lease of a stack for a new operation.
 
@@ -204,31 +201,31 @@ def begin(tx: Transaction, wanted: BeginRequest) -> BeginResult | Operation:
         RequestInvalid: The operation has no id, or its holder no name; the id is taken, or the name of the stack
             is not valid, or the duration of the lease is out of bounds.
     """
-    for field, value in (("operation_id", wanted.id), ("holder", wanted.holder)):
+    for field, value in (("operation_id", request.id), ("holder", request.holder)):
         if not value:
             raise RequestInvalid(field, "must not be empty")
-    planned = tx.plans.find(wanted.choice.plan) if isinstance(wanted.choice, PlanRef) else None
-    choice, missing, kind = _as_planned(planned) if planned else _as_asked(wanted)
-    found = None if isinstance(choice, Target) else tx.lock_stack(choice)
-    earlier_name = requests.answered_name(tx, wanted.request)
-    again, earlier = _lock_of(tx, wanted.id), _lock_of(tx, earlier_name)
+    planned = tx.plans.find(request.choice.plan) if isinstance(request.choice, PlanRef) else None
+    choice, missing, kind = _as_planned(planned) if planned else _as_requested(request)
+    locked = None if isinstance(choice, Target) else tx.lock_stack(choice)
+    earlier_name = requests.answered_name(tx, request.request)
+    again, earlier = _lock_of(tx, request.id), _lock_of(tx, earlier_name)
     now = tx.now()
     plan = plans.as_of(planned, now) if planned else None
     if again:
-        stack, lease = _begin_again(tx, again, existing(tx, wanted.id), choice, kind, wanted, now)
-        return BeginResult(stack, lease, existing(tx, wanted.id))
-    if earlier and preparing.has_died(tx, existing(tx, earlier_name), now):
+        stack, lease = _begin_again(tx, again, existing(tx, request.id), choice, kind, request, now)
+        return BeginResult(stack, lease, existing(tx, request.id))
+    if earlier and unstarted.has_died(tx, existing(tx, earlier_name), now):
         # The earlier operation of the request died before it sent anything, so the request may begin another.
-        preparing.end_dead(tx, earlier, now)
-    elif made := requests.earlier_answer(tx, wanted.request, now):
-        return existing(tx, made)
-    new_id = stacks.id_for_plan(planned.id) if planned and missing else wanted.new_stack
-    stack, lease = _stack_to_work_on(tx, found, choice, missing, new_id, now)
-    lease = _taken(tx, stack, lease, wanted, now)
+        unstarted.end_dead(tx, earlier, now)
+    elif earlier_id := requests.earlier_answer(tx, request.request, now):
+        return existing(tx, earlier_id)
+    new_id = stacks.id_for_plan(planned.id) if planned and missing else request.new_stack
+    stack, lease = _stack_to_work_on(tx, locked, choice, missing, new_id, now)
+    lease = _taken(tx, stack, lease, request, now)
     if plan:
         plans.refuse_unusable(plan)
     operation = Operation(
-        id=wanted.id,
+        id=request.id,
         stack=stack.record.id,
         stackless=stack.state is State.STACKLESS,
         stack_name=stack.record.name,
@@ -239,11 +236,11 @@ def begin(tx: Transaction, wanted: BeginRequest) -> BeginResult | Operation:
         token=lease.token,
         create_time=now,
         update_time=now,
-        author=texts.checked_author(wanted.author),
+        author=sanitize.checked_author(request.author),
     )
     if not tx.operations.insert(operation):
-        raise RequestInvalid("operation_id", f"operation {wanted.id} exists already; choose another id")
-    requests.store_answer(tx, wanted.request, wanted.id, now)
+        raise RequestInvalid("operation_id", f"operation {request.id} exists already; choose another id")
+    requests.store_answer(tx, request.request, request.id, now)
     return BeginResult(stack, lease, operation)
 
 
@@ -290,7 +287,7 @@ def _started(tx: Transaction, operation: Operation, start: Start, now: int) -> O
         return operation
     if problem := uses.unowned(tx, operation.target, start.claims):
         raise PlanStale(start.plan, problem)
-    if refused := claiming.claim(tx, operation, start.claims, now):
+    if refused := claims.claim(tx, operation, start.claims, now):
         raise owners.refusal(refused)
     if start.idle_plan:
         plans.insert_for(tx, start.idle_plan, operation)
@@ -325,9 +322,9 @@ def _advanced(tx: Transaction, operation: Operation, write: JournalWrite, change
             raise RequestInvalid("steps", f"there is no step {step} in a plan of {operation.step_count} steps")
     if not 0 <= change.done_count <= operation.step_count:
         raise RequestInvalid("done_count", f"{change.done_count} of {operation.step_count} steps cannot be in effect")
-    if refused := claiming.claim(tx, operation, change.claims, now):
+    if refused := claims.claim(tx, operation, change.claims, now):
         raise ClaimsRefused(refused, operation.cancel_requested)
-    claiming.release(tx, operation, change.released)
+    claims.release(tx, operation, change.released)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(operation_id)
     advanced = appended(
@@ -339,7 +336,7 @@ def _advanced(tx: Transaction, operation: Operation, write: JournalWrite, change
         sealed=sealed,
         rolling_back=rolling_back,
         done_count=change.done_count,
-        cause=texts.clean(change.cause) if change.rollback and change.cause else operation.cause,
+        cause=sanitize.clean(change.cause) if change.rollback and change.cause else operation.cause,
         blocks=NOT_BLOCKED,
     )
     tx.operations.update(advanced)
@@ -366,7 +363,7 @@ def renew(tx: Transaction, operation_id: str, token: int, ttl: int, raise_to: in
     lease = tx.leases.of(operation.stack)
     if lease and leases.is_raised(lease, token, raise_to):
         token, raise_to = raise_to, 0
-    renewed = leases.renewed(_held(operation, lease, token, now), ttl, now)
+    renewed = leases.renewed(_valid_lease(operation, lease, token, now), ttl, now)
     if raise_to:
         renewed = leases.raised(renewed, raise_to)
     tx.leases.put(operation.stack, renewed)
@@ -391,7 +388,7 @@ def claim(tx: Transaction, operation_id: str, holder: str, ttl: int) -> ClaimRes
     operation, last = unfinished(tx, operation_id), tx.leases.of(stack_id)
     if stack is None or last is None:
         raise OperationNotFound(operation_id)
-    lease = leases.acquired(last, stack, texts.clean(holder), operation_id, ttl, now)
+    lease = leases.acquired(last, stack, sanitize.clean(holder), operation_id, ttl, now)
     tx.leases.put(stack_id, lease)
     # An operator recovers a BLOCKED operation after fixing the defect that blocks it, so the count restarts.
     defects = 0 if operation.state is OperationState.BLOCKED else operation.defects
@@ -468,7 +465,7 @@ def fenced(tx: Transaction, operation_id: str, token: int) -> tuple[Operation, L
     tx.lock_stack(tx.operations.stack_of(operation_id) or "")
     now = tx.now()
     operation = existing(tx, operation_id)
-    return operation, _held(operation, tx.leases.of(operation.stack), token, now), now
+    return operation, _valid_lease(operation, tx.leases.of(operation.stack), token, now), now
 
 
 def is_repeated(reading: ReadTransaction, operation: Operation, write: JournalWrite) -> bool:
@@ -510,7 +507,7 @@ def appended(tx: Transaction, operation: Operation, write: JournalWrite, now: in
     return replace(operation, update_time=heard, position=write.position, last_seq=last_seq, **changes)
 
 
-def _held(operation: Operation, lease: Lease | None, token: int, now: int) -> Lease:
+def _valid_lease(operation: Operation, lease: Lease | None, token: int, now: int) -> Lease:
     if operation.token != token:
         raise LeaseLost(operation.stack, token)
     return leases.check(lease, operation.stack, token, now)
@@ -527,14 +524,14 @@ def _heard_of(operation: Operation, now: int) -> Operation:
     return replace(operation, update_time=max(operation.update_time, now))
 
 
-def _as_asked(wanted: BeginRequest) -> tuple[Choice | Target, StackName | None, OperationKind]:
+def _as_requested(request: BeginRequest) -> tuple[Choice | Target, StackName | None, OperationKind]:
     """The stack or target of an operation, the stack to create if there is none, and the kind."""
-    if isinstance(wanted.choice, PlanRef):
-        raise PlanNotFound(wanted.choice.plan)
-    if wanted.kind is None:
+    if isinstance(request.choice, PlanRef):
+        raise PlanNotFound(request.choice.plan)
+    if request.kind is None:
         raise RequestInvalid("kind", "must be set")
-    missing = wanted.choice if wanted.create_missing and isinstance(wanted.choice, StackName) else None
-    return wanted.choice, missing, wanted.kind
+    missing = request.choice if request.create_missing and isinstance(request.choice, StackName) else None
+    return request.choice, missing, request.kind
 
 
 def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, StackName | None, OperationKind]:
@@ -551,61 +548,63 @@ def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, StackName | None, Op
 def _begin_again(
     tx: Transaction,
     stack: Stack,
-    known: Operation,
+    operation: Operation,
     choice: Choice | Target,
     kind: OperationKind,
-    wanted: BeginRequest,
+    request: BeginRequest,
     now: int,
 ) -> tuple[Stack, Lease]:
     """Return the same response, with the lease renewed from now on, as its holder counts from this request."""
-    lease = tx.leases.of(known.stack)
+    lease = tx.leases.of(operation.stack)
     if (
-        known.state is OperationState.PREPARING
-        and (known.kind, known.holder) == (kind, texts.clean(wanted.holder))
-        and choice == _choice_of(known, choice)
-        and leases.holds(lease, known.token, now)
+        operation.state is OperationState.PREPARING
+        and (operation.kind, operation.holder) == (kind, sanitize.clean(request.holder))
+        and choice == _choice_of(operation, choice)
+        and leases.holds(lease, operation.token, now)
     ):
         assert lease is not None  # noqa: S101 - it is held
-        renewed = leases.renewed(lease, wanted.ttl, now)
-        tx.leases.put(known.stack, renewed)
+        renewed = leases.renewed(lease, request.ttl, now)
+        tx.leases.put(operation.stack, renewed)
         return stack, renewed
-    raise RequestInvalid("operation_id", f"operation {known.id} exists already ({known.state}); choose another id")
+    raise RequestInvalid(
+        "operation_id", f"operation {operation.id} exists already ({operation.state}); choose another id"
+    )
 
 
-def _choice_of(known: Operation, like: Choice | Target) -> Choice | Target | None:
+def _choice_of(operation: Operation, like: Choice | Target) -> Choice | Target | None:
     """The stack of an operation, named in the way of *like*; None when it cannot be named in that way."""
     match like:
         case Target():
-            return known.target if known.stackless else None
+            return operation.target if operation.stackless else None
         case StackName():
-            return StackName(known.target, known.stack_name)
+            return StackName(operation.target, operation.stack_name)
         case _:
-            return known.stack
+            return operation.stack
 
 
 def _stack_to_work_on(
-    tx: Transaction, found: Stack | None, choice: Choice | Target, missing: StackName | None, new_id: str, now: int
+    tx: Transaction, locked: Stack | None, choice: Choice | Target, missing: StackName | None, new_id: str, now: int
 ) -> tuple[Stack, Lease]:
     """The stack with its last lease; it is created as *missing*, if given, when there is none."""
     if isinstance(choice, Target):
-        made = stacks.new_stack(StackName(choice, ""), new_id, "", State.STACKLESS, now)
+        new = stacks.new_stack(StackName(choice, ""), new_id, "", State.STACKLESS, now)
     elif missing is None:
-        stack = stacks.visible(found, choice)
+        stack = stacks.visible(locked, choice)
         return stack, tx.leases.of(stack.record.id) or Lease()
-    elif found:
-        return found, tx.leases.of(found.record.id) or Lease()
+    elif locked:
+        return locked, tx.leases.of(locked.record.id) or Lease()
     else:
         if missing.name or choice == missing:
             stacks.check_name(missing.name)
-        made = stacks.new_stack(missing, new_id, "", State.PENDING, now)
-    if not tx.stacks.insert(made):
-        raise StackExists(made.called, made.record.target.org)
-    return made, Lease()
+        new = stacks.new_stack(missing, new_id, "", State.PENDING, now)
+    if not tx.stacks.insert(new):
+        raise StackExists(new.called, new.record.target.org)
+    return new, Lease()
 
 
-def _taken(tx: Transaction, stack: Stack, last: Lease, wanted: BeginRequest, now: int) -> Lease:
+def _taken(tx: Transaction, stack: Stack, last: Lease, request: BeginRequest, now: int) -> Lease:
     """Acquire the lease of *stack* for a new operation, and end the operation on it that died before it started."""
-    lease = leases.acquired(last, stack, texts.clean(wanted.holder), wanted.id, wanted.ttl, now)
-    preparing.end_dead(tx, stack, now)
+    lease = leases.acquired(last, stack, sanitize.clean(request.holder), request.id, request.ttl, now)
+    unstarted.end_dead(tx, stack, now)
     tx.leases.put(stack.record.id, lease)
     return lease

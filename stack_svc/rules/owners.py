@@ -17,7 +17,7 @@ from services.engine.claims import (
     ClaimHolder,
     Refusal,
 )
-from stack_svc.rules import sanitize as texts
+from stack_svc.rules import sanitize
 from stack_svc.store.owners import Owner
 from stack_svc.store.store import ReadTransaction
 
@@ -26,9 +26,9 @@ def of_resources(
     reading: ReadTransaction, target: Target, resources: Collection[ResourceKey]
 ) -> list[tuple[ResourceKey, Owner]]:
     """The owners of *resources*, sorted by kind and id; unowned resources are left out."""
-    asked = {what_of(*each): each for each in resources}
-    found = ((asked[owner.what], owner) for owner in reading.owners.of(target, asked))
-    return sorted(found, key=lambda each: each[0])
+    by_what = {what_of(*each): each for each in resources}
+    pairs = ((by_what[owner.what], owner) for owner in reading.owners.of(target, by_what))
+    return sorted(pairs, key=lambda each: each[0])
 
 
 def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]:
@@ -36,8 +36,8 @@ def refused(claims: Sequence[Claim], owners: Collection[Owner]) -> list[Refusal]
     by_what = {owner.what: owner for owner in owners}
     if not by_what:
         return []
-    found = [(each, by_what.get(text_of(each.what))) for each in claims]
-    return [Refusal(each, holder_of(owner)) for each, owner in found if owner]
+    pairs = [(each, by_what.get(text_of(each.what))) for each in claims]
+    return [Refusal(each, holder_of(owner)) for each, owner in pairs if owner]
 
 
 def holder_of(owner: Owner) -> ClaimHolder:
@@ -45,9 +45,9 @@ def holder_of(owner: Owner) -> ClaimHolder:
     return ClaimHolder(owner.stack, owner.stack_name, owner.operation, owner.since)
 
 
-def refusal(found: Sequence[Refusal]) -> ResourceOwned:
+def refusal(refusals: Sequence[Refusal]) -> ResourceOwned:
     """The error for refused claims."""
-    return ResourceOwned([each.owned for each in found])
+    return ResourceOwned([each.owned for each in refusals])
 
 
 def what_of(kind: str, resource_id: str) -> str:
@@ -57,7 +57,7 @@ def what_of(kind: str, resource_id: str) -> str:
 
 def removal_of(what: str) -> str:
     """The store's text of the removal of *what*; to claim it keeps other stacks from using *what*."""
-    return texts.key(f"r:{what}")
+    return sanitize.key(f"r:{what}")
 
 
 def text_of(claimed: Claimed) -> str:
@@ -76,4 +76,4 @@ def text_of(claimed: Claimed) -> str:
 def _text(tag: str, *parts: str) -> str:
     """A text of *parts*; different parts make different texts."""
     *first, last = parts
-    return texts.key(":".join([tag, *(each.replace("%", "%25").replace(":", "%3A") for each in first), last]))
+    return sanitize.key(":".join([tag, *(each.replace("%", "%25").replace(":", "%3A") for each in first), last]))

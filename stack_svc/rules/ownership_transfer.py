@@ -67,12 +67,12 @@ def _orphaned(reading: ReadTransaction, target: Target, stack: str, labels: Sequ
     """Those of *labels* that no other record wants."""
     if not labels:
         return ()
-    owned, used, wanted = uses.holdings(reading, target, {(each.kind, each.resource_id) for each in labels})
+    owned, used, labels_used = uses.holdings(reading, target, {(each.kind, each.resource_id) for each in labels})
     others = {
         (*resource, label)
         for resource, holder in (*owned, *used)
         if holder.stack != stack
-        for label in wanted.get((holder.stack, resource), ())
+        for label in labels_used.get((holder.stack, resource), ())
     }
     return tuple(sorted(each for each in labels if (each.kind, each.resource_id, each.label_id) not in others))
 
@@ -127,12 +127,12 @@ def yielding(reading: ReadTransaction, target: Target, stack: str, changes: Reco
     keys = {*changes.taken_over}
     taken = {entry: owners.what_of(*resource_of(entry)) for entry in changes.entries if entry.key in keys}
     holders = {each.what: each for each in reading.owners.of(target, [*taken.values()])}
-    found: defaultdict[str, dict[Key, Key]] = defaultdict(dict)
+    by_stack: defaultdict[str, dict[Key, Key]] = defaultdict(dict)
     for entry, what in taken.items():
         owner = holders.get(what)
         if owner and owner.operation == RECORDED and owner.stack != stack:
-            found[owner.stack][Key(entry.key.kind, owner.name)] = entry.key
-    return found
+            by_stack[owner.stack][Key(entry.key.kind, owner.name)] = entry.key
+    return by_stack
 
 
 def take_over(

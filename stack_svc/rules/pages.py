@@ -22,29 +22,29 @@ MOST_BYTES = MAX_PART_BYTES * 15 // 16
 """Largest size of the entries of a page, unless there is only one; the rest is for tags, lengths and the token."""
 
 
-def size_of(asked: int, default: int, largest: int) -> int:
+def size_of(requested: int, default: int, largest: int) -> int:
     """
-    The number of entries on a page when the caller asked for *asked*.
+    The number of entries on a page when the caller asked for *requested*.
 
     Raises:
         RequestInvalid: It is negative.
     """
-    if asked < 0:
+    if requested < 0:
         raise RequestInvalid("page_size", "must not be negative; 0 means the default")
-    return min(asked or default, largest)
+    return min(requested or default, largest)
 
 
 def page_of(
-    found: Sequence[Entry],
+    entries: Sequence[Entry],
     size: int,
     message_of: Callable[[Entry], EntryMessage],
     place: Callable[[Entry], tuple[Any, ...]],
 ) -> tuple[list[EntryMessage], str]:
     """
-    Make a page of the first entries found: at most *size*, and at most 1 MiB unless a single entry is larger.
+    Make a page of the first entries: at most *size*, and at most 1 MiB unless a single entry is larger.
 
     Args:
-        found: The entries; more than *size* when more follow.
+        entries: The entries; more than *size* when more follow.
         size: Entries on the page.
         message_of: Translates an entry.
         place: Returns the values that an entry is sorted by, for the token.
@@ -54,13 +54,13 @@ def page_of(
     """
     messages: list[EntryMessage] = []
     left = MOST_BYTES
-    for entry in found[:size]:
+    for entry in entries[:size]:
         message = message_of(entry)
         left -= message.ByteSize() + FRAME_BYTES
         if messages and left < 0:
             break
         messages.append(message)
-    return messages, "" if len(messages) == len(found) else token_of(place(found[len(messages) - 1]))
+    return messages, "" if len(messages) == len(entries) else token_of(place(entries[len(messages) - 1]))
 
 
 def token_of(last: tuple[Any, ...]) -> str:

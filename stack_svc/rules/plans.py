@@ -18,8 +18,7 @@ from services.core.errors import (
 )
 from services.core.model import Target
 from services.engine.operation import OperationState
-from stack_svc.rules import attachments, requests
-from stack_svc.rules import sanitize as texts
+from stack_svc.rules import attachments, requests, sanitize
 from stack_svc.rules.leases import SECOND, rfc3339
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.operations import Operation
@@ -72,14 +71,14 @@ def store(tx: Transaction, plan: NewPlan, request: RequestId) -> StoredPlan:
         PlanNotFound: The plan of this request is gone.
     """
     now = tx.now()
-    if made := requests.earlier_answer(tx, request, now):
-        return existing(tx, made)
-    known = tx.plans.find(plan.id)
-    if known is None or not is_kept(tx, plan):
-        known = _stored(plan, PlanState.PENDING, "", now, now + KEPT)
-        _insert(tx, plan, known)
+    if earlier_id := requests.earlier_answer(tx, request, now):
+        return existing(tx, earlier_id)
+    stored = tx.plans.find(plan.id)
+    if stored is None or not is_kept(tx, plan):
+        stored = _stored(plan, PlanState.PENDING, "", now, now + KEPT)
+        _insert(tx, plan, stored)
     requests.store_answer(tx, request, plan.id, now)
-    return as_of(known, now)
+    return as_of(stored, now)
 
 
 def of_request(reading: ReadTransaction, request: RequestId) -> str:
@@ -164,7 +163,7 @@ def mark_stale(tx: Transaction, plan_id: str, problem: str) -> None:
     """Mark a pending plan as stale, with the change that made it so; other plans stay as they are."""
     plan = tx.plans.find(plan_id)
     if plan and plan.state is PlanState.PENDING:
-        tx.plans.update(replace(plan, state=PlanState.STALE, problem=texts.clean(problem)))
+        tx.plans.update(replace(plan, state=PlanState.STALE, problem=sanitize.clean(problem)))
 
 
 def delete(tx: Transaction, plan_id: str) -> None:
@@ -183,8 +182,8 @@ def delete(tx: Transaction, plan_id: str) -> None:
 
 def pending(reading: ReadTransaction) -> list[str]:
     """Names of the plans that can be applied, newest first."""
-    found = page(reading, None, "", START, EVERYTHING)
-    return [plan.id for plan, _ in found if plan.state is PlanState.PENDING]
+    plans_of_all = page(reading, None, "", START, EVERYTHING)
+    return [plan.id for plan, _ in plans_of_all if plan.state is PlanState.PENDING]
 
 
 def mark_applied(tx: Transaction, plan_id: str) -> None:

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from services.core.errors import RequestIdReused
 from services.kinds.format.canonical import canonical_text
-from stack_svc.rules import sanitize as texts
+from stack_svc.rules import sanitize
 from stack_svc.rules.leases import SECOND
 from stack_svc.store.requests import StoredAnswer
 from stack_svc.store.store import ReadTransaction, Transaction
@@ -30,8 +30,8 @@ class RequestId:
 
 def answered_name(reading: ReadTransaction, request: RequestId) -> str:
     """The stored answer to this request, even an expired one; empty: there is none."""
-    known = reading.requests.find(texts.key(request.id)) if request.id else None
-    return known.result if known else ""
+    stored = reading.requests.find(sanitize.key(request.id)) if request.id else None
+    return stored.result if stored else ""
 
 
 def earlier_answer(reading: ReadTransaction, request: RequestId, now: int) -> str | None:
@@ -41,12 +41,12 @@ def earlier_answer(reading: ReadTransaction, request: RequestId, now: int) -> st
     Raises:
         RequestIdReused: The id was used with other content.
     """
-    known = reading.requests.find(texts.key(request.id)) if request.id else None
-    if known is None or known.expires < now:
+    stored = reading.requests.find(sanitize.key(request.id)) if request.id else None
+    if stored is None or stored.expires < now:
         return None
-    if known.digest != request.digest:
+    if stored.digest != request.digest:
         raise RequestIdReused(request.id)
-    return known.result
+    return stored.result
 
 
 def store_answer(tx: Transaction, request: RequestId, result: str, now: int) -> None:
@@ -56,5 +56,5 @@ def store_answer(tx: Transaction, request: RequestId, result: str, now: int) -> 
     Raises:
         RequestIdReused: Another request with that id was answered in the meantime.
     """
-    if request.id and tx.requests.put(texts.key(request.id), StoredAnswer(request.digest, result, now + KEPT), now):
+    if request.id and tx.requests.put(sanitize.key(request.id), StoredAnswer(request.digest, result, now + KEPT), now):
         raise RequestIdReused(request.id)

@@ -11,8 +11,7 @@ from services.core.model import Baseline, InventoryEntry, Key, Origin, RecordCha
 from services.kinds.format.names import check_meta_name
 from services.kinds.kind_words import meant_kind
 from services.kinds.registry import family_of, kinds_of
-from stack_svc.rules import inventory, owners, requests, stacks
-from stack_svc.rules import ownership_transfer as inheriting
+from stack_svc.rules import inventory, owners, ownership_transfer, requests, stacks
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import ReadTransaction, Transaction
@@ -63,9 +62,10 @@ def forget(tx: Transaction, choice: Choice, key: Key, request: RequestId) -> Sta
         RequestInvalid: The stack has no such object.
         RequestIdReused: The request id was used with other content.
     """
-    found, changes = stacks.existing(tx, choice), RecordChanges(removed=(key,))
-    stack_id, target = found.record.id, found.record.target
-    heirs = inheriting.estate_of(tx, target, stack_id, changes).stacks
+    changes = RecordChanges(removed=(key,))
+    header = stacks.existing(tx, choice).record
+    stack_id, target = header.id, header.target
+    heirs = ownership_transfer.estate_of(tx, target, stack_id, changes).stacks
     # All transactions lock stacks in the order of their ids.
     locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *heirs})}
     stack = stacks.visible(locked[stack_id], stack_id)
@@ -74,9 +74,9 @@ def forget(tx: Transaction, choice: Choice, key: Key, request: RequestId) -> Sta
         return stack
     stacks.refuse_unfinished(tx, stack, now)
     _entry(tx, stack, key)
-    estate = inheriting.estate_of(tx, target, stack_id, changes)
+    estate = ownership_transfer.estate_of(tx, target, stack_id, changes)
     changed = _changed(tx, stack, changes, now)
-    inheriting.hand_over(tx, estate, _there(locked), now)
+    ownership_transfer.hand_over(tx, estate, _there(locked), now)
     requests.store_answer(tx, request, stack_id, now)
     return changed
 
@@ -106,7 +106,7 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
     _refuse_taken(tx, stack, {"new_name": new_key})
     entries = [
         each._replace(associations=tuple(sorted(new_key if label == key else label for label in each.associations)))
-        for each in tx.inventory.page(stack.record.id, Key("", ""), inheriting.ALL)
+        for each in tx.inventory.page(stack.record.id, Key("", ""), ownership_transfer.ALL)
         if key in each.associations and each.key != key
     ]
     renamed = entry._replace(key=new_key)

@@ -58,12 +58,12 @@ def existing(reading: ReadTransaction, stack: Stack, number: int, field: str = "
     """
     if number < 1:
         raise RequestInvalid(field, f"{number} is no revision: they are counted from 1")
-    found = reading.revisions.find(stack.record.id, number)
-    if found is None:
+    revision = reading.revisions.find(stack.record.id, number)
+    if revision is None:
         lowest, highest = reading.revisions.bounds(stack.record.id)
         kept = "" if not highest else str(lowest) if lowest == highest else f"{lowest} to {highest}"
         raise RevisionNotFound(stack.called, number, kept)
-    return found
+    return revision
 
 
 def differences(old: KeptPackage, new: KeptPackage) -> PlanDiffs:

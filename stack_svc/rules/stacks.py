@@ -14,9 +14,7 @@ from services.core.errors import (
 )
 from services.core.model import InventoryEntry, Key, StackRecord, Target
 from services.kinds.policy import NO_POLICY
-from stack_svc.rules import leases, requests
-from stack_svc.rules import sanitize as texts
-from stack_svc.rules import unstarted as preparing
+from stack_svc.rules import leases, requests, sanitize, unstarted
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, StackName, State
 from stack_svc.store.store import ReadTransaction, Transaction
@@ -105,10 +103,10 @@ def active(stack: Stack | None, choice: Choice) -> Stack:
     Raises:
         StackNotFound: There is none, or its first apply is not over.
     """
-    found = visible(stack, choice)
-    if found.state is not State.ACTIVE:
-        raise StackNotFound(found.called)
-    return found
+    visible_stack = visible(stack, choice)
+    if visible_stack.state is not State.ACTIVE:
+        raise StackNotFound(visible_stack.called)
+    return visible_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +192,11 @@ def create(
     check_new_name(named.name)
     taken = tx.lock_stack(named) if named.name else None
     now = tx.now()
-    if made := requests.earlier_answer(tx, request, now):
-        return existing(tx, made)
+    if earlier_id := requests.earlier_answer(tx, request, now):
+        return existing(tx, earlier_id)
     if taken:
         free_name(tx, taken, named, now)
-    stack = new_stack(named, stack_id, texts.clean(description), State.ACTIVE, now)
+    stack = new_stack(named, stack_id, sanitize.clean(description), State.ACTIVE, now)
     stack = replace(stack, record=replace(stack.record, urls=urls, policy=policy))
     if not tx.stacks.insert(stack):
         raise StackExists(named.name, named.target.org)
@@ -253,4 +251,4 @@ def refuse_unfinished(tx: Transaction, stack: Stack, now: int) -> None:
     """
     if lease := tx.leases.of(stack.record.id):
         leases.refuse_leased(lease, stack, now)
-        preparing.end_dead(tx, stack, now)
+        unstarted.end_dead(tx, stack, now)

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from services.core.errors import StackChanged, StackExists
-from stack_svc.rules import requests, stacks
-from stack_svc.rules import sanitize as texts
+from stack_svc.rules import requests, sanitize, stacks
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, StackName
 from stack_svc.store.store import Transaction
@@ -41,11 +40,11 @@ class StackUpdate(NamedTuple):
                 urls=record.urls if self.urls is None else self.urls,
                 policy=record.policy if self.policy is None else self.policy,
             ),
-            description=stack.description if self.description is None else texts.clean(self.description),
+            description=stack.description if self.description is None else sanitize.clean(self.description),
         )
 
 
-def update(tx: Transaction, choice: Choice, wanted: StackUpdate, request: RequestId) -> Stack:
+def update(tx: Transaction, choice: Choice, changes: StackUpdate, request: RequestId) -> Stack:
     """
     Update a stack, once for each request; if nothing changes, nothing is written.
 
@@ -59,18 +58,18 @@ def update(tx: Transaction, choice: Choice, wanted: StackUpdate, request: Reques
             operation on the stack has to be recovered.
         StackLeased: The policy changes while an operation runs on the stack.
     """
-    stacks.check_new_name(wanted.name or "")
-    found = tx.lock_stack(choice)
-    named = StackName(found.record.target, wanted.name) if found and wanted.name else None
+    stacks.check_new_name(changes.name or "")
+    locked = tx.lock_stack(choice)
+    named = StackName(locked.record.target, changes.name) if locked and changes.name else None
     taken = tx.lock_stack(named) if named else None
     now = tx.now()
     # Checked first: if this request has renamed the stack, its old name no longer finds it.
-    if made := requests.earlier_answer(tx, request, now):
-        return stacks.existing(tx, made)
-    stack = stacks.active(found, choice)
-    if wanted.etag and wanted.etag != stacks.etag_of(stack):
-        raise StackChanged(stack.called, wanted.etag, stacks.etag_of(stack))
-    changed = wanted.of(stack)
+    if earlier_id := requests.earlier_answer(tx, request, now):
+        return stacks.existing(tx, earlier_id)
+    stack = stacks.active(locked, choice)
+    if changes.etag and changes.etag != stacks.etag_of(stack):
+        raise StackChanged(stack.called, changes.etag, stacks.etag_of(stack))
+    changed = changes.of(stack)
     if changed != stack:
         if named and taken and taken.record.id != stack.record.id:
             stacks.free_name(tx, taken, named, now)

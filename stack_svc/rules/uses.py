@@ -19,9 +19,9 @@ Holding = tuple[ResourceKey, Owner]
 
 def of_resources(reading: ReadTransaction, target: Target, resources: Collection[ResourceKey]) -> list[Holding]:
     """The users of *resources*, sorted by kind and id, then by the time since which they use it."""
-    asked = {owners.what_of(*each): each for each in resources}
-    found = ((asked[owner.what], owner) for owner in reading.uses.of(target, asked))
-    return sorted(found, key=lambda each: each[0])
+    by_what = {owners.what_of(*each): each for each in resources}
+    pairs = ((by_what[owner.what], owner) for owner in reading.uses.of(target, by_what))
+    return sorted(pairs, key=lambda each: each[0])
 
 
 def holdings(
@@ -44,24 +44,28 @@ def labels_of(reading: ReadTransaction, holdings: Iterable[Holding]) -> dict[tup
     for resource, holder in holdings:
         if holder.operation == RECORDED:
             by_stack[holder.stack][Key(resource[0], holder.name)] = resource
-    found: dict[tuple[str, ResourceKey], tuple[str, ...]] = {}
+    by_holder: dict[tuple[str, ResourceKey], tuple[str, ...]] = {}
     for stack, resources in by_stack.items():
         entries = reading.inventory.entries(stack, resources)
         labels = {label for entry in entries for label in entry.associations}
         ids = {label.key: label.resource_id for label in reading.inventory.entries(stack, labels)} if labels else {}
         for entry in entries:
-            found[stack, resources[entry.key]] = tuple(sorted(ids[each] for each in entry.associations if each in ids))
-    return found
+            by_holder[stack, resources[entry.key]] = tuple(
+                sorted(ids[each] for each in entry.associations if each in ids)
+            )
+    return by_holder
 
 
 def taken_away(reading: ReadTransaction, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
     """Claims of *used* whose item another operation claims to own or to remove."""
     if not used:
         return []
-    asked = {each: owners.text_of(each.what) for each in used}
-    removals = {each: owners.removal_of(what) for each, what in asked.items()}
-    found = {each.what: each for each in reading.owners.of(operation.target, [*asked.values(), *removals.values()])}
-    others = ((each, found.get(removals[each]) or found.get(what)) for each, what in asked.items())
+    texts = {each: owners.text_of(each.what) for each in used}
+    removals = {each: owners.removal_of(what) for each, what in texts.items()}
+    owners_by_what = {
+        each.what: each for each in reading.owners.of(operation.target, [*texts.values(), *removals.values()])
+    }
+    others = ((each, owners_by_what.get(removals[each]) or owners_by_what.get(what)) for each, what in texts.items())
     return [
         Refusal(each, owners.holder_of(other))
         for each, other in others
@@ -71,11 +75,11 @@ def taken_away(reading: ReadTransaction, operation: Operation, used: Sequence[Cl
 
 def named_owners(reading: ReadTransaction, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
     """Claims of *used* to take over what another stack owns that has a name."""
-    asked = {owners.text_of(each.what): each for each in used if each.mode is ClaimMode.TAKE_OVER}
-    found = reading.owners.of(operation.target, asked) if asked else ()
+    by_text = {owners.text_of(each.what): each for each in used if each.mode is ClaimMode.TAKE_OVER}
+    others = reading.owners.of(operation.target, by_text) if by_text else ()
     return [
-        Refusal(asked[owner.what], owners.holder_of(owner))
-        for owner in found
+        Refusal(by_text[owner.what], owners.holder_of(owner))
+        for owner in others
         if owner.operation == RECORDED and owner.stack_name and owner.stack != operation.stack
     ]
 
@@ -94,13 +98,15 @@ def in_use(reading: ReadTransaction, operation: Operation, removed: Sequence[Cla
     """Claims of *removed* whose item other stacks use, or want by their record: one refusal for each user."""
     if not removed:
         return []
-    asked = {owners.text_of(each.what): each for each in removed}
-    users = [(asked[owner.what], owner) for owner in reading.uses.of(operation.target, asked)]
-    users += _wanting(reading, operation.target, removed)
+    by_text = {owners.text_of(each.what): each for each in removed}
+    users = [(by_text[owner.what], owner) for owner in reading.uses.of(operation.target, by_text)]
+    users += _with_attached_label(reading, operation.target, removed)
     return [Refusal(each, owners.holder_of(user), in_use=True) for each, user in users if user.stack != operation.stack]
 
 
-def _wanting(reading: ReadTransaction, target: Target, removed: Sequence[Claim]) -> list[tuple[Claim, Owner]]:
+def _with_attached_label(
+    reading: ReadTransaction, target: Target, removed: Sequence[Claim]
+) -> list[tuple[Claim, Owner]]:
     """The stacks whose record wants an association among *removed*."""
     labels = [(each, each.what) for each in removed if isinstance(each.what, ClaimedAssociation)]
     if not labels:
@@ -110,10 +116,10 @@ def _wanting(reading: ReadTransaction, target: Target, removed: Sequence[Claim])
     # Without a user of the resource, only its owner wants its associations.
     shared = {resource for resource, _ in users}
     holdings = [*owners.of_resources(reading, target, shared), *users] if shared else []
-    wanted = labels_of(reading, holdings)
+    attached = labels_of(reading, holdings)
     return [
         (each, holder)
         for each, what in labels
         for resource, holder in holdings
-        if resource == (what.kind, what.resource_id) and what.label_id in wanted.get((holder.stack, resource), ())
+        if resource == (what.kind, what.resource_id) and what.label_id in attached.get((holder.stack, resource), ())
     ]

@@ -75,13 +75,13 @@ def watched(reading: ReadTransaction, choice: Choice) -> Stack:
 
 def snapshot(reading: ReadTransaction, stack_id: str, position: WatchPosition) -> Snapshot:
     """A stack with the operations on it since *position*; for a new watcher, with the last operation only."""
-    found = reading.stacks.find(stack_id)
+    stack = reading.stacks.find(stack_id)
     if position.stack:
         operations = reading.operations.since(stack_id, position.token)
     else:
         last = reading.operations.last_on(stack_id)
         operations = [last] if last else []
-    active = found if found and found.state is State.ACTIVE else None
+    active = stack if stack and stack.state is State.ACTIVE else None
     return Snapshot(active, operations, reading.drift_checks.find(stack_id))
 
 

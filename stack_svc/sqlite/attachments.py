@@ -22,8 +22,8 @@ class SqliteAttachments:
 
     def has(self, digest: str) -> bool:
         """Return whether a complete attachment with that digest is stored."""
-        found = self._db.execute("SELECT 1 FROM attachments WHERE digest = ? AND is_complete", [digest])
-        return found.fetchone() is not None
+        row = self._db.execute("SELECT 1 FROM attachments WHERE digest = ? AND is_complete", [digest])
+        return row.fetchone() is not None
 
     def keep(self, digest: str, now: int) -> bool:
         """Set the time of an attachment."""

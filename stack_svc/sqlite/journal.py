@@ -22,15 +22,15 @@ class SqliteJournal:
 
     def rows_after(self, operation: str, seq: int, most_bytes: int) -> tuple[list[Row], bool]:
         """Read writes with events after *seq*."""
-        found: list[Row] = []
+        rows: list[Row] = []
         for row in self._db.execute(
             f"{_SELECT} AND last_seq > ? AND length(events) > 0 ORDER BY position", [operation, seq]
         ):
             if most_bytes <= 0:
-                return found, True
-            found.append(Row(*row))
-            most_bytes -= len(found[-1].events)
-        return found, False
+                return rows, True
+            rows.append(Row(*row))
+            most_bytes -= len(rows[-1].events)
+        return rows, False
 
     def append(self, operation: str, row: Row) -> None:
         """Add a write."""

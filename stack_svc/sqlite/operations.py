@@ -43,16 +43,16 @@ class SqliteOperations:
         where = "operations.stack = ? AND operations.token >= ? ORDER BY operations.token"
         return list(map(_operation, self._db.query(f"{_SELECT} WHERE {where}", [stack, token])))
 
-    def page(self, wanted: OperationFilter, after: OperationPlace, most: int) -> list[Operation]:
+    def page(self, criteria: OperationFilter, after: OperationPlace, most: int) -> list[Operation]:
         """Read a page of operations."""
         where = "(operations.create_time, operations.id) < (?, ?) AND operations.create_time >= ?"
-        values: list[Any] = [*min(after, (wanted.until, "")), wanted.since]
-        if wanted.stack:
-            where, values = f"{where} AND operations.stack = ?", [*values, wanted.stack]
-        if target := wanted.target:
+        values: list[Any] = [*min(after, (criteria.until, "")), criteria.since]
+        if criteria.stack:
+            where, values = f"{where} AND operations.stack = ?", [*values, criteria.stack]
+        if target := criteria.target:
             where = f"{where} AND operations.platform = ? AND operations.org = ?"
             values = [*values, target.platform, target.org]
-        for column, members in (("state", wanted.states), ("kind", wanted.kinds)):
+        for column, members in (("state", criteria.states), ("kind", criteria.kinds)):
             if members:
                 where = f"{where} AND operations.{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
                 values = [*values, orjson.dumps([str(member) for member in members]).decode()]

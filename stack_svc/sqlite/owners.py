@@ -18,18 +18,18 @@ class SqliteOwners:
 
     def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
         """Read the owners of items."""
-        return self._found({"wanted": _json((what,) for what in whats), **_place(target)})
+        return self._owners({"wanted": _json((what,) for what in whats), **_place(target)})
 
-    def take(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> list[Owner]:
+    def take(self, stack: str, target: Target, operation: str, items: Mapping[str, str], now: int) -> list[Owner]:
         """Make a stack the owner of items, unless another owner conflicts."""
         values: dict[str, Any] = {
-            "wanted": _json(wanted.items()),
+            "wanted": _json(items.items()),
             "stack": stack,
             "operation": operation,
             "now": now,
             **_place(target),
         }
-        others = self._found(values, _CONFLICTS)
+        others = self._owners(values, _CONFLICTS)
         if not others:
             self._db.execute(_TAKE, values)
         return others
@@ -45,7 +45,7 @@ class SqliteOwners:
         """Release the items that an operation claims."""
         self._db.execute("DELETE FROM owners WHERE stack = ? AND operation = ?", [stack, operation])
 
-    def _found(self, values: dict[str, Any], where: str = "TRUE") -> list[Owner]:
+    def _owners(self, values: dict[str, Any], where: str = "TRUE") -> list[Owner]:
         # All items are one JSON parameter, so this is one query. CROSS JOIN makes SQLite look each item up by key.
         rows = self._db.execute(
             f"""

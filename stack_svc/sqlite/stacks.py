@@ -25,23 +25,23 @@ class SqliteStacks:
             where, values = "id = ?", [choice]
         return next((_stack(row) for row in self._db.query(f"{_SELECT} WHERE {where}", values)), None)
 
-    def page(self, wanted: StackFilter, after: StackPlace, most: int) -> list[Stack]:
+    def page(self, criteria: StackFilter, after: StackPlace, most: int) -> list[Stack]:
         """Read a page of active stacks."""
         where, values = "state = 'ACTIVE' AND (name, id) > (?, ?)", [*after]
-        if wanted.target:
+        if criteria.target:
             where, values = (
                 f"{where} AND platform = ? AND org = ?",
                 [
                     *values,
-                    wanted.target.platform,
-                    wanted.target.org,
+                    criteria.target.platform,
+                    criteria.target.org,
                 ],
             )
         choosing = [
-            ("id IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(wanted.ids)).decode(), wanted.ids),
-            ("name IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(wanted.names)).decode(), wanted.names),
+            ("id IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(criteria.ids)).decode(), criteria.ids),
+            ("name IN (SELECT value FROM json_each(?))", orjson.dumps(sorted(criteria.names)).decode(), criteria.names),
             # SQLite's patterns also have sets of characters, such as [ab]; ours do not, so the bracket is escaped.
-            ("name GLOB ?", wanted.glob.replace("[", "[[]"), wanted.glob),
+            ("name GLOB ?", criteria.glob.replace("[", "[[]"), criteria.glob),
         ]
         if chosen := [(condition, value) for condition, value, is_asked in choosing if is_asked]:
             where = f"{where} AND ({' OR '.join(condition for condition, _ in chosen)})"

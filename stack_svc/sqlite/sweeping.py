@@ -17,10 +17,10 @@ _PAGES = 1024
 
 def sweep(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> Swept:
     """Remove or end at most ``limits.batch`` rows of each table; *db* is in a write transaction."""
-    known = {"now": now, "most": limits.batch, "cause": GONE}
+    values = {"now": now, "most": limits.batch, "cause": GONE}
 
     def rows(statement: str) -> int:
-        return int(db.execute(statement, known).rowcount)
+        return int(db.execute(statement, values).rowcount)
 
     requests = rows(
         "DELETE FROM requests WHERE request_id IN (SELECT request_id FROM requests WHERE expires < :now LIMIT :most)"
@@ -38,7 +38,7 @@ def sweep(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> Swept
         )
         RETURNING id, stack
         """,  # noqa: S608
-        known,
+        values,
     ).fetchall()
     ids = [(id_,) for id_, _ in ended]
     db.conn.executemany("DELETE FROM requests WHERE result = ?", ids)
@@ -74,7 +74,7 @@ def _sweep_attachments(db: sqlite_utils.Database, limits: RetentionLimits, now: 
         """,
         [now - limits.attachment_age, limits.batch],
     ).fetchall()
-    used, unused = ([(digest,) for digest, is_used in oldest if is_used == wanted] for wanted in (1, 0))
+    used, unused = ([(digest,) for digest, is_used in oldest if is_used == state] for state in (1, 0))
     db.conn.executemany("UPDATE attachments SET time = ? WHERE digest = ?", [(now, *each) for each in used])
     db.conn.executemany("DELETE FROM attachments WHERE digest = ?", unused)
     return len(unused)
@@ -91,14 +91,14 @@ def release_space(db: sqlite_utils.Database) -> bool:
 
 def _sweep_operations(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> tuple[int, bool]:
     """Remove finished operations beyond *limits*; the number of removed ones, and whether more are left."""
-    known = {
+    values = {
         "most": limits.batch,
         "kept": limits.operations,
         "oldest": now - limits.age,
         "bytes": limits.bytes,
     }
-    measured = db.execute(_MEASURE, known).rowcount
-    beyond = db.execute(_BEYOND, known).fetchall()
+    measured = db.execute(_MEASURE, values).rowcount
+    beyond = db.execute(_BEYOND, values).fetchall()
     removed = [(id_,) for id_, before in beyond[: limits.batch] if before < limits.batch_bytes]
     # Foreign keys remove their plans and journals with them.
     db.conn.executemany("DELETE FROM operations WHERE id = ?", removed)

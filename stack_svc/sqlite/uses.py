@@ -50,12 +50,12 @@ class SqliteUses:
             )
         )
 
-    def add(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> None:
+    def add(self, stack: str, target: Target, operation: str, items: Mapping[str, str], now: int) -> None:
         """Make a stack a user of items."""
         self._db.conn.executemany(
             "INSERT INTO uses (platform, org, what, stack, name, operation, since) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (platform, org, what, stack, operation) DO UPDATE SET name = excluded.name",
-            [(target.platform, target.org, what, stack, wanted[what], operation, now) for what in sorted(wanted)],
+            [(target.platform, target.org, what, stack, items[what], operation, now) for what in sorted(items)],
         )
 
     def remove(self, stack: str, target: Target, whats: Collection[str]) -> None:

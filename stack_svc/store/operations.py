@@ -144,8 +144,8 @@ class OperationsReading(Protocol):
     def since(self, stack: str, token: int) -> list[Operation]:
         """Read the operations on a stack that have *token* or a higher one, sorted by token."""
 
-    def page(self, wanted: OperationFilter, after: OperationPlace, most: int) -> list[Operation]:
-        """Read at most *most* operations that match *wanted* and follow the place *after*, newest first."""
+    def page(self, criteria: OperationFilter, after: OperationPlace, most: int) -> list[Operation]:
+        """Read at most *most* operations that match *criteria* and follow the place *after*, newest first."""
 
     def abandoned(self, now: int, most: int) -> list[str]:
         """Return the names of at most *most* unfinished, not BLOCKED operations whose lease is free, oldest first."""

@@ -45,7 +45,7 @@ class OwnersReading(Protocol):
 class Owners(OwnersReading, Protocol):
     """Read and write access to owners."""
 
-    def take(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> list[Owner]:
+    def take(self, stack: str, target: Target, operation: str, items: Mapping[str, str], now: int) -> list[Owner]:
         """
         Make a stack the owner of items: for *operation*, or by its record when that is ``RECORDED``.
 
@@ -56,7 +56,7 @@ class Owners(OwnersReading, Protocol):
             stack: Id of the stack.
             target: Target of the stack.
             operation: Name of its operation.
-            wanted: The items, each with the name of the object that it is for.
+            items: The items, each with the name of the object that it is for.
             now: The time.
 
         Returns:

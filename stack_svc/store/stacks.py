@@ -99,8 +99,8 @@ class StacksReading(Protocol):
     def find(self, choice: Choice) -> Stack | None:
         """Read a stack in any state."""
 
-    def page(self, wanted: StackFilter, after: StackPlace, most: int) -> list[Stack]:
-        """Read at most *most* of the active stacks that match *wanted* and follow *after*, sorted by name and id."""
+    def page(self, criteria: StackFilter, after: StackPlace, most: int) -> list[Stack]:
+        """Read at most *most* of the active stacks that match *criteria* and follow *after*, sorted by name and id."""
 
 
 class Stacks(StacksReading, Protocol):

@@ -23,7 +23,7 @@ class UsesReading(Protocol):
 class Uses(UsesReading, Protocol):
     """Read and write access to uses."""
 
-    def add(self, stack: str, target: Target, operation: str, wanted: Mapping[str, str], now: int) -> None:
+    def add(self, stack: str, target: Target, operation: str, items: Mapping[str, str], now: int) -> None:
         """
         Make a stack a user of items: for *operation*, or by its record when that is ``RECORDED``.
 
@@ -33,7 +33,7 @@ class Uses(UsesReading, Protocol):
             stack: Id of the stack.
             target: Target of the stack.
             operation: Name of its operation.
-            wanted: The items, each with the name of the object that it is for.
+            items: The items, each with the name of the object that it is for.
             now: The time.
         """
 

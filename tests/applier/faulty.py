@@ -255,8 +255,8 @@ class FaultyDriver(DriverServiceServicer):
         self, request: driver_pb2.PrepareSpecsRequest, context: Context
     ) -> driver_pb2.PrepareSpecsResponse:
         """Accepts every spec, so that the platform rejects invalid ones only when they are written."""
-        held = [driver_pb2.HeldSpec(kind=spec.kind) for spec in request.specs]
-        prepared = [driver_pb2.PreparedSpec(held=each, position=position) for position, each in enumerate(held)]
+        held = [driver_pb2.StoredSpec(kind=spec.kind) for spec in request.specs]
+        prepared = [driver_pb2.PreparedSpec(stored=each, position=position) for position, each in enumerate(held)]
         return driver_pb2.PrepareSpecsResponse(specs=prepared)
 
     async def ListSecretKeys(

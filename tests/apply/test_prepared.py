@@ -34,8 +34,8 @@ ENDPOINT = an_endpoint("Slack", "chat", "chat")
 class Particular(EmbeddedDriver):
     """Strips names, and drops the name of the endpoint from rules."""
 
-    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
-        return await super().prepare_specs(org, [_held(each) for each in wanted])
+    async def prepare_specs(self, org: str, writes: Sequence[Create | Update]) -> list[Spec | Rejected]:
+        return await super().prepare_specs(org, [_held(each) for each in writes])
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:
         taken = [_held(each) if isinstance(each, Create | Update) else each for each in batch]

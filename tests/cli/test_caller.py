@@ -41,7 +41,7 @@ async def test_a_command_leaves_its_process_as_it_is(tmp_path: Path) -> None:
 def test_only_the_caller_knows_the_process() -> None:
     paths = (ROOT / "services" / "cli").rglob("*.py")
     known = {path.name for path in paths if OF_THE_PROCESS.search(path.read_text())}
-    assert known == {"caller.py", "root.py"}
+    assert known == {"caller.py", "entrypoint.py"}
 
 
 @pytest.mark.parametrize(

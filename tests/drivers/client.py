@@ -149,7 +149,7 @@ class DriverClient:
         return response.seen.token, response.seen.operation_id
 
     async def prepared(
-        self, *specs: driver_pb2.WantedSpec, org: str = ORG
+        self, *specs: driver_pb2.DesiredSpec, org: str = ORG
     ) -> list[tuple[str, driver_pb2.Rejected | None]]:
         """For each spec, the text that the platform would hold; or an empty text and the rejection."""
         request = driver_pb2.PrepareSpecsRequest(org=self.org_name(org), specs=specs)
@@ -163,8 +163,8 @@ class DriverClient:
                 assert not answer.rejected.HasField("retry_after")
                 found.append(("", answer.rejected))
             else:
-                assert answer.held.kind == wanted.kind
-                found.append((answer.held.spec_json or wanted.spec_json, None))
+                assert answer.stored.kind == wanted.kind
+                found.append((answer.stored.spec_json or wanted.spec_json, None))
         return found
 
     async def would_hold(self, mutation: driver_pb2.Mutation) -> Any:
@@ -234,11 +234,11 @@ def set_spec(mutation: driver_pb2.Mutation, text: str) -> None:
     (mutation.create if mutation.HasField("create") else mutation.update).spec_json = text
 
 
-def wanted(mutation: driver_pb2.Mutation) -> driver_pb2.WantedSpec:
+def wanted(mutation: driver_pb2.Mutation) -> driver_pb2.DesiredSpec:
     """The spec that a create or an update writes."""
     change = mutation.create if mutation.HasField("create") else mutation.update
     id_ = "" if mutation.HasField("create") else mutation.update.id
-    return driver_pb2.WantedSpec(kind=change.kind, id=id_, spec_json=change.spec_json, references=change.references)
+    return driver_pb2.DesiredSpec(kind=change.kind, id=id_, spec_json=change.spec_json, references=change.references)
 
 
 def reference(pointer: str, kind: str, id_: str) -> object_pb2.Reference:

@@ -75,7 +75,7 @@ async def test_an_unexpected_resource_is_kept_and_returned(
     [result] = await driver.mutate(expecting(ours, before))
 
     assert (result.WhichOneof("result"), result.rejected.reason) == ("rejected", CHANGED)
-    assert result.rejected.found == theirs
+    assert result.rejected.live == theirs
     assert await now(driver, before) == theirs
 
 

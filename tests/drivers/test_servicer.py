@@ -64,8 +64,8 @@ class Scripted:
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> Sequence[StoredResource | None]:
         return []
 
-    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
-        self.sent += wanted
+    async def prepare_specs(self, org: str, writes: Sequence[Create | Update]) -> Sequence[Spec | Rejected]:
+        self.sent += writes
         return self.prepared
 
     async def orgs(self) -> list[Organization]:

@@ -27,7 +27,7 @@ PLAN = a_plan(
     *(Step(0, 0, verb, Key("Task", verb.value), label=Key(LABEL, "red"), old_spec=SPEC, new_spec=SPEC) for verb in Verb)
 )
 CREATE, UPDATE, DELETE, ATTACH, DETACH = range(5)
-CONFLICT, LOST, REFUSED = Unknown("theirs", is_conflict=True, found="t9"), Unknown("lost"), Failed("no")
+CONFLICT, LOST, REFUSED = Unknown("theirs", is_conflict=True, resource_id="t9"), Unknown("lost"), Failed("no")
 
 
 def ended(number: int, outcome: Outcome, undo: bool = False) -> Progress:

@@ -235,14 +235,14 @@ def test_an_effect_is_possible_only_where_all_that_it_needs_exists(effect_class:
 @pytest.mark.parametrize(("effect_class", "row"), ROWS.items(), ids=lambda each: getattr(each, "__name__", ""))
 def test_only_creations_and_deletions_change_the_resource_of_a_key(effect_class: type[AnyEffect], row: Row) -> None:
     ids = ids_of(row.step)
-    before = ids.known()
+    before = ids.all_resources()
     effect_of(row.step).learn(ids, "t9")
     if effect_class is Create:
-        assert ids.known() == before | {("Task", "t9")}
+        assert ids.all_resources() == before | {("Task", "t9")}
     elif effect_class is Delete:
-        assert ids.known() == before - {("Task", "t1")}
+        assert ids.all_resources() == before - {("Task", "t1")}
     else:
-        assert ids.known() == before
+        assert ids.all_resources() == before
 
 
 @given(resource_steps)

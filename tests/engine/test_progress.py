@@ -40,7 +40,7 @@ def test_an_intent_is_open_until_its_outcome_is_known() -> None:
         Done("cpu-1"),
         Failed("no"),
         Unknown("?"),
-        Unknown("theirs", is_conflict=True, found="cpu-9"),
+        Unknown("theirs", is_conflict=True, resource_id="cpu-9"),
         Skipped("stopped"),
         GivenUp("so be it"),
     ],
@@ -107,7 +107,7 @@ def test_content_that_differs_from_the_sent_one_is_recorded(direction: Direction
 
 
 @pytest.mark.parametrize(
-    "outcome", [Done("cpu-1"), Failed("no"), Unknown("?"), Unknown("theirs", is_conflict=True, found="cpu-9")]
+    "outcome", [Done("cpu-1"), Failed("no"), Unknown("?"), Unknown("theirs", is_conflict=True, resource_id="cpu-9")]
 )
 def test_the_outcome_of_an_inverse_stands_beside_that_of_its_step(outcome: Outcome) -> None:
     progress = progress_of(PLAN, {0: Done("cpu-1")}, {0: outcome})

@@ -93,7 +93,7 @@ def test_the_outcome_of_a_change_is_found_by_its_resource(
     found = sent.effect.finding(sent.sending, there, TRAITS)
     if expected is None:
         assert isinstance(found, Unknown)
-        assert (found.is_conflict, found.found) == (True, "t1")
+        assert (found.is_conflict, found.resource_id) == (True, "t1")
     else:
         assert found == expected
 
@@ -111,14 +111,19 @@ CREATE, CREATE_AFTER = Sending(), Sending(before_ids=("t1",))
         pytest.param(TRAITS, CREATE, [ELSE], (), NoEffect(), id="nothing found"),
         pytest.param(TRAITS, CREATE, [ELSE, live(spec=NEW)], (), Done("t1"), id="one found"),
         pytest.param(
-            TRAITS, CREATE, [live(spec=OLD)], (), Unknown("", is_conflict=True, found="t1"), id="one of other content"
+            TRAITS,
+            CREATE,
+            [live(spec=OLD)],
+            (),
+            Unknown("", is_conflict=True, resource_id="t1"),
+            id="one of other content",
         ),
         pytest.param(
             TRAITS,
             CREATE,
             [live(spec=NEW, to=TO)],
             (),
-            Unknown("", is_conflict=True, found="t1"),
+            Unknown("", is_conflict=True, resource_id="t1"),
             id="one that refers elsewhere",
         ),
         pytest.param(TRAITS, CREATE, [live(spec=NEW)], ("t1",), NoEffect(), id="one that a stack owns"),

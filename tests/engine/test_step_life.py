@@ -276,7 +276,7 @@ def test_the_progress_after_a_resume_differs_only_in_steps_that_are_looked_up_or
                 each.pop("resource")
                 each.pop("outcome")
         assert known == expected
-    assert found.ids.known() == live.ids.known()
+    assert found.ids.all_resources() == live.ids.all_resources()
 
 
 @given(walks)

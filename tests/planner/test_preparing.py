@@ -3,19 +3,19 @@
 import pytest
 
 from services.core.errors import ContentRefused
-from services.core.model import Key, Location, Origin, Reference, Spec, WantedSpec
+from services.core.model import DesiredSpec, Key, Location, Origin, Reference, Spec
 from services.engine.outcome import Failed, RejectionReason
 from services.kinds.format.canonical import spec_of
 from tests.planner.world import World, an_object, step_lines
 
 
-def filling_in(wanted: WantedSpec) -> Spec:
+def filling_in(wanted: DesiredSpec) -> Spec:
     """A platform that fills in a description, and drops the name of an endpoint."""
     content = dict(wanted.spec.value) | {"description": "of the platform"}
     return spec_of(content | ({"endpointName": ""} if wanted.kind == "NotificationRule" else {}))
 
 
-def refusing(wanted: WantedSpec) -> Spec | Failed:
+def refusing(wanted: DesiredSpec) -> Spec | Failed:
     name = wanted.spec.display_name
     return Failed(f"{name!r} is too red", RejectionReason.CONTENT_REFUSED) if "red" in name else wanted.spec
 
@@ -34,7 +34,7 @@ def test_values_that_the_platform_fills_in_are_planned_once() -> None:
     [diff] = world.last.diffs().resources
     assert diff.new_spec == diff.old_spec
     # The spec of the package still differs from the live one, so it is prepared; an equal one would not be.
-    assert world.asked == {Key("Label", "red"): WantedSpec("Label", world.entry("Label", "red").resource_id, RED.spec)}
+    assert world.asked == {Key("Label", "red"): DesiredSpec("Label", world.entry("Label", "red").resource_id, RED.spec)}
     world.prepare = lambda wanted: wanted.spec
     world.apply(RED)
     world.plan(RED, BLUE)

@@ -98,10 +98,10 @@ class GivenReader(PlanInputs):
     async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> ParsedPackage:
         return ParsedPackage(objects=list(package_to_pb(Package(tuple(self._objects))).objects))
 
-    async def known(self, header: stack_pb2.Stack) -> BaseState:
+    async def base_state(self, header: stack_pb2.Stack) -> BaseState:
         return BaseState(RECORD, self._traits, [], [])
 
-    async def live(self, known: BaseState, kinds: Sequence[str]) -> list[Resource]:
+    async def live(self, base_state: BaseState, kinds: Sequence[str]) -> list[Resource]:
         return list(self._live)
 
     async def holders(self, target: Target, resources: Collection[ResourceKey]) -> dict[ResourceKey, ResourceHolders]:

@@ -16,6 +16,7 @@ from planner_svc.views import ViewInput
 from services.core.model import (
     LABEL,
     AfterUninstall,
+    DesiredSpec,
     InventoryEntry,
     Key,
     Object,
@@ -28,7 +29,6 @@ from services.core.model import (
     StackRecord,
     Step,
     Target,
-    WantedSpec,
 )
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.effects import Attach, Create, Delete, DeleteSecret, Detach, PutSecret, Update, effect_of
@@ -77,8 +77,8 @@ class World:
     created: int = 0
     platform: PlatformTraits = EMBEDDED
     secrets: set[str] = field(default_factory=set)
-    prepare: Callable[[WantedSpec], Spec | Failed] = lambda wanted: wanted.spec
-    asked: dict[Key, WantedSpec] = field(default_factory=dict)
+    prepare: Callable[[DesiredSpec], Spec | Failed] = lambda wanted: wanted.spec
+    asked: dict[Key, DesiredSpec] = field(default_factory=dict)
     last: ViewInput = field(init=False)
 
     def add(self, kind: str, name: str, /, references: Iterable[Reference] = (), **spec: Any) -> Resource:

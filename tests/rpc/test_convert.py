@@ -16,8 +16,7 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core import model
 from services.core.errors import RequestInvalid
-from services.engine import operation, outcome
-from services.engine import step_state as step_life
+from services.engine import operation, outcome, step_state
 from services.engine.decisions import BlockedStep, StepDecision
 from services.engine.effects import AnyEffect, effect_of
 from services.engine.effects.effect import Sending
@@ -50,15 +49,15 @@ def a_body(plan: model.Plan) -> journal_pb2.PlanBody:
     )
 
 
-def a_step_record(record: step_life.StepRecord) -> journal_pb2.StepRecord:
+def a_step_record(record: step_state.StepRecord) -> journal_pb2.StepRecord:
     """A step record as part of a request to the journal."""
     return journal_pb2.JournalWrite(steps=[operations.step_record_fields(record)]).steps[0]
 
 
 step_records = st.builds(
-    step_life.StepRecord,
+    step_state.StepRecord,
     st.integers(0, 10_000),
-    st.sampled_from(step_life.StepState),
+    st.sampled_from(step_state.StepState),
     st.just("") | strategies.resource_ids,
     st.just("") | strategies.words,
     st.none() | st.sampled_from(outcome.RejectionReason),
@@ -212,7 +211,7 @@ def test_empty_fields_of_a_target_mean_the_defaults() -> None:
         (operation.BlockedReason, operation_pb2.BlockedReason, "BLOCKED_REASON"),
         (operation.Decision, operation_pb2.Decision, "DECISION"),
         (outcome.RejectionReason, operation_pb2.RejectionReason, "REJECTION_REASON"),
-        (step_life.StepState, journal_pb2.StepState, "STEP_STATE"),
+        (step_state.StepState, journal_pb2.StepState, "STEP_STATE"),
     ],
 )
 def test_core_enums_have_the_members_of_their_proto_enums(core: Any, wire: Any, prefix: str) -> None:
@@ -438,7 +437,7 @@ def test_an_unknown_decision_is_none(number: Any, expected: operation.Decision |
             outcome.Failed("no", outcome.RejectionReason.NOT_FOUND, 1.0),
             {"failed": {"message": "no", "reason": operation_pb2.REJECTION_REASON_NOT_FOUND}},
         ),
-        (outcome.Unknown("?", is_conflict=True, found="9"), {"unknown": {"message": "?"}}),
+        (outcome.Unknown("?", is_conflict=True, resource_id="9"), {"unknown": {"message": "?"}}),
         (outcome.Skipped("stopped"), {"skipped": {"message": "stopped"}}),
         (outcome.GivenUp("so be it"), {"skipped": {"message": "so be it"}}),
     ],

@@ -12,7 +12,7 @@ from pkger.driver.v1.driver_pb2_grpc import DriverServiceServicer, add_DriverSer
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from services.core.errors import ServiceUnavailable
-from services.core.model import Identity, PlatformTraits, Spec, WantedSpec
+from services.core.model import DesiredSpec, Identity, PlatformTraits, Spec
 from services.drivers.embedded.kinds import EMBEDDED
 from services.engine.outcome import Failed, RejectionReason
 from services.kinds.format.canonical import spec_of
@@ -72,8 +72,8 @@ class Scripted(DriverServiceServicer):
         self.batches.append(len(request.specs))
         if self.prepared is not None:
             return driver_pb2.PrepareSpecsResponse(specs=self.prepared)
-        held = [driver_pb2.HeldSpec(kind=spec.kind) for spec in request.specs]
-        prepared = [driver_pb2.PreparedSpec(held=each, position=at) for at, each in enumerate(held)]
+        held = [driver_pb2.StoredSpec(kind=spec.kind) for spec in request.specs]
+        prepared = [driver_pb2.PreparedSpec(stored=each, position=at) for at, each in enumerate(held)]
         return driver_pb2.PrepareSpecsResponse(specs=prepared)
 
     async def Mutate(self, request: driver_pb2.MutateRequest, context: Context) -> driver_pb2.MutateResponse:
@@ -197,12 +197,12 @@ async def test_a_kind_that_is_found_by_its_name_has_unique_names() -> None:
         await platform_traits(driver(scripted))
 
 
-def wanted(name: str, kind: str = "Label", **content: str) -> WantedSpec:
-    return WantedSpec(kind, "", spec_of({"name": name, **content}))
+def wanted(name: str, kind: str = "Label", **content: str) -> DesiredSpec:
+    return DesiredSpec(kind, "", spec_of({"name": name, **content}))
 
 
 def held(text: str = "", kind: str = "Label", position: int = 0) -> driver_pb2.PreparedSpec:
-    return driver_pb2.PreparedSpec(held=driver_pb2.HeldSpec(kind=kind, spec_json=text), position=position)
+    return driver_pb2.PreparedSpec(stored=driver_pb2.StoredSpec(kind=kind, spec_json=text), position=position)
 
 
 def rejected(message: str, position: int = 0, **more: Any) -> driver_pb2.PreparedSpec:
@@ -210,7 +210,7 @@ def rejected(message: str, position: int = 0, **more: Any) -> driver_pb2.Prepare
     return driver_pb2.PreparedSpec(rejected=refusal, position=position)
 
 
-async def prepared(scripted: Scripted, *specs: WantedSpec) -> list[Spec | Failed]:
+async def prepared(scripted: Scripted, *specs: DesiredSpec) -> list[Spec | Failed]:
     return await prepare_specs(driver(scripted), "org", specs, EMBEDDED)
 
 

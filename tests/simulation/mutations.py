@@ -144,7 +144,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "one_listing_tells_what_did_not_happen",
         _PROBER,
-        "if any(isinstance(finding, NoEffect) for finding in found.values()):",
+        "if any(isinstance(finding, NoEffect) for finding in findings.values()):",
         "if False:",
         frozenset({"I3", "LEFT_OVER"}),
         100,
@@ -270,9 +270,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "no_way_out_of_failed_undo",
         _SCHEDULER,
-        "    wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]\n",
+        "    to_undo = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]\n",
         """\
-    wanted = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
+    to_undo = [effect for effect in progress.effects if _is_to_be_undone(effect, progress)]
     not_undone = {StepState.UNDO_FAILED, StepState.UNDO_GIVEN_UP}
     if any(progress.state(effect.number) in not_undone for effect in progress.effects):
         return Block(cause)
@@ -313,7 +313,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "absence_believed_from_a_listing",
         _RESOURCES,
-        "lacking = sorted({key for key in known if key[0] in kinds} - found)",
+        "lacking = sorted({key for key in expected if key[0] in kinds} - keys)",
         "lacking: list[ResourceKey] = []",
         frozenset({"I3", "LEFT_OVER"}),
         200,
@@ -386,7 +386,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "what_is_let_go_gets_no_owner",
         "stack_svc/rules/finish.py",
-        "    inheriting.hand_over(tx, estate, existing, now)\n",
+        "    ownership_transfer.hand_over(tx, estate, existing, now)\n",
         "",
         frozenset({"I8"}),
         20,
@@ -404,7 +404,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "both_resources_of_a_replacement_are_one",
         _IDS,
-        "        if self._replaced and (key, known) in self._replaced:\n",
+        "        if self._replaced and (key, planned_id) in self._replaced:\n",
         "        if False:\n",
         frozenset({"I3", "CONTENT", "GHOST", "OVERWRITE"}),
         40,
@@ -524,8 +524,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "recreated_resource_keeps_its_old_id_in_the_record",
         _CONCLUSION,
-        "entries[key] = known._replace(resource_id=ids.find(key, effect.step.resource_id))",
-        "entries[key] = known",
+        "entries[key] = old._replace(resource_id=ids.find(key, effect.step.resource_id))",
+        "entries[key] = old",
         frozenset({"I3"}),
         200,
         situation="mixed on NATIVE",
@@ -551,7 +551,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "earlier_step_undone_after_the_undo_of_a_later_one_failed",
         _SCHEDULER,
-        "ready = _free(waiting, [effect for effect in wanted if effect.number in failed])",
+        "ready = _free(waiting, [effect for effect in to_undo if effect.number in failed])",
         "ready = waiting",
         frozenset({"ORDER"}),
         200,

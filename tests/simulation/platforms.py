@@ -116,8 +116,8 @@ class SimulatedPlatform:
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
         return await self._driver.read_resources(org, ids)
 
-    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
-        return await self._driver.prepare_specs(org, wanted)
+    async def prepare_specs(self, org: str, writes: Sequence[Create | Update]) -> list[Spec | Rejected]:
+        return await self._driver.prepare_specs(org, writes)
 
     async def secret_keys(self, org: str) -> list[str]:
         return await self._driver.secret_keys(org)

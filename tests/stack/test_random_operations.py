@@ -27,11 +27,10 @@ from services.core.errors import (
     RequestInvalid,
     StackLeased,
 )
-from services.engine import step_state as step_life
+from services.engine import step_state
 from services.rpc.claim_parts import joined_claim
 from services.system import MachineIds
-from stack_svc.rules import journal_replay as reading_journals
-from stack_svc.rules import operations as journal
+from stack_svc.rules import journal_replay, operations
 from stack_svc.servicer import JournalServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.operations import Operation
@@ -52,12 +51,12 @@ ENDS = {
 }
 
 
-PLANNED = step_life.StepState.PLANNED
+PLANNED = step_state.StepState.PLANNED
 
 
-def following(state: step_life.StepState) -> list[step_life.StepState]:
+def following(state: step_state.StepState) -> list[step_state.StepState]:
     """The states that may be recorded for a step in *state*, including *state* itself."""
-    return sorted({state, *step_life.TRANSITIONS[state].values()})
+    return sorted({state, *step_state.TRANSITIONS[state].values()})
 
 
 @dataclass(eq=False)
@@ -84,7 +83,7 @@ class Run:
     rolling_back: bool = False
     sealed: bool = False
     cancel: bool = False
-    steps: dict[int, step_life.StepState] = field(default_factory=dict)
+    steps: dict[int, step_state.StepState] = field(default_factory=dict)
     last_seq: int = 0
     position: int = 0
     is_planned: bool = False
@@ -444,9 +443,9 @@ async def first_of(answers: AsyncIterator[T]) -> T:
 
 
 def _read(reading: ReadTransaction, name: str) -> tuple[Operation, dict[int, str], Iterable[int]]:
-    operation, rows = journal.existing(reading, name), reading.journal.rows(name)
-    known = {record.step: record.state.value for record in reading_journals.steps_of(rows, operation.step_count)}
-    events, _ = reading_journals.events_after(rows, False, 0, 1 << 20)
+    operation, rows = operations.existing(reading, name), reading.journal.rows(name)
+    known = {record.step: record.state.value for record in journal_replay.steps_of(rows, operation.step_count)}
+    events, _ = journal_replay.events_after(rows, False, 0, 1 << 20)
     return operation, known, [event.seq for event in events]
 
 

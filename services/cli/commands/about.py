@@ -50,8 +50,8 @@ def set_context(name: str) -> None:
     from services.cli.contexts import change
 
     typed = common()
-    given = {"server": typed.server, "target": "/".join(typed.target) if typed.target else None}
-    change(home_folder(caller().environ), name, {field: value for field, value in given.items() if value is not None})
+    fields = {"server": typed.server, "target": "/".join(typed.target) if typed.target else None}
+    change(home_folder(caller().environ), name, {field: value for field, value in fields.items() if value is not None})
 
 
 @click.command(epilog="\b\nExamples:\n  pkger version -o json")
@@ -63,11 +63,11 @@ def version() -> None:
 
     from services.cli.output.documents import print_document
 
-    found = {"pkger": version_of("pkger"), "python": platform.python_version()}
+    versions = {"pkger": version_of("pkger"), "python": platform.python_version()}
     if common().format == "text":
-        click.echo(f"pkger {found['pkger']}", file=caller().stdout)
+        click.echo(f"pkger {versions['pkger']}", file=caller().stdout)
     else:
-        print_document(found, common().format)
+        print_document(versions, common().format)
 
 
 @click.command(epilog="\b\nExamples:\n  source <(pkger completion bash)\n  pkger completion zsh > ~/.zfunc/_pkger")
@@ -77,6 +77,6 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the completion script for SHELL."""
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None  # noqa: S101 - one of the choices
-    click.echo(found(context.find_root().command, {}, "pkger", "_PKGER_COMPLETE").source(), file=caller().stdout)
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None  # noqa: S101 - one of the choices
+    click.echo(shell_class(context.find_root().command, {}, "pkger", "_PKGER_COMPLETE").source(), file=caller().stdout)

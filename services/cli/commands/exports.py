@@ -74,7 +74,7 @@ def export_package(
     named = named_resources(pairs)
     if not (everything or stack or kinds or labels or named):
         raise click.UsageError("nothing to export; use --all, --stack, --kind, --label, or KIND NAME")
-    wanted = ExportInput(
+    export_input = ExportInput(
         platform,
         org,
         stack,
@@ -89,7 +89,7 @@ def export_package(
         strict,
         common().quiet,
     )
-    run(export(wanted, common().environ()))
+    run(export(export_input, common().environ()))
 
 
 @click.command(

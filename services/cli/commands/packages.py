@@ -43,9 +43,11 @@ def validate(
     from services.cli.packages.validate import validate as check
     from services.cli.run_async import run
 
-    given = {**values.env_files(env_files), **values.pairs(env)}
-    wanted = ValidateInput(_some(files + more_files), recursive, given, encoding or "", options.libraries(jpath))
-    return 0 if run(check(wanted, common().environ(), common().format)) else 1
+    env_values = {**values.env_files(env_files), **values.pairs(env)}
+    validate_input = ValidateInput(
+        _some(files + more_files), recursive, env_values, encoding or "", options.libraries(jpath)
+    )
+    return 0 if run(check(validate_input, common().environ(), common().format)) else 1
 
 
 @click.command(
@@ -139,7 +141,7 @@ def plan(
 
     typed = common()
     platform, org = typed.place(platform, org)
-    wanted = PlanInput(
+    plan_input = PlanInput(
         files=_some(files + more_files, stack),
         stack=stack,
         org=org,
@@ -153,7 +155,9 @@ def plan(
         secrets=dict.fromkeys(split(secrets), ""),
     )
     return run(
-        show(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full), SaveOptions(save, out, detailed))
+        show(
+            plan_input, typed.environ(), Interaction(typed.format, typed.quiet, full), SaveOptions(save, out, detailed)
+        )
     )
 
 
@@ -221,7 +225,7 @@ def apply(
     from services.cli.plan.apply import apply as apply_package
     from services.cli.plan.apply import apply_stored
     from services.cli.plan.plan_input import PlanInput
-    from services.cli.plan.secrets import given
+    from services.cli.plan.secrets import read_secrets
     from services.cli.run_async import run
 
     typed, sources = common(), files + more_files
@@ -230,11 +234,11 @@ def apply(
         typed_too = sources or stack or recursive or platform or org or env or env_files or encoding or jpath
         if typed_too or plan_options.ListFields():
             raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
-        known = {**values.secret_files(secret_files), **given(secrets, ())}
-        run(apply_stored(plan_name, typed.environ(), manner, run_options, known))
+        secret_values = {**values.secret_files(secret_files), **read_secrets(secrets, ())}
+        run(apply_stored(plan_name, typed.environ(), manner, run_options, secret_values))
         return
     platform, org = typed.place(platform, org)
-    wanted = PlanInput(
+    plan_input = PlanInput(
         files=_some(sources, stack),
         stack=stack,
         org=org,
@@ -244,9 +248,9 @@ def apply(
         encoding=encoding or "",
         libraries=options.libraries(jpath),
         options=plan_options,
-        secrets={**values.secret_files(secret_files), **given(secrets, sources)},
+        secrets={**values.secret_files(secret_files), **read_secrets(secrets, sources)},
     )
-    run(apply_package(wanted, typed.environ(), manner, run_options))
+    run(apply_package(plan_input, typed.environ(), manner, run_options))
 
 
 def _some(files: tuple[str, ...], stack: str = "") -> tuple[str, ...]:

@@ -219,9 +219,9 @@ def roll_back(
 
     platform, org = common().place(platform, org)
 
-    wanted = PlanInput(files=(), stack=name, org=org, platform=platform, options=plan_options, revision=revision)
+    plan_input = PlanInput(files=(), stack=name, org=org, platform=platform, options=plan_options, revision=revision)
     typed = common()
-    run(apply(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
+    run(apply(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 @stacks.command(
@@ -313,7 +313,7 @@ def import_resources(
     if files:
         if resource or object_name:
             raise click.UsageError("-f imports the objects of a package: KIND NAME and --as cannot be combined with it")
-        wanted = PlanInput(
+        plan_input = PlanInput(
             files=files,
             stack=name,
             org=org,
@@ -323,7 +323,7 @@ def import_resources(
             encoding=encoding or "",
             libraries=options.libraries(jpath),
         )
-        run(import_package(wanted, typed.environ(), Interaction(typed.format, typed.quiet, yes=yes)))
+        run(import_package(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, yes=yes)))
         return
     if recursive or encoding or jpath or env or env_files:
         raise click.UsageError("-R, -e, --jpath, --env-ref and --env-file are for a package: name its files with -f")
@@ -429,8 +429,8 @@ def drift_of_stack(
     from services.cli.stacks.drift import drift, keys_of
 
     platform, org = common().place(platform, org)
-    target, wanted = object_pb2.Target(platform=platform, org=org), keys_of(keys)
-    has_drift = run(drift(name, wanted, target, common().environ(), common().format, show_all, full))
+    target, object_keys = object_pb2.Target(platform=platform, org=org), keys_of(keys)
+    has_drift = run(drift(name, object_keys, target, common().environ(), common().format, show_all, full))
     return Exit.CHANGES if has_drift and detailed else Exit.DONE
 
 
@@ -466,8 +466,8 @@ def uninstall_stack(
     platform, org = common().place(platform, org)
 
     typed = common()
-    wanted = PlanInput(files=(), stack=name, org=org, platform=platform)
-    run(uninstall(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
+    plan_input = PlanInput(files=(), stack=name, org=org, platform=platform)
+    run(uninstall(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 @stacks.command(
@@ -502,8 +502,8 @@ def delete_stack(
     platform, org = common().place(platform, org)
 
     typed = common()
-    wanted = PlanInput(files=(), stack=name, org=org, platform=platform)
-    run(delete(wanted, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
+    plan_input = PlanInput(files=(), stack=name, org=org, platform=platform)
+    run(delete(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
 def _target(platform: str, org: str) -> Any:

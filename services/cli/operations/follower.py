@@ -36,7 +36,7 @@ ReadPlan = Callable[[str], Awaitable[JoinedPlan]]
 class EventReport(Protocol):
     """Reports an operation."""
 
-    def plan(self, made: JoinedPlan) -> None:
+    def plan(self, plan: JoinedPlan) -> None:
         """Report the plan that the operation runs."""
 
     def event(self, event: operation_pb2.OperationEvent) -> None:
@@ -52,7 +52,7 @@ class DataReport:
     def __init__(self, output: str) -> None:
         self._output = output
 
-    def plan(self, made: JoinedPlan) -> None:
+    def plan(self, plan: JoinedPlan) -> None:
         """Print nothing: the first event names the plan."""
 
     def event(self, event: operation_pb2.OperationEvent) -> None:
@@ -70,10 +70,10 @@ class TextReport:
     def __init__(self, progress: Progress, status: StatusLine, full: bool) -> None:
         self._progress, self._status, self._full = progress, status, full
 
-    def plan(self, made: JoinedPlan) -> None:
+    def plan(self, plan: JoinedPlan) -> None:
         """Print the plan."""
         with self._status.printing():
-            print_plan(progress_console(), made, self._full)
+            print_plan(progress_console(), plan, self._full)
 
     def event(self, event: operation_pb2.OperationEvent) -> None:
         """Print the event, as ``Progress`` shows it."""
@@ -125,7 +125,7 @@ class OperationFollower:
             Failed: It did not start, or its end is unknown.
             InvalidPackageError: The package breaks rules.
         """
-        made, violations = shown or JoinedPlan(), list[object_pb2.Violation]()
+        plan, violations = shown or JoinedPlan(), list[object_pb2.Violation]()
         cancelling: asyncio.Task[None] | None = None
         try:
             async for event in self._resumed(self._retried(begin, wait)):
@@ -133,12 +133,12 @@ class OperationFollower:
                 if event.HasField("accepted"):
                     cancelling = asyncio.create_task(self._cancel_on_interrupt())
                     if not shown:
-                        made = await self._read(event.accepted.plan_id, read_plan)
-                        self._report.plan(made)
-                    self._begin_steps(made)
+                        plan = await self._read(event.accepted.plan_id, read_plan)
+                        self._report.plan(plan)
+                    self._begin_steps(plan)
                 self._report.event(event)
                 if event.HasField("finished"):
-                    return made, event.finished
+                    return plan, event.finished
         finally:
             if cancelling:
                 cancelling.cancel()
@@ -165,9 +165,9 @@ class OperationFollower:
     def _hint(self) -> str:
         return f"`pkger operations watch {self._operation}` shows its progress"
 
-    def _begin_steps(self, made: JoinedPlan) -> None:
-        self._progress.begin(made.steps)
-        self._platform = f"platform {made.header.target.platform}"
+    def _begin_steps(self, plan: JoinedPlan) -> None:
+        self._progress.begin(plan.steps)
+        self._platform = f"platform {plan.header.target.platform}"
         self._status.show(self._progress.summary, self._platform)
 
     async def watch(self, begin: Begin, read_plan: ReadPlan) -> operation_pb2.Finished:

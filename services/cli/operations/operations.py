@@ -132,7 +132,7 @@ async def recover(
             async with session(APPLYING, environ) as services:
                 blocked = applier_pb2.GetOperationRequest(operation_id=operation_id)
                 answer = await interrupts.or_stop(services.applier.call(_stub(services).GetOperation, blocked))
-                made = await interrupts.or_stop(_steps(services, answer.operation.plan_id))
+                joined_plan = await interrupts.or_stop(_steps(services, answer.operation.plan_id))
                 request = applier_pb2.RecoverOperationRequest(
                     operation_id=operation_id,
                     decisions=[
@@ -140,7 +140,7 @@ async def recover(
                         for step, (decision, resource_id) in sorted(decisions.items())
                     ],
                 )
-                progress = Progress(made.steps)
+                progress = Progress(joined_plan.steps)
                 if answer.operation.state == operation_pb2.OPERATION_STATE_BLOCKED:
                     await interrupts.or_stop(_recall(services, progress, operation_id))
                 following = _following(services, interrupts, status, progress, manner)
@@ -192,8 +192,8 @@ async def cancel(operation_id: str, environ: Mapping[str, str], output: str) -> 
             try:
                 answer = await services.applier.call(_stub(services).CancelOperation, request)
             except OperationNotFound:
-                wanted = applier_pb2.GetOperationRequest(operation_id=operation_id)
-                finished = (await services.applier.call(_stub(services).GetOperation, wanted)).operation
+                state_request = applier_pb2.GetOperationRequest(operation_id=operation_id)
+                finished = (await services.applier.call(_stub(services).GetOperation, state_request)).operation
                 raise CommandFailed(f"operation {operation_id} has already ended: {_word(finished.state)}") from None
     effect = f"operation {operation_id} {cancel_effect(answer.effect, operation_id)}"
     if answer.effect == operation_pb2.CANCEL_EFFECT_SEALED:

@@ -27,6 +27,6 @@ def one_line(text: str) -> str:
     return escaped(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _escape(found: re.Match[str]) -> str:
-    data = found.group().encode("utf-16-be", "surrogatepass")
+def _escape(match: re.Match[str]) -> str:
+    data = match.group().encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))

@@ -41,10 +41,10 @@ _STYLES = {ADDED: "green", REMOVED: "red", LEFT_OUT: "cyan"}
 
 def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
     """Print the entries of a plan in order, with old and new values, its remarks and counts; *full*: uncut."""
-    found = entries(plan)
-    lines = entries_lines(found, full)
+    plan_entries = entries(plan)
+    lines = entries_lines(plan_entries, full)
     lines += _remark_lines(plan.remarks, full)
-    kinds = counts_by_kind(found)
+    kinds = counts_by_kind(plan_entries)
     if len(kinds) > 1:
         width = max(map(len, kinds))
         for kind, counts in kinds.items():
@@ -54,11 +54,11 @@ def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
     print_lines(out, lines)
 
 
-def entries_lines(found: Sequence[PlanEntry], full: bool) -> list[Text]:
+def entries_lines(plan_entries: Sequence[PlanEntry], full: bool) -> list[Text]:
     """The lines of entries; unless *full*, of many entries only the first."""
-    count = len(found) if full or len(found) <= MOST_ENTRIES else FIRST_ENTRIES
-    lines = [line for entry in found[:count] for line in _entry_lines(entry, full)]
-    if more := and_more(len(found) - count):
+    count = len(plan_entries) if full or len(plan_entries) <= MOST_ENTRIES else FIRST_ENTRIES
+    lines = [line for entry in plan_entries[:count] for line in _entry_lines(entry, full)]
+    if more := and_more(len(plan_entries) - count):
         lines.append(Text(f"  …{more}; {_FULL}", "dim"))
     return lines
 

@@ -110,7 +110,7 @@ class _Export:
                 """A part that this version does not know."""
 
 
-async def export(wanted: ExportInput, environ: Mapping[str, str]) -> None:
+async def export(export_input: ExportInput, environ: Mapping[str, str]) -> None:
     """
     Write a package of resources; its warnings, and the secrets that it refers to, go to standard error.
 
@@ -119,45 +119,45 @@ async def export(wanted: ExportInput, environ: Mapping[str, str]) -> None:
             warnings; it is written.
     """
     with Interrupts() as interrupts, plain_errors():
-        async with session(EXPORTING, environ, wanted.platform) as services:
-            made = await interrupts.or_stop(_make(services, wanted))
-    if wanted.file:
-        write_file(wanted.file, made.texts)
+        async with session(EXPORTING, environ, export_input.platform) as services:
+            package = await interrupts.or_stop(_make(services, export_input))
+    if export_input.file:
+        write_file(export_input.file, package.texts)
     else:
         out = caller().stdout.buffer
-        out.writelines(text.encode() for text in made.texts)
+        out.writelines(text.encode() for text in package.texts)
         out.flush()
-    _print_remarks(made, wanted)
-    if wanted.strict and (count := len(made.warnings)):
+    _print_remarks(package, export_input)
+    if export_input.strict and (count := len(package.warnings)):
         raise CommandFailed(
             "--strict makes the warning an error" if count == 1 else f"--strict makes the {count:,} warnings errors"
         )
 
 
-async def _make(services: Session, wanted: ExportInput) -> _Export:
-    request = wanted.request()
+async def _make(services: Session, export_input: ExportInput) -> _Export:
+    request = export_input.request()
     if request.HasField("stack"):
         request.stack.CopyFrom(await ref_of(services.stack, request.stack.target, request.stack.name))
-    made, stub = _Export(), PlannerServiceStub(services.planner.channel)
+    package, stub = _Export(), PlannerServiceStub(services.planner.channel)
     async for message in services.planner.stream(stub.ExportPackage, request):
-        made.add(message)
-    return made
+        package.add(message)
+    return package
 
 
-def _print_remarks(made: _Export, wanted: ExportInput) -> None:
-    out, file = console(stderr=True), wanted.file
-    shown = made.warnings if wanted.full else made.warnings[:LISTED]
+def _print_remarks(package: _Export, export_input: ExportInput) -> None:
+    out, file = console(stderr=True), export_input.file
+    shown = package.warnings if export_input.full else package.warnings[:LISTED]
     for warning in shown:
         out.print(Text(f"warning: {warning}", "yellow"))
-    if more := and_more(len(made.warnings) - len(shown), "", "warnings"):
+    if more := and_more(len(package.warnings) - len(shown), "", "warnings"):
         out.print(Text(f"{more}; --full shows all", "yellow"))
-    if made.secret_keys:
-        options = " ".join(f"--secret {shlex.quote(key)}" for key in made.secret_keys)
+    if package.secret_keys:
+        options = " ".join(f"--secret {shlex.quote(key)}" for key in package.secret_keys)
         out.print(Text(f"Another target needs secrets that the package names: pkger apply {options}"))
-    if wanted.quiet:
+    if export_input.quiet:
         return
-    if file or not made.header.object_count:
-        objects = "1 object" if made.header.object_count == 1 else f"{made.header.object_count:,} objects"
+    if file or not package.header.object_count:
+        objects = "1 object" if package.header.object_count == 1 else f"{package.header.object_count:,} objects"
         out.print(Text(f"Exported {objects}" + (f" to {file}." if file else ".")))
 
 

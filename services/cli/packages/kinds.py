@@ -24,7 +24,7 @@ async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) ->
         Failed: There is no such kind.
     """
     answer = await _kinds(environ)
-    schemas = {found.name: found.schema_json for found in answer.kinds}
+    schemas = {each.name: each.schema_json for each in answer.kinds}
     if kind in FAMILY_NAMES:
         raise CommandFailed(f"objects of kind {kind} are ignored; write one of {', '.join(kinds_meant(kind))}")
     if kind and kind not in schemas:
@@ -35,8 +35,8 @@ async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) ->
     schema = json.loads(schemas[kind] if kind else answer.schema_json)
     if is_array:
         # References within the schema are absolute, so its $defs have to stay at the top.
-        known = {key: schema.pop(key) for key in ("$schema", "$defs") if key in schema}
-        schema = {**known, "type": "array", "items": schema}
+        root_keywords = {key: schema.pop(key) for key in ("$schema", "$defs") if key in schema}
+        schema = {**root_keywords, "type": "array", "items": schema}
     print_document(schema, "json")
 
 
@@ -55,5 +55,5 @@ async def print_kinds(environ: Mapping[str, str], output: str) -> None:
 
 async def _kinds(environ: Mapping[str, str]) -> parser_pb2.ListKindsResponse:
     with Interrupts() as interrupts, plain_errors():
-        async with parser(environ) as found:
-            return await interrupts.or_stop(found.kinds())
+        async with parser(environ) as reading:
+            return await interrupts.or_stop(reading.kinds())

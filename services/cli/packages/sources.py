@@ -106,13 +106,13 @@ def _files(folder: str) -> list[str]:
     def fail(error: OSError) -> None:
         raise CommandFailed(f"{error.filename}: {error.strerror}") from error
 
-    found = []
+    paths = []
     for path, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(path, name) for name in files if _is_package(name)]
-    if not found:
+        paths += [os.path.join(path, name) for name in files if _is_package(name)]
+    if not paths:
         raise CommandFailed(f"{folder}: it has no package files (*{', *'.join(ENDINGS)})")
-    return sorted(found)
+    return sorted(paths)
 
 
 def _is_package(name: str) -> bool:

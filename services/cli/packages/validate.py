@@ -48,7 +48,7 @@ class ValidateInput:
     libraries: Sequence[Path] = ()
 
 
-async def validate(wanted: ValidateInput, environ: Mapping[str, str], output: str) -> bool:
+async def validate(validate_input: ValidateInput, environ: Mapping[str, str], output: str) -> bool:
     """
     Validate a package and print the findings.
 
@@ -59,27 +59,29 @@ async def validate(wanted: ValidateInput, environ: Mapping[str, str], output: st
         Failed: It cannot be checked.
     """
     with Interrupts() as interrupts, plain_errors():
-        sources, unreadable = await interrupts.or_stop(_read(wanted, load(environ).bounds))
+        sources, unreadable = await interrupts.or_stop(_read(validate_input, load(environ).bounds))
         async with parser(environ) as reading:
-            found = await interrupts.or_stop(_check(reading, sources, unreadable, wanted.env))
+            findings = await interrupts.or_stop(_check(reading, sources, unreadable, validate_input.env))
     if output != "text":
-        print_records(findings_documents(found), output)
+        print_records(findings_documents(findings), output)
     else:
         texts = {source.name: source.text for source in sources if source.text and not source.generated}
-        print_findings(console(), found, texts)
-    return found.valid
+        print_findings(console(), findings, texts)
+    return findings.valid
 
 
-async def _read(wanted: ValidateInput, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
+async def _read(validate_input: ValidateInput, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
     """The sources, and a violation for each source that cannot be read or evaluated."""
     sources: list[parser_pb2.Source] = []
     unreadable: list[Violation] = []
     failures: list[CommandFailed] = []
-    for given in wanted.files:
+    for argument in validate_input.files:
         try:
-            for name in expanded((given,), wanted.recursive):
+            for name in expanded((argument,), validate_input.recursive):
                 try:
-                    sources += await read_sources((name,), False, bounds, wanted.encoding, wanted.libraries)
+                    sources += await read_sources(
+                        (name,), False, bounds, validate_input.encoding, validate_input.libraries
+                    )
                 except _UNREADABLE as error:
                     unreadable.append(_violation(error))
                 except CommandFailed as error:
@@ -87,7 +89,7 @@ async def _read(wanted: ValidateInput, bounds: Bounds) -> tuple[list[parser_pb2.
                     unreadable.append(_missing(name, error))
         except CommandFailed as error:
             failures.append(error)
-            unreadable.append(_missing(given, error))
+            unreadable.append(_missing(argument, error))
     if failures and not sources and len(failures) == len(unreadable) == 1:
         # Nothing else was given.
         raise failures[0]
@@ -113,11 +115,11 @@ async def _check(
             # If no source is named, all sources together exceed a bound.
             left = spared if len(spared) < len(left) else []
             continue
-        found = Findings.of(answer)
+        findings = Findings.of(answer)
         if not broken:
-            return found
-        rest = [violation for violation in found.violations if violation.code not in _ELSEWHERE]
-        return replace(found, violations=(*broken, *rest), kinds={}, sources=())
+            return findings
+        rest = [violation for violation in findings.violations if violation.code not in _ELSEWHERE]
+        return replace(findings, violations=(*broken, *rest), kinds={}, sources=())
     return Findings(tuple(broken))
 
 

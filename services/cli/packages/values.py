@@ -20,7 +20,7 @@ def pairs(options: Sequence[str]) -> dict[str, Any]:
     Raises:
         UsageError: An option has neither form.
     """
-    found: dict[str, Any] = {}
+    env_values: dict[str, Any] = {}
     for option in options:
         key, equals, text = option.partition("=")
         is_json = key.endswith(":")
@@ -29,8 +29,8 @@ def pairs(options: Sequence[str]) -> dict[str, Any]:
             raise click.UsageError(
                 f"--env-ref {option!r}: write KEY=VALUE, or KEY:=JSON for a number, a list or another JSON value"
             )
-        found[key] = _json_value(key, text) if is_json else text
-    return found
+        env_values[key] = _json_value(key, text) if is_json else text
+    return env_values
 
 
 def _json_value(key: str, text: str) -> Any:
@@ -63,15 +63,15 @@ def secret_files(names: Sequence[str]) -> dict[str, str]:
     Raises:
         Failed: A file cannot be read, or holds something else.
     """
-    found: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     for name in names:
         for key, value in mapping("--secret-file", name).items():
             if not (isinstance(value, str) and value):
                 raise CommandFailed(
                     f"--secret-file {name}: the value of {key} is not a text, or is empty; write it in quotes"
                 )
-            found[key] = value
-    return found
+            secrets[key] = value
+    return secrets
 
 
 def mapping(option: str, name: str) -> Mapping[str, Any]:

@@ -70,21 +70,21 @@ class Findings:
         return not self.violations
 
 
-def findings_documents(found: Findings) -> Iterator[dict[str, Any]]:
+def findings_documents(findings: Findings) -> Iterator[dict[str, Any]]:
     """The findings as JSON data: the messages of ParsePackage, also for sources that cannot be read."""
     header = parser_pb2.PackageHeader(
-        sources=found.sources,
-        object_count=sum(found.kinds.values()),
-        kind_counts=found.kinds,
-        violation_count=len(found.violations),
-        warning_count=len(found.warnings),
-        unused_env_keys=found.unused_env_keys,
+        sources=findings.sources,
+        object_count=sum(findings.kinds.values()),
+        kind_counts=findings.kinds,
+        violation_count=len(findings.violations),
+        warning_count=len(findings.warnings),
+        unused_env_keys=findings.unused_env_keys,
     )
     yield document_of(parser_pb2.ParsePackageResponse(header=header))
-    missing = parser_pb2.MissingValues(env_refs=found.missing_env_refs, secrets=found.missing_secrets)
-    violations = object_pb2.Violations(violations=map(violation_to_pb, found.violations))
-    warnings = object_pb2.Violations(violations=map(violation_to_pb, found.warnings))
-    credentials = parser_pb2.Credentials(credentials=found.credentials)
+    missing = parser_pb2.MissingValues(env_refs=findings.missing_env_refs, secrets=findings.missing_secrets)
+    violations = object_pb2.Violations(violations=map(violation_to_pb, findings.violations))
+    warnings = object_pb2.Violations(violations=map(violation_to_pb, findings.warnings))
+    credentials = parser_pb2.Credentials(credentials=findings.credentials)
     for part in (
         parser_pb2.ParsePackageResponse(missing=missing),
         parser_pb2.ParsePackageResponse(violations=violations),
@@ -96,7 +96,7 @@ def findings_documents(found: Findings) -> Iterator[dict[str, Any]]:
             yield document_of(part)
 
 
-def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> None:
+def print_findings(out: Console, findings: Findings, texts: Mapping[str, str]) -> None:
     """
     Print the findings as a table, each row with its line below; a line that may hold a credential is not shown.
 
@@ -104,15 +104,15 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
 
     Args:
         out: The console to print to.
-        found: The findings.
+        findings: The findings.
         texts: Texts of the sources whose lines are known, by name.
     """
     rows = [
-        *((violation, "red", "") for violation in found.violations),
-        *((each.first, "yellow", each.more) for each in repeated(found.warnings)),
+        *((violation, "red", "") for violation in findings.violations),
+        *((each.first, "yellow", each.more) for each in repeated(findings.warnings)),
     ]
     lines = {name: text.removeprefix("\ufeff").splitlines() for name, text in texts.items()}
-    hidden = {(each.location.source, each.location.line) for each in found.credentials}
+    hidden = {(each.location.source, each.location.line) for each in findings.credentials}
     places = max((len(str(row.location)) for row, _, _ in rows), default=0)
     kinds = max((len(row.kind) for row, _, _ in rows), default=0)
     for row, style, more in rows:
@@ -123,14 +123,14 @@ def print_findings(out: Console, found: Findings, texts: Mapping[str, str]) -> N
             continue
         for line in _excerpt(row.location, lines.get(row.location.source, ())):
             out.print(Text(line, "dim"))
-    out.print(Text(_sum(found), "bold"))
-    if found.missing_env_refs:
-        out.print(Text(f"environment values not given: {', '.join(found.missing_env_refs)}", "yellow"))
-    if found.unused_env_keys:
-        unused = ", ".join(found.unused_env_keys)
+    out.print(Text(_sum(findings), "bold"))
+    if findings.missing_env_refs:
+        out.print(Text(f"environment values not given: {', '.join(findings.missing_env_refs)}", "yellow"))
+    if findings.unused_env_keys:
+        unused = ", ".join(findings.unused_env_keys)
         out.print(Text(f"environment values given that the package does not refer to: {unused}", "yellow"))
-    if found.missing_secrets:
-        out.print(Text(f"secrets that it needs: {', '.join(found.missing_secrets)}", "yellow"))
+    if findings.missing_secrets:
+        out.print(Text(f"secrets that it needs: {', '.join(findings.missing_secrets)}", "yellow"))
 
 
 def _may_hold_credential(row: Violation, lines: Mapping[str, Sequence[str]]) -> bool:
@@ -155,15 +155,15 @@ def _excerpt(location: Location, lines: Sequence[str]) -> list[str]:
     return [f"    {number} | {shown}", f"    {' ' * len(number)} | {before}^"]
 
 
-def _sum(found: Findings) -> str:
-    warned = f", {_count(len(found.warnings), 'warning')}" if found.warnings else ""
-    if found.valid:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.kinds.items()))
+def _sum(findings: Findings) -> str:
+    warned = f", {_count(len(findings.warnings), 'warning')}" if findings.warnings else ""
+    if findings.valid:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(findings.kinds.items()))
         return f"The package is valid: {kinds or 'no objects'}{warned}."
-    if unreadable := sum(violation.kind == "Source" for violation in found.violations):
-        others = _count(len(found.violations) - unreadable, "violation")
+    if unreadable := sum(violation.kind == "Source" for violation in findings.violations):
+        others = _count(len(findings.violations) - unreadable, "violation")
         return f"{_count(unreadable, 'source')} cannot be read; the others have {others}{warned}."
-    return f"The package is invalid: {_count(len(found.violations), 'violation')}{warned}."
+    return f"The package is invalid: {_count(len(findings.violations), 'violation')}{warned}."
 
 
 def _count(count: int, noun: str) -> str:

@@ -77,7 +77,7 @@ class ApplyResult:
     finished: operation_pb2.Finished
 
 
-async def plan(wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, saving: SaveOptions) -> int:
+async def plan(plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, saving: SaveOptions) -> int:
     """
     Show the plan of an apply, and store it if *saving* says so.
 
@@ -90,20 +90,20 @@ async def plan(wanted: PlanInput, environ: Mapping[str, str], manner: Interactio
     is_kept = saving.keep or saving.file is not None
     async with StatusLine(quiet=manner.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
-            request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=is_kept))
+            request = await interrupts.or_stop(plan_input.request(load(environ).bounds, store=is_kept))
             request.view.extend(SHOWN if manner.output == "text" else WHOLE)
-            async with session(PLANNING, environ, wanted.platform) as services:
+            async with session(PLANNING, environ, plan_input.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
-                made = await planned(services, request, interrupts, status)
-    header = made.header
+                joined_plan = await planned(services, request, interrupts, status)
+    header = joined_plan.header
     if saving.file:
         _write(saving.file, header)
     if manner.output != "text":
-        print_records(plan_documents(made), manner.output)
+        print_records(plan_documents(joined_plan), manner.output)
     else:
-        print_plan(progress_console(), made, manner.full)
+        print_plan(progress_console(), joined_plan, manner.full)
         if is_kept:
-            secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(wanted.secrets))
+            secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(plan_input.secrets))
             name = shlex.quote(str(saving.file)) if saving.file else header.id
             hint = f"`pkger apply --plan {name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
             progress_console().print(Text(f"Saved: {hint}."))
@@ -132,20 +132,20 @@ def named_plan(text: str) -> tuple[str, str]:
     if not path.is_file():
         return text, ""
     try:
-        found = orjson.loads(path.read_bytes())
-        return str(found["id"]), str(found["digest"])
+        saved_plan = orjson.loads(path.read_bytes())
+        return str(saved_plan["id"]), str(saved_plan["digest"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CommandFailed(f"{text}: is not a file that `pkger plan --out` wrote") from error
 
 
 async def apply(
-    wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, options: applier_pb2.RunOptions
+    plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, options: applier_pb2.RunOptions
 ) -> ApplyResult:
     """
     Apply a package, or uninstall or roll back a stack: show the plan, ask for approval, run exactly that plan.
 
     Args:
-        wanted: The input of the plan.
+        plan_input: The input of the plan.
         environ: The environment.
         manner: How it is shown and approved.
         options: The conditions under which the plan may run, without the digest.
@@ -158,19 +158,19 @@ async def apply(
     """
     async with StatusLine(quiet=manner.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
-            request = await interrupts.or_stop(wanted.request(load(environ).bounds, store=False))
-            async with session(APPLYING, environ, wanted.platform) as services:
+            request = await interrupts.or_stop(plan_input.request(load(environ).bounds, store=False))
+            async with session(APPLYING, environ, plan_input.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
                 run = _OperationRun(services, interrupts, status, manner)
                 if manner.yes:
-                    begin = partial(_start, services, request, wanted.stack, options, wanted.secrets)
+                    begin = partial(_start, services, request, plan_input.stack, options, plan_input.secrets)
                     return await run.to_its_end(begin, planning(request))
                 request.view.extend(SHOWN)
                 approval = _approval(manner, terminal, interrupts, status, options)
                 approved = await approved_plan(services, request, approval)
-                secrets, shown = {**wanted.secrets, **approved.secrets}, approved.made
+                secrets, shown = {**plan_input.secrets, **approved.secrets}, approved.plan
                 options = _approved(options, shown.header.digest)
-                begin = partial(_start, services, request, wanted.stack, options, secrets)
+                begin = partial(_start, services, request, plan_input.stack, options, secrets)
                 return await run.to_its_end(begin, "applying", shown)
 
 
@@ -199,13 +199,13 @@ async def apply_stored(
             plan_id, digest = named_plan(name)
             # The plan names the platform, and with it the driver that local services need.
             async with session(READING, environ) as services:
-                made = await interrupts.or_stop(stored(services, plan_id, SHOWN))
-            header = made.header
+                joined_plan = await interrupts.or_stop(stored(services, plan_id, SHOWN))
+            header = joined_plan.header
             async with session(APPLYING, environ, header.target.platform) as services:
                 if manner.yes and manner.output == "text":
-                    print_plan(progress_console(), made, manner.full)
+                    print_plan(progress_console(), joined_plan, manner.full)
                 if not manner.yes:
-                    await _approval(manner, terminal, interrupts, status, options).approve(made)
+                    await _approval(manner, terminal, interrupts, status, options).approve(joined_plan)
                 run = _OperationRun(services, interrupts, status, manner)
                 # The digest makes sure that it is exactly that plan.
                 request = applier_pb2.ApplyPlanRequest(
@@ -213,7 +213,7 @@ async def apply_stored(
                 )
                 stub = ApplierServiceStub(services.applier.channel)
                 stream = partial(services.applier.stream, stub.ApplyPlan, request, seconds=math.inf)
-                await run.to_its_end(stream, "applying", made)
+                await run.to_its_end(stream, "applying", joined_plan)
 
 
 def _approval(
@@ -248,7 +248,7 @@ class _OperationRun:
         )
         following = OperationFollower(self._services, self._interrupts, self._status, report, progress)
         self._status.show(lambda: doing, "the services")
-        made, finished = await following.run(begin, self._read, manner.wait, shown)
+        joined_plan, finished = await following.run(begin, self._read, manner.wait, shown)
         self._status.hide()
         has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
         out = progress_console() if manner.output == "text" else console(stderr=True)
@@ -260,8 +260,8 @@ class _OperationRun:
                 out.print(Text(end, "bold red"))
             raise CommandFailed(progress.failure(finished, end), outcome_code(finished))
         if manner.output == "text":
-            _print_end(made.header, finished)
-        return ApplyResult(made.header, finished)
+            _print_end(joined_plan.header, finished)
+        return ApplyResult(joined_plan.header, finished)
 
     async def _read(self, name: str) -> JoinedPlan:
         return await stored(self._services, name, SHOWN)
@@ -275,12 +275,12 @@ def _print_end(header: plan_pb2.Plan, finished: operation_pb2.Finished) -> None:
     elif finished.stack_id:
         target, here = header.target, Target()
         place = "".join(
-            f" --{option} {shlex.quote(given)}"
-            for option, given, default in (
+            f" --{option} {shlex.quote(value)}"
+            for option, value, default in (
                 ("platform", target.platform, here.platform),
                 ("org", target.org, here.org),
             )
-            if given != default
+            if value != default
         )
         hint = f"; `pkger stacks show {shlex.quote(header.stack_name)}{place}` shows it" if header.stack_name else ""
         progress_console().print(Text(f"stack {name}, generation {finished.generation}{hint}"))

@@ -46,7 +46,7 @@ class Approval:
     full: bool
     options: applier_pb2.RunOptions
 
-    async def approve(self, made: JoinedPlan) -> None:
+    async def approve(self, plan: JoinedPlan) -> None:
         """
         Show a plan and, if it has steps, ask whether to apply it; without a terminal, refuse what needs an answer.
 
@@ -57,16 +57,16 @@ class Approval:
             ValuesMissing: Values are missing, so the plan cannot be applied.
             DeletesExceeded: The plan deletes too much.
         """
-        refuse_missing_values(made.header, made.remarks, self.options)
+        refuse_missing_values(plan.header, plan.remarks, self.options)
         if self.out:
-            print_plan(self.out, made, self.full)
-        refuse_deletes(made.header, self.options)
-        if not made.steps and made.header.kind != plan_pb2.OPERATION_KIND_UNINSTALL:
+            print_plan(self.out, plan, self.full)
+        refuse_deletes(plan.header, self.options)
+        if not plan.steps and plan.header.kind != plan_pb2.OPERATION_KIND_UNINSTALL:
             return
         if self.terminal:
             if not await self.terminal.confirm("Apply this plan?", self.interrupts):
                 raise CommandFailed("not applied; nothing was written")
-        elif text := _needs_answer(made.header):
+        elif text := _needs_answer(plan.header):
             raise CommandFailed(
                 f"the plan {text}, and there is no terminal to ask at; nothing was written."
                 " --yes applies it without asking"
@@ -86,11 +86,11 @@ class ApprovedPlan:
     A plan that is approved.
 
     Attributes:
-        made: The plan.
+        plan: The plan.
         secrets: Values of secrets that the user typed for it, by key; not in ``repr``.
     """
 
-    made: JoinedPlan
+    plan: JoinedPlan
     secrets: dict[str, str] = field(repr=False)
 
 
@@ -104,10 +104,10 @@ async def make_plan(services: Session, request: planner_pb2.CreatePlanRequest) -
     """
     stub = PlannerServiceStub(services.planner.channel)
     answers = services.planner.stream(stub.CreatePlan, request)
-    made = await joined(answers)
-    if not isinstance(made, JoinedPlan):
-        raise InvalidPackageError(list(map(violation_from_pb, made)))
-    return made
+    plan_or_violations = await joined(answers)
+    if not isinstance(plan_or_violations, JoinedPlan):
+        raise InvalidPackageError(list(map(violation_from_pb, plan_or_violations)))
+    return plan_or_violations
 
 
 def waited_for(request: planner_pb2.CreatePlanRequest) -> str:
@@ -141,9 +141,9 @@ async def planned(
     """As ``make_plan``, with a status line; an interrupt ends it."""
     status.show(lambda: planning(request), waited_for(request))
     try:
-        made = await interrupts.or_stop(make_plan(services, request))
-        made.body.remarks.warnings.extend(await interrupts.or_stop(_unused_org(services, made.header)))
-        return made
+        plan = await interrupts.or_stop(make_plan(services, request))
+        plan.body.remarks.warnings.extend(await interrupts.or_stop(_unused_org(services, plan.header)))
+        return plan
     finally:
         status.hide()
 
@@ -175,10 +175,10 @@ async def approved_plan(services: Session, request: planner_pb2.CreatePlanReques
     """
     typed: dict[str, str] = {}
     while True:
-        made = await planned(services, request, approval.interrupts, approval.status)
-        if not await _is_completed(request, made.remarks, approval, typed):
-            await approval.approve(made)
-            return ApprovedPlan(made, typed)
+        plan = await planned(services, request, approval.interrupts, approval.status)
+        if not await _is_completed(request, plan.remarks, approval, typed):
+            await approval.approve(plan)
+            return ApprovedPlan(plan, typed)
 
 
 async def _is_completed(
@@ -199,17 +199,19 @@ async def _is_completed(
     if not approval.terminal or approval.options.allow_missing or request.revision or not (env or secrets):
         return False
     for key in env:
-        value = _given(
+        value = _checked_value(
             key, await approval.terminal.ask(f"Value for environment reference {key}: ", approval.interrupts)
         )
         request.package.env_json.update(sendable({key: value}))
     for key in secrets:
-        typed[key] = _given(key, await approval.terminal.ask(f"Secret {key}: ", approval.interrupts, hidden=True))
+        typed[key] = _checked_value(
+            key, await approval.terminal.ask(f"Secret {key}: ", approval.interrupts, hidden=True)
+        )
     request.secret_keys[:] = sorted({*request.secret_keys, *typed})
     return True
 
 
-def _given(key: str, value: str) -> str:
+def _checked_value(key: str, value: str) -> str:
     if not value:
         raise CommandFailed(f"no value for {key}; nothing was written")
     if any("\ud800" <= character <= "\udfff" for character in value):

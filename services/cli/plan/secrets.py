@@ -20,18 +20,18 @@ def split(options: Sequence[str]) -> dict[str, str | None]:
     Raises:
         UsageError: A key is empty or given twice. The message has no value.
     """
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not key:
             raise click.UsageError("--secret: the key is empty; write KEY=VALUE, or KEY alone to be asked")
-        if key in found:
+        if key in values:
             raise click.UsageError(f"--secret {key}: given twice")
-        found[key] = value if equals else None
-    return found
+        values[key] = value if equals else None
+    return values
 
 
-def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
+def read_secrets(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """
     The values of all secrets by key; missing values are read in the order of *options*.
 
@@ -45,17 +45,17 @@ def given(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """
     values = split(options)
     is_package_typed = STDIN in sources
-    asked = [key for key, value in values.items() if value is None]
-    if asked and is_package_typed and not _has_terminal():
-        raise click.UsageError(f"--secret {asked[0]}: standard input holds the package; write KEY=VALUE")
-    read = _read(asked, is_package_typed) if asked else {}
-    found = {key: read[key] if value is None else value for key, value in values.items()}
-    for key, value in found.items():
+    missing_keys = [key for key, value in values.items() if value is None]
+    if missing_keys and is_package_typed and not _has_terminal():
+        raise click.UsageError(f"--secret {missing_keys[0]}: standard input holds the package; write KEY=VALUE")
+    read = _read(missing_keys, is_package_typed) if missing_keys else {}
+    secrets = {key: read[key] if value is None else value for key, value in values.items()}
+    for key, value in secrets.items():
         if not value:
             raise CommandFailed(f"--secret {key}: the value is empty")
         if not _is_text(value):
             raise CommandFailed(f"--secret {key}: the value is not UTF-8 text")
-    return found
+    return secrets
 
 
 def _has_terminal() -> bool:

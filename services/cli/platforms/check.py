@@ -29,15 +29,15 @@ async def check(environ: Mapping[str, str], platform: str, org: str, output: str
     """Check *platform*, and rights in *org*; empty: all platforms, and no organisation."""
     with Interrupts() as interrupts, plain_errors():
         async with session(PLANNING, environ, platform or None) as services:
-            found = await interrupts.or_stop(_checks(services, platform, org))
+            answers = await interrupts.or_stop(_checks(services, platform, org))
     if output != "text":
-        print_document([document_of(each) for each in found], output)
+        print_document([document_of(each) for each in answers], output)
     else:
         out = console()
-        for each in found:
+        for each in answers:
             _print(out, each)
     is_wrong = any(
-        finding.verdict == check_pb2.CHECK_VERDICT_WRONG for each in found for finding in each.check.findings
+        finding.verdict == check_pb2.CHECK_VERDICT_WRONG for each in answers for finding in each.check.findings
     )
     return Exit.ERROR if is_wrong else Exit.DONE
 
@@ -52,10 +52,10 @@ async def _checks(services: Session, platform: str, org: str) -> Sequence[planne
     return await asyncio.gather(*(planner.call(stub.CheckPlatform, request) for request in requests))
 
 
-def _print(out: Console, found: planner_pb2.CheckPlatformResponse) -> None:
-    product = " ".join(filter(None, (found.check.platform, found.check.version)))
-    out.print(Text(one_line(f"Platform {found.name}" + (f": {product}" if product else "")), "bold"))
-    rows = [(_verdict(finding), _about(finding), finding.message) for finding in found.check.findings]
+def _print(out: Console, answer: planner_pb2.CheckPlatformResponse) -> None:
+    product = " ".join(filter(None, (answer.check.platform, answer.check.version)))
+    out.print(Text(one_line(f"Platform {answer.name}" + (f": {product}" if product else "")), "bold"))
+    rows = [(_verdict(finding), _about(finding), finding.message) for finding in answer.check.findings]
     width = max((len(about) for _, about, _ in rows), default=0)
     for verdict, about, message in rows:
         line = Text("  ").append(f"{verdict:<7}", _STYLES.get(verdict, "")).append(f"  {about:<{width}}  ")

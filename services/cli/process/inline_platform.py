@@ -44,30 +44,30 @@ def given_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str
     return Platform(name, DRIVER, f"unix:{folder / 'platform.sock'}", options, OPTION)
 
 
-def refuse_faulty(given: Platform, others: Mapping[str, Platform], data: Path) -> None:
+def refuse_faulty(platform: Platform, others: Mapping[str, Platform], data: Path) -> None:
     """
     Refuse a platform that clashes with *others*, the platforms of the platforms file.
 
     Args:
-        given: The platform.
+        platform: The platform.
         others: The other platforms, by name.
         data: Folder of the databases.
 
     Raises:
         Failed: Another platform has its name or its server, or its URL is not valid.
     """
-    if given.name in others:
+    if platform.name in others:
         raise CommandFailed(
-            f"{given.row}: another platform has that name: {others[given.name].source or 'the default'}"
+            f"{platform.row}: another platform has that name: {others[platform.name].source or 'the default'}"
         )
     try:
-        refuse_shared_place(given, others.values(), data)
+        refuse_shared_place(platform, others.values(), data)
     except CannotServe as error:
         raise CommandFailed(str(error)) from error
 
 
-def row_of(given: Platform) -> str:
-    """*given* as a row of a platforms file."""
-    row = {"driver": given.driver, "address": given.address, "options": dict(given.options)}
-    text: str = yaml.safe_dump({given.name: row})
+def row_of(platform: Platform) -> str:
+    """*platform* as a row of a platforms file."""
+    row = {"driver": platform.driver, "address": platform.address, "options": dict(platform.options)}
+    text: str = yaml.safe_dump({platform.name: row})
     return text

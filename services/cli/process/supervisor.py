@@ -174,7 +174,7 @@ class Supervisor:
 
     async def _spawn(self, name: str) -> asyncio.subprocess.Process:
         # However this process ends, the applier stops first: its operations need the other services.
-        own, held = (self._top, [self._base.writing]) if name in FIRST_TO_STOP else (self._base, [])
+        own, base_ends = (self._top, [self._base.writing]) if name in FIRST_TO_STOP else (self._base, [])
         stderr = self._stderr_of(name)
         self._logs[name] = Path(stderr.name) if stderr else None
         reading, writing = os.pipe()
@@ -187,7 +187,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=[own.reading, writing, *held],
+                pass_fds=[own.reading, writing, *base_ends],
                 # A Ctrl-C at the terminal must reach only this process, which stops the services in order.
                 start_new_session=True,
             )

@@ -25,8 +25,8 @@ class Terminal:
     def opened(cls) -> Iterator[Self | None]:
         """The controlling terminal, or standard input if that is a terminal; else None."""
         if (descriptor := controlling_terminal()) is None:
-            given = caller()
-            yield cls(given.stdin, given.stderr.fileno()) if os.isatty(given.stdin) else None
+            streams = caller()
+            yield cls(streams.stdin, streams.stderr.fileno()) if os.isatty(streams.stdin) else None
             return
         try:
             yield cls(descriptor, descriptor)

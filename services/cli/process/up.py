@@ -42,14 +42,14 @@ async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]
         await _run(data, given_platform(typed, folder, environ), environ, has_http)
 
 
-async def _run(data: Path | None, given: Platform | None, environ: Mapping[str, str], has_http: bool) -> None:
+async def _run(data: Path | None, platform: Platform | None, environ: Mapping[str, str], has_http: bool) -> None:
     environ = dict(environ) | ({"PKGER_DATA": str(data)} if data else {})
     settings = load(environ)
     platforms = read_platforms(settings, DRIVERS)
-    if given:
-        refuse_faulty(given, platforms, settings.data)
-        environ[MORE_PLATFORMS] = row_of(given)
-        platforms[given.name] = given
+    if platform:
+        refuse_faulty(platform, platforms, settings.data)
+        environ[MORE_PLATFORMS] = row_of(platform)
+        platforms[platform.name] = platform
     running = children(PORTS, settings, platforms.values())
     if has_http:
         running.append(Child("http", (GATEWAY,), http_address(environ), has_health=False))

@@ -115,13 +115,13 @@ async def drift(
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ, target.platform) as services:
-            found = await interrupts.or_stop(_detect(services, name, keys, target))
+            detection = await interrupts.or_stop(_detect(services, name, keys, target))
     if output != "text":
-        print_records(map(document_of, found.answers), output)
+        print_records(map(document_of, detection.answers), output)
     else:
-        print_lines(console(), list(_lines(found, show_all, full)))
-        _print_remarks(console(stderr=True), found, bool(keys))
-    return found.has_drift
+        print_lines(console(), list(_lines(detection, show_all, full)))
+        _print_remarks(console(stderr=True), detection, bool(keys))
+    return detection.has_drift
 
 
 async def _detect(
@@ -137,19 +137,19 @@ async def _detect(
     return Detection(summary, [report for answer in answers for report in answer.reports.reports], answers)
 
 
-def _lines(found: Detection, show_all: bool, full: bool) -> Iterator[Text]:
-    shown = [report for report in found.reports if show_all or _counts(report)]
+def _lines(detection: Detection, show_all: bool, full: bool) -> Iterator[Text]:
+    shown = [report for report in detection.reports if show_all or _counts(report)]
     count = len(shown) if full or len(shown) <= MOST_ENTRIES else FIRST_ENTRIES
     for report in shown[:count]:
         yield from _report_lines(report, full)
     if more := and_more(len(shown) - count):
         yield Text(f"…{more}; {_FULL}", "dim")
-    yield Text(_sum(found), "bold")
+    yield Text(_sum(detection), "bold")
 
 
-def _sum(found: Detection) -> str:
-    counts = counts_text(found.summary.counts)
-    return f"{'Drift' if found.has_drift else 'No drift'}: {counts or 'the stack has no resources'}."
+def _sum(detection: Detection) -> str:
+    counts = counts_text(detection.summary.counts)
+    return f"{'Drift' if detection.has_drift else 'No drift'}: {counts or 'the stack has no resources'}."
 
 
 def _counts(report: planner_pb2.DriftReport) -> bool:
@@ -212,8 +212,8 @@ def _names(group: SideGroup) -> str:
     return ", ".join(group.names)
 
 
-def _print_remarks(err: Console, found: Detection, has_keys: bool) -> None:
-    summary, lines = found.summary, list[str]()
+def _print_remarks(err: Console, detection: Detection, has_keys: bool) -> None:
+    summary, lines = detection.summary, list[str]()
     if summary.without_baseline_count:
         left = "" if summary.revision else ": only missing resources can be detected"
         lines.append(

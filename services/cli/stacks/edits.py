@@ -42,10 +42,10 @@ async def policy(
         Failed: A file cannot be read, or the policy is not valid.
     """
     # An empty file is refused: a policy with all defaults is written as {}.
-    wanted = values.mapping("--file", file) if file else None
+    new_policy = values.mapping("--file", file) if file else None
     with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
-            stack = await interrupts.or_stop(_policy(services, target, name, wanted, changes))
+            stack = await interrupts.or_stop(_policy(services, target, name, new_policy, changes))
     if output != "text":
         print_document(document_of(stack.policy), output)
     else:
@@ -106,14 +106,18 @@ async def rename(
 
 
 async def _policy(
-    services: Session, target: object_pb2.Target, name: str, wanted: Mapping[str, Any] | None, changes: Sequence[str]
+    services: Session,
+    target: object_pb2.Target,
+    name: str,
+    new_policy: Mapping[str, Any] | None,
+    changes: Sequence[str],
 ) -> stack_pb2.Stack:
     stub = StackServiceStub(services.stack.channel)
     ref = await ref_of(services.stack, target, name)
     stack = (await services.stack.call(stub.GetStack, stack_pb2.GetStackRequest(stack=ref))).stack
-    if wanted is None and not changes:
+    if new_policy is None and not changes:
         return stack
-    changed = policy_from_pb(stack.policy) if wanted is None else dict(wanted)
+    changed = policy_from_pb(stack.policy) if new_policy is None else dict(new_policy)
     for change in changes:
         field, _, text = change.partition("=")
         changed.pop(field, None)

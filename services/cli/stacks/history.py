@@ -34,12 +34,12 @@ async def history(name: str, platform: str, org: str, environ: Mapping[str, str]
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
-            found = await interrupts.or_stop(_revisions(services, _target(platform, org), name, limit))
+            revisions = await interrupts.or_stop(_revisions(services, _target(platform, org), name, limit))
     if output != "text":
-        print_document([document_of(revision) for revision in found], output)
+        print_document([document_of(revision) for revision in revisions], output)
         return
     rows = []
-    for revision in found:
+    for revision in revisions:
         kind = word(plan_pb2.OperationKind, "OPERATION_KIND", revision.kind)
         notes = f" of {revision.rollback_of}" if revision.rollback_of else ""
         notes += f", {revision.leftover_count} left to do" if revision.leftover_count else ""
@@ -63,10 +63,10 @@ async def diff(
     if output != "text":
         print_records(map(document_of, answers), output)
         return
-    found = plan_pb2.PlanDiffs()
+    diffs = plan_pb2.PlanDiffs()
     for answer in answers:
-        found.MergeFrom(answer.diffs)
-    lines = entries_lines(difference_entries(found), full)
+        diffs.MergeFrom(answer.diffs)
+    lines = entries_lines(difference_entries(diffs), full)
     print_lines(console(), lines or [Text(f"Revisions {old} and {new} of stack {one_line(name)} are equal.")])
 
 
@@ -77,12 +77,12 @@ def _target(platform: str, org: str) -> object_pb2.Target:
 async def _revisions(services: Session, target: object_pb2.Target, name: str, limit: int) -> list[stack_pb2.Revision]:
     ref = await ref_of(services.stack, target, name)
     request = stack_pb2.ListRevisionsRequest(stack=ref)
-    found: list[stack_pb2.Revision] = []
+    revisions: list[stack_pb2.Revision] = []
     async for page in pages(services.stack, StackServiceStub(services.stack.channel).ListRevisions, request):
-        found += page.revisions
-        if len(found) >= limit > 0:
+        revisions += page.revisions
+        if len(revisions) >= limit > 0:
             break
-    return found[: limit or None]
+    return revisions[: limit or None]
 
 
 async def _differences(

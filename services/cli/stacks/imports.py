@@ -54,13 +54,13 @@ async def import_resource(
         Failed: There is no such resource, several have the name, or a stack owns it.
     """
     kind, id_or_name = resource
-    wanted = applier_pb2.ResourceImport(kind=kind, id_or_name=id_or_name, name=object_name)
+    resource_import = applier_pb2.ResourceImport(kind=kind, id_or_name=id_or_name, name=object_name)
     with Interrupts() as interrupts, plain_errors():
         async with session(APPLYING, environ, target.platform) as services:
 
             async def run() -> applier_pb2.ImportResourcesResponse:
                 ref = await ref_of(services.stack, target, name)
-                return await _import(services, ref, [wanted])
+                return await _import(services, ref, [resource_import])
 
             answer = await interrupts.or_stop(run())
     if output != "text":
@@ -71,7 +71,7 @@ async def import_resource(
     console().print(Text(one_line(f"{imported}; add it to the package, or the next apply removes it")))
 
 
-async def import_package(wanted: PlanInput, environ: Mapping[str, str], manner: Interaction) -> None:
+async def import_package(plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction) -> None:
     """
     Import the resources of the objects of a package: show them, ask for approval, and import exactly these.
 
@@ -81,19 +81,19 @@ async def import_package(wanted: PlanInput, environ: Mapping[str, str], manner: 
     out = progress_console() if manner.output == "text" else console(stderr=True)
     async with StatusLine(quiet=manner.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
-            package = (await interrupts.or_stop(wanted.request(load(environ).bounds, store=False))).package
-            target = object_pb2.Target(platform=wanted.platform, org=wanted.org)
-            async with session(APPLYING, environ, wanted.platform) as services:
+            package = (await interrupts.or_stop(plan_input.request(load(environ).bounds, store=False))).package
+            target = object_pb2.Target(platform=plan_input.platform, org=plan_input.org)
+            async with session(APPLYING, environ, plan_input.platform) as services:
                 status.show(lambda: "looking for the resources of the package", "the platform")
-                ref = await interrupts.or_stop(ref_of(services.stack, target, wanted.stack))
+                ref = await interrupts.or_stop(ref_of(services.stack, target, plan_input.stack))
                 request = planner_pb2.PlanImportRequest(stack=ref, package=package)
                 plan = await interrupts.or_stop(_planned(services, request))
                 status.hide()
                 resources = _to_import(plan)
-                asked = None if manner.yes or not resources else terminal
-                if not out.quiet and (manner.output == "text" or asked):
+                approval_terminal = None if manner.yes or not resources else terminal
+                if not out.quiet and (manner.output == "text" or approval_terminal):
                     _print_plan(out, plan, len(resources))
-                if asked and not await asked.confirm("Import these resources?", interrupts):
+                if approval_terminal and not await approval_terminal.confirm("Import these resources?", interrupts):
                     raise CommandFailed("not imported; nothing was written")
                 imported = applier_pb2.ImportResourcesResponse()
                 if resources:
@@ -101,9 +101,8 @@ async def import_package(wanted: PlanInput, environ: Mapping[str, str], manner: 
     if manner.output != "text":
         print_records(map(document_of, [plan, imported] if resources else [plan]), manner.output)
     elif resources:
-        out.print(
-            Text(f"Imported {_counted(len(resources))} into stack {wanted.stack}, generation {imported.generation}.")
-        )
+        counted = _counted(len(resources))
+        out.print(Text(f"Imported {counted} into stack {plan_input.stack}, generation {imported.generation}."))
 
 
 async def _planned(services: Session, request: planner_pb2.PlanImportRequest) -> planner_pb2.ObjectImports:
@@ -148,28 +147,28 @@ def _counted(count: int) -> str:
     return "1 resource" if count == 1 else f"{count:,} resources"
 
 
-def _result(found: planner_pb2.ObjectImport) -> str:
+def _result(object_import: planner_pb2.ObjectImport) -> str:
     """The resource that the import adds for an object, or why it adds none."""
-    match found.status:
+    match object_import.status:
         case planner_pb2.IMPORT_STATUS_UNOWNED:
-            return f"resource {found.resources[0].resource.id}"
+            return f"resource {object_import.resources[0].resource.id}"
         case planner_pb2.IMPORT_STATUS_MISSING:
             return "no: it does not exist"
         case planner_pb2.IMPORT_STATUS_OWNED:
-            [live] = found.resources
+            [live] = object_import.resources
             stack = live.owner.stack_name or live.owner.stack_id
             as_object = f", as {live.owner.object_name!r}" if live.owner.object_name else ""
             return f"no: stack {stack!r} owns resource {live.resource.id}{as_object}"
         case planner_pb2.IMPORT_STATUS_RECORDED:
             return "no: it is in the stack already"
         case _:
-            return f"no: {_ambiguity(found)}"
+            return f"no: {_ambiguity(object_import)}"
 
 
-def _ambiguity(found: planner_pb2.ObjectImport) -> str:
-    ids = [f"{each.resource.kind} {each.resource.id}" for each in found.resources]
+def _ambiguity(object_import: planner_pb2.ObjectImport) -> str:
+    ids = [f"{each.resource.kind} {each.resource.id}" for each in object_import.resources]
     if ids[1:]:
         return f"{len(ids):,} resources have the name: {listed(ids, _SHOWN_IDS)}"
-    if any(each.resource.kind != found.key.kind for each in found.resources):
+    if any(each.resource.kind != object_import.key.kind for each in object_import.resources):
         return f"{ids[0]} has the name"
     return "several objects of the package have the name"

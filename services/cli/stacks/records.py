@@ -72,8 +72,8 @@ async def init(
             if needs == CHECKING:
                 await interrupts.or_stop(_refuse_unknown_target(services, request.target))
             stub = StackServiceStub(services.stack.channel)
-            made = (await interrupts.or_stop(services.stack.call(stub.CreateStack, request))).stack
-    _print(made, output)
+            stack = (await interrupts.or_stop(services.stack.call(stub.CreateStack, request))).stack
+    _print(stack, output)
 
 
 def _needs(platform: str, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -100,8 +100,8 @@ async def _refuse_unknown_target(services: Session, target: object_pb2.Target) -
     """
     stub = PlannerServiceStub(services.planner.channel)
     request = planner_pb2.CheckPlatformRequest(platform=target.platform, org=target.org)
-    found = await services.planner.call(stub.CheckPlatform, request)
-    for finding in found.check.findings:
+    answer = await services.planner.call(stub.CheckPlatform, request)
+    for finding in answer.check.findings:
         if (finding.aspect, finding.verdict) == (check_pb2.CHECK_ASPECT_ORG, check_pb2.CHECK_VERDICT_WRONG):
             raise OrgUnknown(target.platform, target.org, finding.message)
 

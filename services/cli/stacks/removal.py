@@ -16,7 +16,7 @@ from services.core.errors import StackNotFound
 
 
 async def uninstall(
-    wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
+    plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
 ) -> None:
     """
     Delete the resources that a stack created, and keep the stack.
@@ -24,11 +24,11 @@ async def uninstall(
     Raises:
         Failed: There is no such stack, or the operation did not succeed.
     """
-    await apply(replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner, run_options)
+    await apply(replace(plan_input, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner, run_options)
 
 
 async def delete(
-    wanted: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
+    plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
 ) -> None:
     """
     Delete the resources that a stack created, and then the stack; without such a stack, there is nothing to do.
@@ -37,16 +37,16 @@ async def delete(
         Failed: The operation did not succeed, or the stack stays, as it has protected resources.
     """
     try:
-        deleting = replace(wanted, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
+        deleting = replace(plan_input, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
         done = await apply(deleting, environ, manner, run_options)
     except CommandFailed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise
         if manner.output == "text":
-            progress_console().print(Text(f"there is no stack {wanted.stack}; nothing to delete"))
+            progress_console().print(Text(f"there is no stack {plan_input.stack}; nothing to delete"))
         return
     if done.finished.stack_id:
         raise CommandFailed(
-            f"stack {wanted.stack} is not deleted: it still has {protected(done.plan)}. To delete it, change its"
+            f"stack {plan_input.stack} is not deleted: it still has {protected(done.plan)}. To delete it, change its"
             " policy with `pkger stacks policy` and run this command twice: the first run records the new policy"
         )

@@ -48,7 +48,7 @@ async def holders_of(
     """
     keys = [(entry.key.kind, entry.resource_id) for entry in resources]
     owners, users = await find_holders(peer, target_from_pb(stack.target), keys)
-    others = {key: [each for each in found if each.stack_id != stack.id] for key, found in users.items()}
+    others = {key: [each for each in holders if each.stack_id != stack.id] for key, holders in users.items()}
     return ResourceHolders({key: owner for key, owner in owners.items() if owner.stack_id != stack.id}, others)
 
 

@@ -49,12 +49,12 @@ class Extract:
     secrets: dict[str, str]
 
 
-def refusal(item: Create | Update, held: StoredResource | None = None) -> Rejected | None:
-    """Why the platform refuses the content of *item* as a new state of *held*; None when it accepts it."""
+def refusal(item: Create | Update, live: StoredResource | None = None) -> Rejected | None:
+    """Why the platform refuses the content of *item* as a new state of *live*; None when it accepts it."""
     kind = item.kind if isinstance(item, Create) else item.id.kind
     problem = content_refusal(kind, item.spec)
-    if held and not problem:
-        problem = change_refusal(kind, Spec(held.spec_json, held.display_name), item.spec)
+    if live and not problem:
+        problem = change_refusal(kind, Spec(live.spec_json, live.display_name), item.spec)
     return Rejected(RejectionReason.CONTENT_REFUSED, problem) if problem else None
 
 
@@ -96,9 +96,9 @@ def _perform(item: Item, extract: Extract, free_ids: Iterator[str]) -> Done | Re
 def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | Rejected:
     key = (item.kind, item.idempotency_key)
     if key in extract.created:
-        known = ResourceId(item.kind, extract.created[key])
-        held = extract.resources.get(known)
-        return Done(held, is_replayed=True) if held else _created_and_gone(known)
+        created_id = ResourceId(item.kind, extract.created[key])
+        live = extract.resources.get(created_id)
+        return Done(live, is_replayed=True) if live else _created_and_gone(created_id)
     if refused := refusal(item) or _name_taken(item.kind, item.spec, extract) or _refers_to_nothing(item, extract):
         return refused
     new_id = ResourceId(item.kind, next(free_ids))
@@ -110,32 +110,32 @@ def _create(item: Create, extract: Extract, free_ids: Iterator[str]) -> Done | R
 
 
 def _update(item: Update, extract: Extract) -> Done | Rejected:
-    held = extract.resources.get(item.id)
-    if held is None:
+    live = extract.resources.get(item.id)
+    if live is None:
         return _not_found(item.id)
-    if (ended := held_to(item, held, EMBEDDED.kinds[item.id.kind])) is not None:
+    if (ended := held_to(item, live, EMBEDDED.kinds[item.id.kind])) is not None:
         return ended
     kind, name = item.id.kind, item.spec.display_name
-    keeps_name = unique_name(kind, held.display_name) == unique_name(kind, name)
+    keeps_name = unique_name(kind, live.display_name) == unique_name(kind, name)
     if refused := (
-        refusal(item, held)
+        refusal(item, live)
         or (None if keeps_name else _name_taken(kind, item.spec, extract))
         or _refers_to_nothing(item, extract)
     ):
         return refused
-    _give_up_name(held, extract)
-    written = held._replace(spec_json=item.spec.text, display_name=name, references=item.references)
+    _give_up_name(live, extract)
+    written = live._replace(spec_json=item.spec.text, display_name=name, references=item.references)
     _put(written, extract)
     return Done(written)
 
 
 def _delete(item: Delete, extract: Extract) -> Done | Rejected:
-    held = extract.resources.get(item.id)
-    if held is not None:
-        if (ended := held_to(item, held, EMBEDDED.kinds[item.id.kind])) is not None:
+    live = extract.resources.get(item.id)
+    if live is not None:
+        if (ended := held_to(item, live, EMBEDDED.kinds[item.id.kind])) is not None:
             return ended
         del extract.resources[item.id]
-        _give_up_name(held, extract)
+        _give_up_name(live, extract)
         if item.id.kind == LABEL:
             for resource in list(extract.resources.values()):
                 _set_labels(resource, set(resource.label_ids) - {item.id.id}, extract)
@@ -149,14 +149,14 @@ def _attach(item: Attach, extract: Extract) -> Done | Rejected:
     for needed in (item.id, ResourceId(LABEL, item.label_id)):
         if needed not in extract.resources:
             return _not_found(needed)
-    held = extract.resources[item.id]
-    _set_labels(held, {*held.label_ids, item.label_id}, extract)
+    live = extract.resources[item.id]
+    _set_labels(live, {*live.label_ids, item.label_id}, extract)
     return Done()
 
 
 def _detach(item: Detach, extract: Extract) -> Done:
-    if held := extract.resources.get(item.id):
-        _set_labels(held, set(held.label_ids) - {item.label_id}, extract)
+    if live := extract.resources.get(item.id):
+        _set_labels(live, set(live.label_ids) - {item.label_id}, extract)
     return Done()
 
 
@@ -172,10 +172,10 @@ def _set_labels(resource: StoredResource, label_ids: set[str], extract: Extract)
         extract.resources[resource.id] = resource._replace(label_ids=tuple(sorted(label_ids)))
 
 
-def _give_up_name(held: StoredResource, extract: Extract) -> None:
-    name = unique_name(held.id.kind, held.display_name)
+def _give_up_name(live: StoredResource, extract: Extract) -> None:
+    name = unique_name(live.id.kind, live.display_name)
     if name is not None:
-        extract.holders.pop((name_scope(held.id.kind), name), None)
+        extract.holders.pop((name_scope(live.id.kind), name), None)
 
 
 def _name_taken(kind: str, spec: Spec, extract: Extract) -> Rejected | None:

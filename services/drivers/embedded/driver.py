@@ -68,15 +68,15 @@ class EmbeddedDriver:
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
         """See ``Driver``; one consistent snapshot."""
-        held = await self._database.read(partial(store.read_resources, org=org, ids=ids))
-        return [held.get(resource_id) for resource_id in ids]
+        resources = await self._database.read(partial(store.read_resources, org=org, ids=ids))
+        return [resources.get(resource_id) for resource_id in ids]
 
-    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
+    async def prepare_specs(self, org: str, writes: Sequence[Create | Update]) -> list[Spec | Rejected]:
         """See ``Driver``; the platform stores specs unchanged."""
         # The live resource matters only for kinds with immutable fields.
-        ids = [item.id for item in wanted if isinstance(item, Update) and EMBEDDED.kinds[item.id.kind].immutable_paths]
-        held = await self._database.read(partial(store.read_resources, org=org, ids=ids)) if ids else {}
-        return [refusal(item, held.get(item.id) if isinstance(item, Update) else None) or item.spec for item in wanted]
+        ids = [item.id for item in writes if isinstance(item, Update) and EMBEDDED.kinds[item.id.kind].immutable_paths]
+        live = await self._database.read(partial(store.read_resources, org=org, ids=ids)) if ids else {}
+        return [refusal(item, live.get(item.id) if isinstance(item, Update) else None) or item.spec for item in writes]
 
     async def secret_keys(self, org: str) -> list[str]:
         """See ``Driver``."""
@@ -91,8 +91,8 @@ class EmbeddedDriver:
         orgs = await self.orgs()
         findings = [Finding(CheckAspect.PLATFORM, CheckVerdict.OK, "its database can be read")]
         if org:
-            held = "it holds something" if any(org == each.id for each in orgs) else "it holds nothing yet"
-            findings.append(Finding(CheckAspect.ORG, CheckVerdict.OK, f"any name is accepted; {held}", org))
+            remark = "it holds something" if any(org == each.id for each in orgs) else "it holds nothing yet"
+            findings.append(Finding(CheckAspect.ORG, CheckVerdict.OK, f"any name is accepted; {remark}", org))
         return PlatformCheck(tuple(findings), EMBEDDED.platform, EMBEDDED.version, tuple(orgs))
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> list[Done | Rejected]:

@@ -205,15 +205,15 @@ class Client:
 
     def _jittered(self, state: RetryCallState) -> float:
         outcome = state.outcome
-        asked = outcome.result().retry_after if outcome and not outcome.failed else None
-        return max(asked or 0.0, self._wait(state) * self._ids.fraction())
+        retry_after = outcome.result().retry_after if outcome and not outcome.failed else None
+        return max(retry_after or 0.0, self._wait(state) * self._ids.fraction())
 
     def _wait(self, state: RetryCallState) -> float:
         """The longest wait before the next attempt."""
         outcome = state.outcome
-        asked = outcome.result().retry_after if outcome and not outcome.failed else None
+        retry_after = outcome.result().retry_after if outcome and not outcome.failed else None
         doublings = min(state.attempt_number - 1, _MOST_DOUBLINGS)
-        return max(asked or 0.0, min(_FIRST_WAIT * 2.0**doublings, _LONGEST_WAIT))
+        return max(retry_after or 0.0, min(_FIRST_WAIT * 2.0**doublings, _LONGEST_WAIT))
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:

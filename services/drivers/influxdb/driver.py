@@ -66,28 +66,28 @@ class InfluxdbDriver:
         async with self._reading(org):
             # An empty list proves nothing, so the access to the organisation is checked.
             org_id = await self._reader.org_id(org)
-            held = await self._reader.resources(org_id, kinds)
-            await self._scripts.catch_up(org_id, [each.id.id for each in held])
-        return held
+            resources = await self._reader.resources(org_id, kinds)
+            await self._scripts.catch_up(org_id, [each.id.id for each in resources])
+        return resources
 
     async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
         """See ``Driver``."""
         async with self._reading(org):
             org_id = await self._reader.org_id(org)
-            held = await self._reader.read(org_id, ids)
+            resources = await self._reader.read(org_id, ids)
             # An update without an answer is looked up by this read, so the scripts have to be complete by its end.
-            await self._scripts.catch_up(org_id, [id_.id for id_ in held])
-        return [held.get(id_) for id_ in ids]
+            await self._scripts.catch_up(org_id, [id_.id for id_ in resources])
+        return [resources.get(id_) for id_ in ids]
 
-    async def prepare_specs(self, org: str, wanted: Sequence[Create | Update]) -> list[Spec | Rejected]:
+    async def prepare_specs(self, org: str, writes: Sequence[Create | Update]) -> list[Spec | Rejected]:
         """See ``Driver``; the server is asked only for resources of which an update may reset something."""
-        specs = [prepared_or_rejected(item) for item in wanted]
-        updates = [item.id for item in wanted if isinstance(item, Update) and CODECS[item.id.kind].resets]
+        specs = [prepared_or_rejected(item) for item in writes]
+        updates = [item.id for item in writes if isinstance(item, Update) and CODECS[item.id.kind].resets]
         if not updates:
             return specs
         async with self._reading(org):
             live = await self._reader.bodies(await self._reader.org_id(org), updates)
-        return [with_resets(item, spec, live) for item, spec in zip(wanted, specs, strict=True)]
+        return [with_resets(item, spec, live) for item, spec in zip(writes, specs, strict=True)]
 
     async def secret_keys(self, org: str) -> list[str]:
         """See ``Driver``; without the keys that the server generates for endpoints."""

@@ -33,6 +33,6 @@ def with_resets(item: Create | Update, answer: Spec | Rejected, live: Mapping[Re
     """The prepared spec with what its write resets in the *live* resource, if it resets anything."""
     if isinstance(answer, Rejected) or not isinstance(item, Update) or item.id not in live:
         return answer
-    resets = CODECS[item.id.kind].resets
-    found = resets(answer.value, live[item.id]) if resets else []
-    return ResettingSpec(answer, found) if found else answer
+    resets_of = CODECS[item.id.kind].resets
+    resets = resets_of(answer.value, live[item.id]) if resets_of else []
+    return ResettingSpec(answer, resets) if resets else answer

@@ -81,13 +81,13 @@ class ResourceReader:
         Raises:
             CannotRead: The read failed.
         """
-        found: dict[str, Organization] = {}
+        orgs: dict[str, Organization] = {}
         offset = 0
         # A page leaves out organisations that the token may not read, so only an empty page is the last.
         while page := await self._page("orgs", [("limit", str(_PAGE)), ("offset", str(offset))]):
-            found |= {org["id"]: Organization(org["name"], org["name"], org["id"]) for org in page}
+            orgs |= {org["id"]: Organization(org["name"], org["name"], org["id"]) for org in page}
             offset += _PAGE
-        return list(found.values())
+        return list(orgs.values())
 
     async def org_id(self, name: str) -> str:
         """
@@ -97,11 +97,11 @@ class ResourceReader:
             OrgMissing: There is no such organisation.
             CannotRead: The read failed, or the token is unknown or inactive.
         """
-        if known := self._org_ids.pop(name, None):
-            answer = await self._get(f"/api/v2/orgs/{known}")
+        if cached_id := self._org_ids.pop(name, None):
+            answer = await self._get(f"/api/v2/orgs/{cached_id}")
             if answer.status == 200 and answer.body.get("name") == name:
-                self._org_ids[name] = known
-                return known
+                self._org_ids[name] = cached_id
+                return cached_id
             if answer.status not in {200, 404}:
                 raise _unreadable(f"organisation {name!r}", answer)
         answer = await self._get("/api/v2/orgs", [("org", name)])
@@ -167,12 +167,12 @@ class ResourceReader:
         if collection not in _BY_OFFSET:
             return await self._page(collection, query)
         for _ in range(_RESTARTS):
-            found = await self._listed_by_offset(collection, query)
-            if found is not None:
-                return found
+            bodies = await self._listed_by_offset(collection, query)
+            if bodies is not None:
+                return bodies
         raise CannotRead(f"the list of {collection} changed during each of {_RESTARTS} reads")
 
-    async def found(self, org_id: str, collection: str, id_: str) -> Body | None:
+    async def body(self, org_id: str, collection: str, id_: str) -> Body | None:
         """
         The resource with an id, a dashboard with the content of its cells; None: certainly not in this organisation.
 
@@ -184,7 +184,7 @@ class ResourceReader:
         query = [("include", "properties")] if collection == DASHBOARDS else []
         answer = await self._get(f"/api/v2/{collection}/{id_}", query)
         if collection == DASHBOARDS and answer.status == 404 and "view" in answer.message:
-            return await self._found_with_lost_views(org_id, id_)
+            return await self._dashboard_with_lost_views(org_id, id_)
         return _in_org(org_id, collection, id_, answer)
 
     async def resources(self, org_id: str, kinds: Iterable[str]) -> list[StoredResource]:
@@ -194,22 +194,24 @@ class ResourceReader:
         Raises:
             CannotRead: The read failed.
         """
-        wanted = frozenset(kinds)
-        collections = sorted({CODECS[kind].collection for kind in wanted})
+        requested_kinds = frozenset(kinds)
+        collections = sorted({CODECS[kind].collection for kind in requested_kinds})
         needed = sorted({*collections, *([ENDPOINTS] if RULES in collections else [])})
         lists = await asyncio.gather(*(self.listed(org_id, collection) for collection in needed))
-        held = dict(zip(needed, lists, strict=True))
+        bodies = dict(zip(needed, lists, strict=True))
         if DASHBOARDS in collections:
-            held[DASHBOARDS] = await self._all_found(org_id, DASHBOARDS, [each["id"] for each in held[DASHBOARDS]])
-        endpoints = {each["id"]: kind_of(ENDPOINTS, each) for each in held.get(ENDPOINTS, ())}
+            bodies[DASHBOARDS] = await self._existing_bodies(
+                org_id, DASHBOARDS, [each["id"] for each in bodies[DASHBOARDS]]
+            )
+        endpoints = {each["id"]: kind_of(ENDPOINTS, each) for each in bodies.get(ENDPOINTS, ())}
         # A list leaves out the endpoints that the token may not read; a read by id is then an error.
-        used = {rule["endpointID"] for rule in held.get(RULES, ())}
+        used = {rule["endpointID"] for rule in bodies.get(RULES, ())}
         endpoints |= await self.endpoint_kinds(org_id, used - endpoints.keys())
         return [
             stored(kind, body, endpoints)
             for collection in collections
-            for body in held[collection]
-            if (kind := kind_of(collection, body)) in wanted
+            for body in bodies[collection]
+            if (kind := kind_of(collection, body)) in requested_kinds
         ]
 
     async def read(self, org_id: str, ids: Sequence[ResourceId]) -> dict[ResourceId, StoredResource]:
@@ -222,8 +224,8 @@ class ResourceReader:
         bodies = await self.bodies(org_id, ids)
         rules = {body["endpointID"] for id_, body in bodies.items() if CODECS[id_.kind].collection == RULES}
         endpoints = await self.endpoint_kinds(org_id, rules)
-        asked = set(ids)
-        return {id_: stored(id_.kind, body, endpoints) for id_, body in bodies.items() if id_ in asked}
+        requested_ids = set(ids)
+        return {id_: stored(id_.kind, body, endpoints) for id_, body in bodies.items() if id_ in requested_ids}
 
     async def bodies(self, org_id: str, ids: Iterable[ResourceId]) -> dict[ResourceId, Body]:
         """
@@ -236,7 +238,10 @@ class ResourceReader:
         for id_ in ids:
             by_collection.setdefault(CODECS[id_.kind].collection, set()).add(id_.id)
         lists = await asyncio.gather(
-            *(self._many(org_id, collection, sorted(wanted)) for collection, wanted in by_collection.items())
+            *(
+                self._many(org_id, collection, sorted(collection_ids))
+                for collection, collection_ids in by_collection.items()
+            )
         )
         return {
             ResourceId(kind, body["id"]): body
@@ -252,23 +257,23 @@ class ResourceReader:
         Raises:
             CannotRead: The read failed.
         """
-        held = await self._many(org_id, ENDPOINTS, sorted(ids))
-        return {each["id"]: kind_of(ENDPOINTS, each) for each in held}
+        endpoints = await self._many(org_id, ENDPOINTS, sorted(ids))
+        return {each["id"]: kind_of(ENDPOINTS, each) for each in endpoints}
 
     async def _many(self, org_id: str, collection: str, ids: Sequence[str]) -> list[Body]:
         """The existing resources of these ids: many from one list, and those missing in it one by one."""
         if collection == DASHBOARDS or len(ids) <= _FEW:
-            return await self._all_found(org_id, collection, ids)
-        wanted = set(ids)
-        listed = [body for body in await self.listed(org_id, collection) if body["id"] in wanted]
-        lacking = wanted - {body["id"] for body in listed}
-        return listed + await self._all_found(org_id, collection, sorted(lacking))
+            return await self._existing_bodies(org_id, collection, ids)
+        requested_ids = set(ids)
+        listed = [body for body in await self.listed(org_id, collection) if body["id"] in requested_ids]
+        lacking = requested_ids - {body["id"] for body in listed}
+        return listed + await self._existing_bodies(org_id, collection, sorted(lacking))
 
-    async def _all_found(self, org_id: str, collection: str, ids: Iterable[str]) -> list[Body]:
-        found = await asyncio.gather(*(self.found(org_id, collection, id_) for id_ in ids))
-        return [body for body in found if body is not None]
+    async def _existing_bodies(self, org_id: str, collection: str, ids: Iterable[str]) -> list[Body]:
+        bodies = await asyncio.gather(*(self.body(org_id, collection, id_) for id_ in ids))
+        return [body for body in bodies if body is not None]
 
-    async def _found_with_lost_views(self, org_id: str, id_: str) -> Body | None:
+    async def _dashboard_with_lost_views(self, org_id: str, id_: str) -> Body | None:
         """A dashboard with a cell that lost its view: the server answers only requests for single cells then."""
         body = _in_org(org_id, DASHBOARDS, id_, await self._get(f"/api/v2/dashboards/{id_}"))
         if body is None:
@@ -284,17 +289,17 @@ class ResourceReader:
         return {**body, "cells": cells}
 
     async def _listed_by_last_id(self, collection: str, query: Query) -> list[Body]:
-        limit, found = _BY_LAST_ID[collection], list[Body]()
+        limit, bodies = _BY_LAST_ID[collection], list[Body]()
         further: Query = ()
         # Pages leave out resources that the token may not read, so only an empty page is the last.
         while page := await self._page(collection, [*query, ("limit", str(limit)), *further]):
-            found += page
+            bodies += page
             further = [("after", page[-1]["id"])]
-        return found
+        return bodies
 
     async def _listed_by_offset(self, collection: str, query: Query) -> list[Body] | None:
         """All pages; None: a deletion meanwhile shifted later resources to a page that was already read."""
-        found: dict[str, Body] = {}
+        bodies: dict[str, Body] = {}
         offset, last = 0, ""
         while page := await self._page(collection, [*query, ("limit", str(_PAGE)), ("offset", str(offset))]):
             # Pages overlap by one resource, which has to be the same on both.
@@ -302,13 +307,13 @@ class ResourceReader:
                 return None
             if last and len(page) == 1:
                 break
-            found |= {body["id"]: body for body in page}
+            bodies |= {body["id"]: body for body in page}
             last = page[-1]["id"] if len(page) == _PAGE else ""
             offset += _PAGE - 1 if last else _PAGE
         else:
             if last:
                 return None
-        return list(found.values())
+        return list(bodies.values())
 
     async def _page(self, collection: str, query: Query) -> list[Body]:
         answer = await self._get(f"/api/v2/{collection}", query)

@@ -51,7 +51,7 @@ def read_exports(document: Any) -> UiExport:
     Raises:
         NotExported: The document, or an item of the list, is no export, or the list is empty.
     """
-    found = UiExport()
+    ui_export = UiExport()
     exports = document if isinstance(document, list) else [document]
     if not exports:
         raise NotExported
@@ -64,42 +64,42 @@ def read_exports(document: Any) -> UiExport:
         included = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
         # Tasks and dashboards are exported without their ids.
         own_id = data.get("id") or f"{_mapping(data, 'attributes').get('name')}{number or ''}"
-        _read([*included, {**data, "id": own_id}], found)
-    return found
+        _read([*included, {**data, "id": own_id}], ui_export)
+    return ui_export
 
 
-def _read(items: Sequence[Item], found: UiExport) -> None:
-    known = {(str(item.get("type")), str(item.get("id"))): item for item in items}
+def _read(items: Sequence[Item], ui_export: UiExport) -> None:
+    items_by_id = {(str(item.get("type")), str(item.get("id"))): item for item in items}
     for item in items:
         type_, attributes = str(item.get("type")), _mapping(item, "attributes")
         if type_ in _PARTS:
             continue
         shown = f"{_KINDS.get(type_, type_)} {attributes.get('name')!r}"
         if type_ not in _KINDS:
-            found.warnings.append(f"{shown} is left out: packages have no such kind")
+            ui_export.warnings.append(f"{shown} is left out: packages have no such kind")
             continue
-        labels = [{"id": id_} for id_ in _related(item, "label") if ("label", id_) in known]
+        labels = [{"id": id_} for id_ in _related(item, "label") if ("label", id_) in items_by_id]
         body = {"name": "", "flux": "", **attributes, "id": str(item.get("id")), "labels": labels}
         if type_ == "dashboard":
-            body["cells"] = list(_cells(item, known, shown, found.warnings))
+            body["cells"] = list(_cells(item, items_by_id, shown, ui_export.warnings))
         try:
             resource = resource_from_pb(object_pb2.Resource(**resource_fields(stored(_KINDS[type_], body, {}))))
         except _UNREADABLE:
-            found.warnings.append(f"{shown} is left out: it cannot be read")
+            ui_export.warnings.append(f"{shown} is left out: it cannot be read")
             continue
-        found.resources.setdefault((resource.kind, resource.id), resource)
+        ui_export.resources.setdefault((resource.kind, resource.id), resource)
 
 
 def _cells(
-    dashboard: Item, known: Mapping[tuple[str, str], Item], shown: str, warnings: list[str]
+    dashboard: Item, items_by_id: Mapping[tuple[str, str], Item], shown: str, warnings: list[str]
 ) -> Iterator[dict[str, Any]]:
     """The cells of a dashboard that packages can express, with their views, as the API has them."""
     # An export has one dashboard, so all cells are of this one.
-    ids = dict.fromkeys([*_related(dashboard, "cell"), *(id_ for type_, id_ in known if type_ == "cell")])
+    ids = dict.fromkeys([*_related(dashboard, "cell"), *(id_ for type_, id_ in items_by_id if type_ == "cell")])
     for id_ in ids:
-        cell = known.get(("cell", id_), {})
+        cell = items_by_id.get(("cell", id_), {})
         view_id, *_ = [*_related(cell, "view"), id_]
-        view = _mapping(known.get(("view", view_id), {}), "attributes")
+        view = _mapping(items_by_id.get(("view", view_id), {}), "attributes")
         place = _mapping(cell, "attributes")
         body = {**place, "id": id_, "name": view.get("name"), "properties": _mapping(view, "properties")}
         try:
@@ -116,10 +116,10 @@ def _cells(
 def _related(item: Item, type_: str) -> list[str]:
     """The ids of the items of a type that *item* refers to."""
     data = _mapping(_mapping(item, "relationships"), type_).get("data")
-    given = data if isinstance(data, list) else [data]
-    return [str(each["id"]) for each in given if isinstance(each, Mapping) and "id" in each]
+    links = data if isinstance(data, list) else [data]
+    return [str(each["id"]) for each in links if isinstance(each, Mapping) and "id" in each]
 
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    entry = value.get(key) if isinstance(value, Mapping) else None
+    return entry if isinstance(entry, Mapping) else {}

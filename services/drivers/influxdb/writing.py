@@ -62,7 +62,7 @@ _CHECKED_BY_SERVER = frozenset(("buckets", DASHBOARDS))
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LiveResource:
     """A resource before a write, in the form of the API and in the form of the driver contract."""
 
     body: Body
@@ -123,17 +123,17 @@ class BatchWriter:
         endpoints = await self._endpoints(item, codec)
         body = codec.write(item.spec.value, item.references, None) | {"orgID": self._org_id}
         try:
-            made = await self._written(WriteRequest("POST", codec.collection), f"/api/v2/{codec.collection}", body)
+            created = await self._written(WriteRequest("POST", codec.collection), f"/api/v2/{codec.collection}", body)
         except Stopped as stopped:
             if codec.collection == "checks":
                 await self._explain_name(stopped.result, item.spec.display_name)
             raise
-        if codec.collection == DASHBOARDS and shown_charts(made) != item.spec.value["charts"]:
+        if codec.collection == DASHBOARDS and shown_charts(created) != item.spec.value["charts"]:
             await self._write(
-                WriteRequest("DELETE", DASHBOARDS, deletes=True), f"/api/v2/{DASHBOARDS}/{made['id']}", unsure=True
+                WriteRequest("DELETE", DASHBOARDS, deletes=True), f"/api/v2/{DASHBOARDS}/{created['id']}", unsure=True
             )
             raise Stopped(_views_lost())
-        return Done(stored(item.kind, made, endpoints))
+        return Done(stored(item.kind, created, endpoints))
 
     async def _explain_name(self, result: Result, name: str) -> None:
         """Stop with the reason why the *name* of a new check is taken, if the server lists no check with it."""
@@ -145,33 +145,33 @@ class BatchWriter:
 
     async def _update(self, item: Update) -> Result:
         codec = CODECS[item.id.kind]
-        held = await self._held(item.id)
-        if held is None:
+        live = await self._live_resource(item.id)
+        if live is None:
             return Rejected(RejectionReason.NOT_FOUND, f"there is no {item.id}")
-        if (ended := held_to(item, held.resource, TRAITS[item.id.kind])) is not None:
+        if (ended := held_to(item, live.resource, TRAITS[item.id.kind])) is not None:
             # An earlier attempt of this mutation may have stopped between the endpoint and its rules.
             await self._scripts_written(item.id)
             return ended
         endpoints = await self._endpoints(item, codec)
-        body = self._body(codec, codec.write(item.spec.value, item.references, held.body))
+        body = self._body(codec, codec.write(item.spec.value, item.references, live.body))
         request = WriteRequest("PUT" if codec.replaces else "PATCH", codec.collection)
         if codec.collection == "checks":
-            written = await self._written_check(item, held, body)
-        elif codec.collection == ENDPOINTS and changes_scripts(codec.read(held.body), item.spec.value):
+            written = await self._written_check(item, live, body)
+        elif codec.collection == ENDPOINTS and changes_scripts(codec.read(live.body), item.spec.value):
             written = await self._written_endpoint(item, body)
         else:
             written = await self._written(request, _path(item.id), body)
         if codec.collection == DASHBOARDS and shown_charts(written) != item.spec.value["charts"]:
-            await self._restored(codec, held, request)
+            await self._restored(codec, live, request)
             return _views_lost()
         # Some answers to updates lack the labels.
-        return Done(stored(item.id.kind, written, endpoints, labels=held.body))
+        return Done(stored(item.id.kind, written, endpoints, labels=live.body))
 
     async def _delete(self, item: Delete) -> Result:
-        held = await self._held(item.id)
-        if held is None:
+        live = await self._live_resource(item.id)
+        if live is None:
             return Done()
-        if (ended := held_to(item, held.resource, TRAITS[item.id.kind])) is not None:
+        if (ended := held_to(item, live.resource, TRAITS[item.id.kind])) is not None:
             return ended
         await self._write(WriteRequest("DELETE", CODECS[item.id.kind].collection, deletes=True), _path(item.id))
         return Done()
@@ -189,7 +189,7 @@ class BatchWriter:
         """Stop if the resource certainly does not exist; it is looked up in one list for the whole batch."""
         if (
             id_.id not in await self._listed(collection)
-            and await self._reader.found(self._org_id, collection, id_.id) is None
+            and await self._reader.body(self._org_id, collection, id_.id) is None
         ):
             raise Stopped(Rejected(RejectionReason.NOT_FOUND, f"there is no {id_}"))
 
@@ -201,29 +201,29 @@ class BatchWriter:
     async def _ids(self, collection: str) -> frozenset[str]:
         return frozenset(body["id"] for body in await self._reader.listed(self._org_id, collection))
 
-    async def _held(self, id_: ResourceId) -> Held | None:
+    async def _live_resource(self, id_: ResourceId) -> LiveResource | None:
         collection = CODECS[id_.kind].collection
-        body = await self._reader.found(self._org_id, collection, id_.id)
+        body = await self._reader.body(self._org_id, collection, id_.id)
         # A system bucket has no kind. The server would erase its data and then refuse to delete it.
         if body is None or kind_of(collection, body) != id_.kind:
             return None
         used = [body["endpointID"]] if collection == RULES else []
         endpoints = await self._reader.endpoint_kinds(self._org_id, used) if used else {}
-        return Held(body, stored(id_.kind, body, endpoints))
+        return LiveResource(body, stored(id_.kind, body, endpoints))
 
     async def _endpoints(self, item: Create | Update, codec: Codec) -> Mapping[str, str]:
         """The kind of the endpoint of a rule by its id; stop if it does not exist with that kind."""
         if codec.collection != RULES:
             return {}
-        wanted = endpoint_of(item.references)
-        if wanted is None:
+        endpoint = endpoint_of(item.references)
+        if endpoint is None:
             raise Stopped(Rejected(RejectionReason.NOT_FOUND, "a rule needs a reference to an endpoint, and has none"))
-        found = await self._reader.endpoint_kinds(self._org_id, [wanted.id])
-        if found.get(wanted.id) != wanted.kind:
-            raise Stopped(Rejected(RejectionReason.NOT_FOUND, f"there is no {ResourceId(wanted.kind, wanted.id)}"))
-        return found
+        kinds = await self._reader.endpoint_kinds(self._org_id, [endpoint.id])
+        if kinds.get(endpoint.id) != endpoint.kind:
+            raise Stopped(Rejected(RejectionReason.NOT_FOUND, f"there is no {ResourceId(endpoint.kind, endpoint.id)}"))
+        return kinds
 
-    async def _written_check(self, item: Update, held: Held, body: Body) -> Body:
+    async def _written_check(self, item: Update, live: LiveResource, body: Body) -> Body:
         """
         Update a check. The server stores a check before it makes its script, so a refused update has to be undone.
 
@@ -239,24 +239,24 @@ class BatchWriter:
         codec = CODECS[item.id.kind]
         unsure = Stopped(Ambiguous(f"{message}, and the state of the check is unknown"))
         try:
-            now = await self._reader.found(self._org_id, "checks", item.id.id)
+            now = await self._reader.body(self._org_id, "checks", item.id.id)
         except CannotRead:
             raise unsure from None
         if now is None:
             raise unsure
-        if kind_of("checks", now) != item.id.kind or codec.read(now) != codec.read(held.body):
-            await self._restored(codec, held, WriteRequest("PUT", "checks"))
+        if kind_of("checks", now) != item.id.kind or codec.read(now) != codec.read(live.body):
+            await self._restored(codec, live, WriteRequest("PUT", "checks"))
         raise Stopped(Rejected(RejectionReason.CONTENT_REFUSED, message))
 
-    async def _restored(self, codec: Codec, held: Held, request: WriteRequest) -> None:
-        """Write *held* back; if that may have failed, the state of the resource is unknown."""
+    async def _restored(self, codec: Codec, live: LiveResource, request: WriteRequest) -> None:
+        """Write *live* back, as it was before the write; if that may have failed, its state is unknown."""
         unsure = Stopped(Ambiguous("a write was refused after it had an effect, and could not be undone"))
-        before = codec.read(held.body)
-        body = self._body(codec, codec.write(before, held.resource.references, held.body))
-        path = _path(held.resource.id)
+        before = codec.read(live.body)
+        body = self._body(codec, codec.write(before, live.resource.references, live.body))
+        path = _path(live.resource.id)
         try:
             await self._write(request, path, body)
-            now = await self._reader.found(self._org_id, codec.collection, held.resource.id.id)
+            now = await self._reader.body(self._org_id, codec.collection, live.resource.id.id)
         except (Stopped, CannotRead):
             raise unsure from None
         if now is None or codec.read(now) != before:

@@ -90,7 +90,7 @@ class Create(Effect):
                 return Done(resource.id)
             case [resource]:
                 problem = f"{resource.kind} {resource.id} has the name, and differs from the resource to create"
-                return Unknown(problem, is_conflict=True, found="" if resource.id in owned else resource.id)
+                return Unknown(problem, is_conflict=True, resource_id="" if resource.id in owned else resource.id)
             case _:
                 return Unknown(_several(named))
 
@@ -111,7 +111,7 @@ class Create(Effect):
             case [] if new:
                 # A user may have edited the created resource; a second creation would leave it behind.
                 problem = f"{new[0].kind} {new[0].id} is new, has the name, and differs from the resource to create"
-                return Unknown(problem, is_conflict=True, found="" if new[1:] else new[0].id)
+                return Unknown(problem, is_conflict=True, resource_id="" if new[1:] else new[0].id)
             case []:
                 return NoEffect()
             case [resource]:
@@ -128,6 +128,6 @@ class Create(Effect):
         return matches(resource, self.step.new_spec, sending.references, traits)
 
 
-def _several(found: Sequence[Resource]) -> str:
-    ids = listed(sorted(each.id for each in found), _SHOWN)
-    return f"any of {len(found)} resources may be the created one: {ids}"
+def _several(candidates: Sequence[Resource]) -> str:
+    ids = listed(sorted(each.id for each in candidates), _SHOWN)
+    return f"any of {len(candidates)} resources may be the created one: {ids}"

@@ -38,7 +38,7 @@ class Update(Effect):
         if matches(live, self.step.old_spec, sending.old_references, traits):
             return NoEffect()
         before = Expectation(self.step.old_spec.text if self.step.old_spec else "{}", sending.old_references)
-        return Unknown(describe_changes(before, live), is_conflict=True, found=sending.resource_id)
+        return Unknown(describe_changes(before, live), is_conflict=True, resource_id=sending.resource_id)
 
     def rehearse(self, scene: Scene) -> None:
         """Find the planned content, and take the new name."""

@@ -78,7 +78,7 @@ class Table:
         self._any_text = frozenset(
             key
             for key, shape in self._shapes.items()
-            if (isinstance(shape, Referable) and not shape.secret) or (isinstance(shape, Text) and not shape.known)
+            if (isinstance(shape, Referable) and not shape.secret) or (isinstance(shape, Text) and not shape.vocabulary)
         )
         self._secrets = {
             key: shape for key, shape in self._shapes.items() if isinstance(shape, Referable) and shape.secret
@@ -153,10 +153,10 @@ class Table:
         """The faults of one field by itself."""
         shape = self._shapes[key]
         if problem := shape.problem(values[key]):
-            given = fields.value.get(key)
-            rewrite = nearest_word(given, getattr(shape, "words", ()))
+            value = fields.value.get(key)
+            rewrite = nearest_word(value, getattr(shape, "words", ()))
             return [
-                fields.fault(_code(shape, given), key, f"{key} must be {problem}; {found_text(fields, key)}", rewrite)
+                fields.fault(_code(shape, value), key, f"{key} must be {problem}; {found_text(fields, key)}", rewrite)
             ]
         holding = self._holding.get(key)
         return holding.faults(fields, key, values[key]) if holding else []
@@ -265,10 +265,10 @@ class Mappings:
             for fault in self.table.faults(element, value)
         ]
 
-    def remark(self, given: Any) -> Note | None:
-        if not isinstance(given, list):
+    def remark(self, value: Any) -> Note | None:
+        if not isinstance(value, list):
             return Note(Code.VALUE_IGNORED, "this will be ignored; write a list of mappings")
-        dropped = len([item for item in given if not isinstance(item, dict)])
+        dropped = len([item for item in value if not isinstance(item, dict)])
         return items_ignored(dropped, "a mapping") if dropped else None
 
     def schema(self) -> Schema:
@@ -299,9 +299,9 @@ class Nested:
         """The faults of its fields."""
         return self.table.faults(fields.mapping(key), values)
 
-    def remark(self, given: Any) -> Note | None:
+    def remark(self, value: Any) -> Note | None:
         """The remark on a value that is no mapping."""
-        if isinstance(given, dict):
+        if isinstance(value, dict):
             return None
         return Note(Code.VALUE_IGNORED, "this will be ignored; write a mapping")
 
@@ -321,22 +321,22 @@ def _is_default(written: Any, absent: Any) -> bool:
     return type(written) is type(absent) and bool(written == absent)
 
 
-def nearest_word(given: Any, words: Sequence[str]) -> Rewrite | None:
+def nearest_word(value: Any, words: Sequence[str]) -> Rewrite | None:
     """The rewrite to the word of *words* that was probably meant; None when none is near."""
-    word = nearest(given.strip(), filter(None, words)) if isinstance(given, str) and words else ""
+    word = nearest(value.strip(), filter(None, words)) if isinstance(value, str) and words else ""
     return Rewrite(word) if word else None
 
 
-def text_code(given: Any) -> Code:
+def text_code(value: Any) -> Code:
     """The code for a faulty value that should be one of some words, or a text that is not empty."""
-    if given is None:
+    if value is None:
         return Code.FIELD_MISSING
-    return Code.VALUE_NOT_ALLOWED if (text_of(given) or "").strip() else Code.VALUE_EMPTY
+    return Code.VALUE_NOT_ALLOWED if (text_of(value) or "").strip() else Code.VALUE_EMPTY
 
 
-def _code(shape: Shape, given: Any) -> Code:
+def _code(shape: Shape, value: Any) -> Code:
     """The code for a value that breaks the rule of its shape."""
-    if given is None:
+    if value is None:
         return Code.FIELD_MISSING
     match shape:
         case Integer():
@@ -346,7 +346,7 @@ def _code(shape: Shape, given: Any) -> Code:
         case Mappings():
             return Code.LIST_EMPTY
         case _:
-            return text_code(given)
+            return text_code(value)
 
 
 def _field_remarks(shape: Shape, fields: Fields, key: str, value: Any) -> Iterator[Remark]:

@@ -132,8 +132,8 @@ class Fields(NamedTuple):
 
     def text(self, key: str, absent: str = "") -> str:
         """The text of a field, not trimmed; numbers count as text."""
-        found = text_of(self.value.get(key))
-        return absent if found is None else found
+        text = text_of(self.value.get(key))
+        return absent if text is None else text
 
     def items(self, key: str) -> list[Any]:
         """The items of a list as they are; empty when absent."""
@@ -158,13 +158,13 @@ class Fields(NamedTuple):
         """
         if not (items := self.items(key)):
             return []
-        found = enumerate((place, item) for place, item in enumerate(items) if isinstance(item, dict))
+        mappings = enumerate((place, item) for place, item in enumerate(items) if isinstance(item, dict))
         path, pointer = f"{self.path}.{key}", (*self.pointer, key)
         if numbering is Numbering.ELEMENT:
-            return [Fields(item, f"{path}[{position}]", (*pointer, place)) for position, (place, item) in found]
+            return [Fields(item, f"{path}[{position}]", (*pointer, place)) for position, (place, item) in mappings]
         if numbering is Numbering.LEAF_ONLY:
             path = self.path
-        return [Fields(item, path, (*pointer, place), f"[{position}]") for position, (place, item) in found]
+        return [Fields(item, path, (*pointer, place), f"[{position}]") for position, (place, item) in mappings]
 
     def mapping(self, key: str) -> "Fields":
         """The mapping under *key*; an empty one when it is absent."""

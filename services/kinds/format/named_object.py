@@ -59,11 +59,11 @@ class NamedObject:
         if fields.value.get(self.key) is None:
             reason = f"{self.needed}; write the metadata.name of one of the package as {self.key}"
             return [fields.fault(Code.FIELD_MISSING, self.key, reason)]
-        known: Mapping[str, Any] = scope.objects.get(self.family, {})
+        objects: Mapping[str, Any] = scope.objects.get(self.family, {})
         name = self.name(fields, scope)
-        if name in known:
+        if name in objects:
             return []
-        names = sorted(known)
+        names = sorted(objects)
         has = ", ".join(names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
         reason = f"the package has no {self.what} with the metadata.name {name[:80]!r}; it has {has}"
         return [fields.fault(self.not_found, self.key, reason)]

@@ -46,10 +46,10 @@ def plain_reader(table: Table) -> PlainReader:
         for key, value in mapping.items():
             if key in any_text and type(value) is str:
                 values[key] = value
-            elif key not in readers or (found := readers[key](value)) is _UNSURE:
+            elif key not in readers or (plain_value := readers[key](value)) is _UNSURE:
                 return None
             else:
-                values[key] = found
+                values[key] = plain_value
         return values if needed <= mapping.keys() else None
 
     return _never_plain if table.has_own_check else read
@@ -72,7 +72,7 @@ def _never_plain(mapping: Mapping[str, Any]) -> None:
 def _takes_any_text(shape: Shape) -> bool:
     """Whether every text is valid for *shape*, and read unchanged."""
     match shape:
-        case Text(absent="", words=(), fold=Fold.KEEP, required=False, known=()):
+        case Text(absent="", words=(), fold=Fold.KEEP, required=False, vocabulary=()):
             return True
         case Referable(secret=False, absent=""):
             return True
@@ -82,7 +82,7 @@ def _takes_any_text(shape: Shape) -> bool:
 
 def _reader(shape: Shape) -> _Reader:
     match shape:
-        case Text(known=()):
+        case Text(vocabulary=()):
             return _text_reader(shape)
         case Integer():
             return _integer_reader(shape)
@@ -135,9 +135,9 @@ def _list_reader(shape: Mappings) -> _Reader:
             return _UNSURE
         values = []
         for item in value:
-            if type(item) is not dict or (found := read_item(item)) is None:
+            if type(item) is not dict or (mapping := read_item(item)) is None:
                 return _UNSURE
-            values.append(found)
+            values.append(mapping)
         return values
 
     return read

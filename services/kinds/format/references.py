@@ -48,8 +48,8 @@ class ReferenceSpec(NamedTuple):
         written: dict[str, Any] = {}
         if self.env_key:
             # A date has no text in a name. Written back as text it would have one.
-            known = self.default is not None and not isinstance(self.default, Timestamp)
-            written["envRef"] = {"key": self.env_key} | ({"default": plain(self.default)} if known else {})
+            has_default_text = self.default is not None and not isinstance(self.default, Timestamp)
+            written["envRef"] = {"key": self.env_key} | ({"default": plain(self.default)} if has_default_text else {})
         if self.secret_key:
             written["secretRef"] = {"key": self.secret_key}
         return written
@@ -113,20 +113,20 @@ class Referable:
         """Empty: its kind checks whether it is required."""
         return ""
 
-    def is_written_out(self, given: Any) -> bool:
-        """Whether *given* is the secret itself, as a text or by an environment value, not the key of one."""
+    def is_written_out(self, value: Any) -> bool:
+        """Whether *value* is the secret itself, as a text or by an environment value, not the key of one."""
         if not self.secret:
             return False
-        reference = read_reference(given)
+        reference = read_reference(value)
         return bool(reference.literal or reference.env_key) and not reference.secret_key
 
-    def remark(self, given: Any) -> Note | None:
-        """The remark on a secret itself, or on neither text nor reference; never quotes *given*."""
-        if self.is_written_out(given):
-            way = "comes from an environment value" if isinstance(given, dict) else "is written out"
+    def remark(self, value: Any) -> Note | None:
+        """The remark on a secret itself, or on neither text nor reference; never quotes *value*."""
+        if self.is_written_out(value):
+            way = "comes from an environment value" if isinstance(value, dict) else "is written out"
             text = f"this credential {way}, and no plan accepts that; write {{secretRef: {{key: KEY}}}}"
             return Note(Code.CREDENTIAL_WRITTEN_OUT, text)
-        if text_of(given) is not None or read_reference(given).is_one:
+        if text_of(value) is not None or read_reference(value).is_one:
             return None
         ways = "{envRef: {key: KEY}}" + (" or {secretRef: {key: KEY}}" if self.secret else "")
         text = f"this is neither a text nor a reference, so it will be ignored; write a text or {ways}"

@@ -121,8 +121,8 @@ def tagged_scalar(tag: str, text: str, quoted: bool) -> Any:
 
 def _number(text: str) -> Any:
     digits = text.replace("_", "")
-    if len(digits) <= _LONGEST_INTEGER and (found := _INTEGER.fullmatch(digits)):
-        sign, hexadecimal, binary, octal, decimal = found.groups()
+    if len(digits) <= _LONGEST_INTEGER and (match := _INTEGER.fullmatch(digits)):
+        sign, hexadecimal, binary, octal, decimal = match.groups()
         if decimal:
             value = int(decimal)
         else:
@@ -142,11 +142,11 @@ def _float(digits: str, text: str) -> float | str:
 
 
 def _timestamp(text: str) -> bool:
-    found = _TIMESTAMP.fullmatch(text)
-    if not found:
+    match = _TIMESTAMP.fullmatch(text)
+    if not match:
         return False
     # At most one of the two clocks matched.
-    numbers = [int(part) for part in found.groups() if part]
+    numbers = [int(part) for part in match.groups() if part]
     year, month, day, hour, minute, second = (*numbers, 0, 0, 0)[:6]
     try:
         # The year 0 exists in Go's calendar; it is a leap year, as is 2000.

@@ -38,7 +38,7 @@ class Shape(Protocol):
     def problem(self, value: Any) -> str:
         """The end of the sentence "it must be ..." when the normalised *value* breaks the rule; else empty."""
 
-    def remark(self, given: Any) -> Note | None:
+    def remark(self, value: Any) -> Note | None:
         """The remark on a value that is not null and is used differently than expected; None: there is none."""
 
     def schema(self) -> Schema:
@@ -77,7 +77,7 @@ class Text:
         fold: How it is normalised.
         required: Whether it must not be empty.
         what: The description of a required text without words: "a query".
-        known: The texts with a meaning, in any case; others are allowed, and get a remark. Empty: all have one.
+        vocabulary: The texts with a meaning, in any case; others are allowed, and get a remark. Empty: all have one.
     """
 
     absent: str = ""
@@ -85,7 +85,7 @@ class Text:
     fold: Fold = Fold.KEEP
     required: bool = False
     what: str = ""
-    known: tuple[str, ...] = ()
+    vocabulary: tuple[str, ...] = ()
 
     def read(self, value: Any) -> str:
         # Most values of most packages are read here, so the common case is first.
@@ -99,14 +99,14 @@ class Text:
             return self.what or (_one_of(self.words) if self.words else "a text that is not empty")
         return _one_of(self.words) if self.words and value not in self.words else ""
 
-    def remark(self, given: Any) -> Note | None:
-        text = text_of(given)
+    def remark(self, value: Any) -> Note | None:
+        text = text_of(value)
         if text is None:
-            return _ignored(given, "a text")
-        if not self.known or text.lower() in self.known:
+            return _ignored(value, "a text")
+        if not self.vocabulary or text.lower() in self.vocabulary:
             return None
-        meant = nearest(text, self.known)
-        return Note(Code.UNKNOWN_WORD, f"{text[:40]!r} means nothing here; write {_one_of(self.known)}", meant)
+        meant = nearest(text, self.vocabulary)
+        return Note(Code.UNKNOWN_WORD, f"{text[:40]!r} means nothing here; write {_one_of(self.vocabulary)}", meant)
 
     def schema(self) -> Schema:
         if self.words:
@@ -131,13 +131,13 @@ class Integer:
         too_large = self.maximum is not None and value > self.maximum
         return self.what if too_small or too_large else ""
 
-    def remark(self, given: Any) -> Note | None:
-        if isinstance(given, bool) or not isinstance(given, int | float):
-            return _ignored(given, "a whole number, without quotes")
-        value = integer_of(given)
-        if value == given:
+    def remark(self, value: Any) -> Note | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return _ignored(value, "a whole number, without quotes")
+        number = integer_of(value)
+        if number == value:
             return None
-        return Note(Code.NUMBER_TRUNCATED, f"{given!r} will be cut to the whole number {value}")
+        return Note(Code.NUMBER_TRUNCATED, f"{value!r} will be cut to the whole number {number}")
 
     def schema(self) -> Schema:
         if self.minimum is None:
@@ -158,9 +158,9 @@ class Number:
     def problem(self, value: float) -> str:
         return ""
 
-    def remark(self, given: Any) -> Note | None:
-        usable = isinstance(given, int | float) and not isinstance(given, bool) and number_of(given) == given
-        return None if usable else _ignored(given, "a number, without quotes")
+    def remark(self, value: Any) -> Note | None:
+        usable = isinstance(value, int | float) and not isinstance(value, bool) and number_of(value) == value
+        return None if usable else _ignored(value, "a number, without quotes")
 
     def schema(self) -> Schema:
         return {"type": ["number", "null"]}
@@ -178,8 +178,8 @@ class Boolean:
     def problem(self, value: bool) -> str:
         return ""
 
-    def remark(self, given: Any) -> Note | None:
-        return None if isinstance(given, bool) else _ignored(given, "true or false, without quotes")
+    def remark(self, value: Any) -> Note | None:
+        return None if isinstance(value, bool) else _ignored(value, "true or false, without quotes")
 
     def schema(self) -> Schema:
         return {"type": ["boolean", "null"]}
@@ -205,10 +205,10 @@ class Duration:
     def problem(self, value: str) -> str:
         return "a duration such as 1h30m" if self.required and not value else ""
 
-    def remark(self, given: Any) -> Note | None:
-        text = text_of(given)
+    def remark(self, value: Any) -> Note | None:
+        text = text_of(value)
         if text is None or parse_duration(text) is None:
-            return _ignored(given, "a duration such as 1h30m")
+            return _ignored(value, "a duration such as 1h30m")
         return None
 
     def schema(self) -> Schema:
@@ -228,10 +228,10 @@ class Texts:
     def problem(self, value: Sequence[str]) -> str:
         return ""
 
-    def remark(self, given: Any) -> Note | None:
-        if not isinstance(given, list):
-            return _ignored(given, "a list of texts")
-        dropped = sum(text_of(item) is None for item in given)
+    def remark(self, value: Any) -> Note | None:
+        if not isinstance(value, list):
+            return _ignored(value, "a list of texts")
+        dropped = sum(text_of(item) is None for item in value)
         return items_ignored(dropped, "a text") if dropped else None
 
     def schema(self) -> Schema:
@@ -257,32 +257,32 @@ class Free:
     def problem(self, value: Any) -> str:
         return ""
 
-    def remark(self, given: Any) -> Note | None:
+    def remark(self, value: Any) -> Note | None:
         return None
 
     def schema(self) -> Schema:
         return self.says
 
 
-def _ignored(given: Any, wanted: str) -> Note:
-    return Note(Code.VALUE_IGNORED, f"found {described(given)}, which will be ignored; write {wanted}")
+def _ignored(value: Any, expected: str) -> Note:
+    return Note(Code.VALUE_IGNORED, f"found {described(value)}, which will be ignored; write {expected}")
 
 
-def items_ignored(count: int, wanted: str) -> Note:
+def items_ignored(count: int, expected: str) -> Note:
     """The note about *count* items of a list that are of a wrong type."""
-    return Note(Code.ITEMS_IGNORED, f"{count} of its items will be ignored; each must be {wanted}")
+    return Note(Code.ITEMS_IGNORED, f"{count} of its items will be ignored; each must be {expected}")
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that *word* was probably meant to be; empty when none is near."""
+def nearest(word: str, words: Iterable[str]) -> str:
+    """The word of *words* that *word* was probably meant to be; empty when none is near."""
     # All known words are less than half as long, so none is near.
-    return "" if len(word) > _LONGEST_WORD else _nearest(word.lower().replace("_", ""), tuple(known))
+    return "" if len(word) > _LONGEST_WORD else _nearest(word.lower().replace("_", ""), tuple(words))
 
 
 @lru_cache(maxsize=1024)
-def _nearest(folded: str, known: tuple[str, ...]) -> str:
+def _nearest(folded: str, words: tuple[str, ...]) -> str:
     # Cached, as packages repeat the same mistakes and the search is slow.
-    by_folded = {candidate.lower().replace("_", ""): candidate for candidate in known}
+    by_folded = {candidate.lower().replace("_", ""): candidate for candidate in words}
     [best, *_] = get_close_matches(folded, by_folded, n=1, cutoff=0.75) or [""]
     return by_folded.get(best, "")
 

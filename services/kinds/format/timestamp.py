@@ -18,9 +18,9 @@ class Timestamp:
 
     def rfc3339(self) -> str:
         """The time in full: ``2020-1-1`` is ``2020-01-01T00:00:00Z``."""
-        found = _PARTS.fullmatch(self.text)
-        assert found is not None  # noqa: S101 - the reader creates no others
-        year, month, day, hour, minute, second, fraction, offset = found.groups()
+        match = _PARTS.fullmatch(self.text)
+        assert match is not None  # noqa: S101 - the reader creates no others
+        year, month, day, hour, minute, second, fraction, offset = match.groups()
         clock = ":".join((part or "0").zfill(2) for part in (hour, minute, second))
         digits = (fraction or "")[:_NANOSECOND_DIGITS].rstrip("0")
         zone = "Z" if offset in (None, "+00:00", "-00:00") else offset

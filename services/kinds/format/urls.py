@@ -17,12 +17,12 @@ def is_url(text: str) -> bool:
     before, _, fragment = text.partition("#")
     if not text or _CONTROL.search(before) or not _ESCAPED.fullmatch(fragment) or before.startswith(":"):
         return False
-    found = _SCHEME.fullmatch(before)
-    rest = (found[2] if found else before).partition("?")[0]
+    match = _SCHEME.fullmatch(before)
+    rest = (match[2] if match else before).partition("?")[0]
     if not rest.startswith("/"):
         # After a scheme, a rest without a leading slash is opaque: `mailto:x`.
-        return bool(found) or (":" not in rest.partition("/")[0] and bool(_ESCAPED.fullmatch(rest)))
-    if rest.startswith("//") and (found or not rest.startswith("///")):
+        return bool(match) or (":" not in rest.partition("/")[0] and bool(_ESCAPED.fullmatch(rest)))
+    if rest.startswith("//") and (match or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         return _is_authority(authority) and bool(_ESCAPED.fullmatch(slash + path))
     return bool(_ESCAPED.fullmatch(rest))

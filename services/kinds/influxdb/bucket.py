@@ -193,11 +193,11 @@ def _retention(spec: Mapping[str, Any]) -> int | None:
 
 def _age(seconds: int) -> str:
     """*seconds* in the largest units: ``30d``, ``1h30m``."""
-    found = ""
+    text = ""
     for unit, size in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
         count, seconds = divmod(seconds, size)
-        found += f"{count}{unit}" if count else ""
-    return found
+        text += f"{count}{unit}" if count else ""
+    return text
 
 
 KIND = Kind(

@@ -25,10 +25,10 @@ _FIELDS = Table(
 def _read(fields: Fields, scope: Scope) -> ReadResult:
     reading = read_plainly(fields, scope, _FIELDS, check.MIN_NAME_BYTES)
     level = reading.spec["level"].upper()
-    known = level in check.LEVELS
+    is_known = level in check.LEVELS
     return reading._replace(
-        spec={**reading.spec, "level": level if known else _UNKNOWN},
-        remarks=() if known or level == _UNKNOWN else (_unknown_level(fields),),
+        spec={**reading.spec, "level": level if is_known else _UNKNOWN},
+        remarks=() if is_known or level == _UNKNOWN else (_unknown_level(fields),),
     )
 
 

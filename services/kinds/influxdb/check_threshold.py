@@ -17,8 +17,8 @@ _RANGES = ("inside_range", "outside_range")
 def _threshold_faults(fields: Fields, values: Mapping[str, Any]) -> list[Fault]:
     faults = [fault for key in ("level", "type") for fault in _THRESHOLD.field_faults(fields, values, key)]
     if values["min"] > values["max"]:
-        found = f"min {values['min']} is greater than max {values['max']}"
-        faults.append(fields.fault(Code.RANGE_REVERSED, "min", f"{found}; exchange them"))
+        problem = f"min {values['min']} is greater than max {values['max']}"
+        faults.append(fields.fault(Code.RANGE_REVERSED, "min", f"{problem}; exchange them"))
     return faults
 
 

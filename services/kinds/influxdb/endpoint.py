@@ -70,7 +70,7 @@ def read(
     return ReadResult(
         {
             **values,
-            **{key: _held(reference, scope.env) for key, reference in used.items()},
+            **{key: _spec_value(reference, scope.env) for key, reference in used.items()},
             "name": scope.display_name,
         },
         [
@@ -112,7 +112,7 @@ def shown(credential: str | Mapping[str, Any]) -> str:
     return "" if isinstance(credential, str) else f"secret: {credential['secretRef']['key']}"
 
 
-def _held(reference: ReferenceSpec, env: Mapping[str, Any]) -> str | dict[str, Any]:
+def _spec_value(reference: ReferenceSpec, env: Mapping[str, Any]) -> str | dict[str, Any]:
     """The value in the spec: the key of a secret, else the literal."""
     if reference.secret_key:
         return {"secretRef": {"key": reference.secret_key}}
@@ -133,8 +133,8 @@ def _url_faults(fields: Fields, url: str) -> list[Fault]:
         return []
     code = Code.FIELD_MISSING if fields.value.get("url") is None else Code.URL_INVALID
     # The text of an invalid URL may have a password at any place.
-    found = "this is none" if url else found_text(fields, "url")
-    return [fields.fault(code, "url", f"url must be a URL such as https://example.com/hook; {found}")]
+    content = "this is none" if url else found_text(fields, "url")
+    return [fields.fault(code, "url", f"url must be a URL such as https://example.com/hook; {content}")]
 
 
 def _url_remarks(fields: Fields, url: str) -> tuple[Remark, ...]:

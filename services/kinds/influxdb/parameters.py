@@ -170,8 +170,8 @@ class _Values:
 
     def expressions(self) -> dict[str, str]:
         """The new expressions of the record, by name."""
-        found = {name: setting.expression(self.supplied(name)) for name, setting in self.settings.items()}
-        return {name: expression for name, expression in found.items() if expression is not None}
+        expressions = {name: setting.expression(self.supplied(name)) for name, setting in self.settings.items()}
+        return {name: expression for name, expression in expressions.items() if expression is not None}
 
     def misfits(self, fields: Fields, without: Collection[str] = ()) -> tuple[Fault, ...]:
         """
@@ -181,15 +181,15 @@ class _Values:
             fields: The mapping with the query, which is marked for a supplied value.
             without: Settings whose defaults are not checked.
         """
-        found: list[Fault] = []
+        faults: list[Fault] = []
         for name, setting in self.settings.items():
             if name not in without and (fault := setting.default_misfit()):
-                found.append(fault)
+                faults.append(fault)
             if misfit := setting.supplied_misfit(self.supplied(name)):
                 reason = f"the value of {self.key_prefix + name!r} {misfit}"
                 pointer = (*fields.pointer, "query")
-                found.append(Fault(Code.PARAMETER_MISMATCH, self.field_prefix + name, reason, pointer))
-        return tuple(found)
+                faults.append(Fault(Code.PARAMETER_MISMATCH, self.field_prefix + name, reason, pointer))
+        return tuple(faults)
 
     def parameters(self) -> tuple[Parameter, ...]:
         """All settings as parameters."""
@@ -251,7 +251,7 @@ def _lengths(options: _Values) -> dict[str, str | None]:
 
     The default replaces a supplied value that does not fit its type, which is a fault of its own.
     """
-    found: dict[str, str | None] = {}
+    lengths: dict[str, str | None] = {}
     for name in _LENGTHS:
         if (setting := options.settings.get(name)) is None:
             continue
@@ -261,8 +261,8 @@ def _lengths(options: _Values) -> dict[str, str | None]:
         else:
             length = parse_duration(supplied) if isinstance(supplied, str) else None
             duration = supplied if length is not None and length >= 0 else None
-        found[name] = None if duration is None else schedule_duration(duration)
-    return found
+        lengths[name] = None if duration is None else schedule_duration(duration)
+    return lengths
 
 
 def _task_options(options: _Values, lengths: Mapping[str, str | None], wrong: Sequence[str]) -> TaskOptions:
@@ -273,6 +273,11 @@ def _task_options(options: _Values, lengths: Mapping[str, str | None], wrong: Se
             " a default in the list task counts as one only beside type: duration",
         )
     name = next(
-        (replace(found, resource_field="spec.name") for found in options.parameters() if found.name == "name"), None
+        (
+            replace(parameter, resource_field="spec.name")
+            for parameter in options.parameters()
+            if parameter.name == "name"
+        ),
+        None,
     )
     return TaskOptions(name, lengths.get("every"), lengths.get("offset"), faults)

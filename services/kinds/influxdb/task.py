@@ -52,8 +52,8 @@ def _read(fields: Fields, scope: Scope) -> ReadResult:
     faults += short_name(fields, name, _MIN_NAME_BYTES)
     if not values["cron"] and not values["every"]:
         replaced = script.task.every is not None
-        found = "the task option every replaces it and is zero" if replaced else found_text(fields, "every")
-        reason = f"a task needs cron, or every as a duration such as 1h30m; {found}"
+        cause = "the task option every replaces it and is zero" if replaced else found_text(fields, "every")
+        reason = f"a task needs cron, or every as a duration such as 1h30m; {cause}"
         faults.append(fields.fault(Code.SCHEDULE_MISSING, "every", reason))
         faults.append(fields.fault(Code.SCHEDULE_MISSING, "cron", "a task needs cron or every"))
     if script.faults:
@@ -66,10 +66,13 @@ def _read(fields: Fields, scope: Scope) -> ReadResult:
         {key: values[key] for key in _KEPT} | {"name": name},
         faults,
         (
-            *(UsedReference(found.reference, found.resource_field, found.value_type) for found in script.parameters),
             *(
-                UsedReference(found.reference, found.resource_field, found.value_type, False)
-                for found in script.options
+                UsedReference(parameter.reference, parameter.resource_field, parameter.value_type)
+                for parameter in script.parameters
+            ),
+            *(
+                UsedReference(option.reference, option.resource_field, option.value_type, False)
+                for option in script.options
             ),
         ),
         _written(fields) if script.parameters or script.options else {},
@@ -80,8 +83,8 @@ def _read(fields: Fields, scope: Scope) -> ReadResult:
 
 def _named_by(script: Script) -> UsedReference | None:
     """The option that names the task (docs/reference/package-format.md, "Task options")."""
-    found = script.task.name
-    return UsedReference(found.reference, found.resource_field, found.value_type) if found else None
+    parameter = script.task.name
+    return UsedReference(parameter.reference, parameter.resource_field, parameter.value_type) if parameter else None
 
 
 def _written(fields: Fields) -> dict[str, Any]:

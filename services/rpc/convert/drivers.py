@@ -157,37 +157,37 @@ def _expectation_to_pb(expected: Expectation | None) -> driver_pb2.Expectation |
 
 def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
     """The differences of the found resource from the expectation; empty if the driver does not return it."""
-    if sending.expected is None or not rejected.HasField("found"):
+    if sending.expected is None or not rejected.HasField("live"):
         return ""
     try:
-        return describe_changes(sending.expected, resource_from_pb(rejected.found))
+        return describe_changes(sending.expected, resource_from_pb(rejected.live))
     except (RequestInvalid, model.UnreadableSpecError):
         return ""
 
 
-def wanted_spec_fields(wanted: model.WantedSpec) -> Any:
+def desired_spec_fields(desired: model.DesiredSpec) -> Any:
     """A wanted spec as part of another message."""
     return {
-        "kind": wanted.kind,
-        "id": wanted.resource_id,
-        "spec_json": wanted.spec.text,
-        "references": references_to_pb(wanted.references),
+        "kind": desired.kind,
+        "id": desired.resource_id,
+        "spec_json": desired.spec.text,
+        "references": references_to_pb(desired.references),
     }
 
 
-def prepared_from_pb(wanted: model.WantedSpec, answer: driver_pb2.PreparedSpec) -> model.Spec | Failed | None:
+def prepared_from_pb(desired: model.DesiredSpec, answer: driver_pb2.PreparedSpec) -> model.Spec | Failed | None:
     """
-    The prepared spec of *wanted*, or why the platform refuses it; None: the driver returned neither.
+    The prepared spec of *desired*, or why the platform refuses it; None: the driver returned neither.
 
     Raises:
         ValueError: The prepared spec is invalid.
         TypeError: It is nested more deeply than canonical text can be written.
     """
     match answer.WhichOneof("result"):
-        case "held" if answer.held.kind == wanted.kind:
+        case "stored" if answer.stored.kind == desired.kind:
             # An empty text stands for the sent spec, which is already parsed; any other text may not be canonical.
-            spec = spec_from_text(answer.held.spec_json) if answer.held.spec_json else wanted.spec
-            return model.ResettingSpec(spec, [*map(_shortened, answer.held.resets)]) if answer.held.resets else spec
+            spec = spec_from_text(answer.stored.spec_json) if answer.stored.spec_json else desired.spec
+            return model.ResettingSpec(spec, [*map(_shortened, answer.stored.resets)]) if answer.stored.resets else spec
         case "rejected" if not answer.rejected.HasField("retry_after"):
             return Failed(_shortened(answer.rejected.message), rejection_from_pb(answer.rejected.reason))
         case _:

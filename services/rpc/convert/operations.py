@@ -112,8 +112,8 @@ def entry_from_pb(records: journal_pb2.StoredRecords, events: journal_pb2.Stored
     Raises:
         RequestInvalid: A record has no state, or an event no direction.
     """
-    found = map(_event_from_pb, events.events)
-    return JournalEntry([each for each in found if each], list(map(step_record_from_pb, records.steps)))
+    converted = map(_event_from_pb, events.events)
+    return JournalEntry([each for each in converted if each], list(map(step_record_from_pb, records.steps)))
 
 
 def _event_from_pb(event: operation_pb2.OperationEvent) -> Sent | StepsEnded | None:
@@ -170,11 +170,11 @@ def outcomes_to_pb(
     return [operation_pb2.StepsEnded(outcomes=part) for part in cut]
 
 
-def late_writes_to_pb(found: Iterable[LateWrite], problem: str) -> list[operation_pb2.LateEffects]:
+def late_writes_to_pb(writes: Iterable[LateWrite], problem: str) -> list[operation_pb2.LateEffects]:
     """The late effects, and why the platform could not be read; *problem* is empty if it was read."""
     effects = [
         operation_pb2.LateEffect(key=key_fields(each.key), resource_id=each.resource_id, message=each.message)
-        for each in found
+        for each in writes
     ]
     messages = [
         operation_pb2.LateEffects(effects=part)

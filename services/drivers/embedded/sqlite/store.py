@@ -60,16 +60,16 @@ def read_resources(
     db: sqlite_utils.Database, org: str, ids: Collection[ResourceId]
 ) -> dict[ResourceId, StoredResource]:
     """The existing resources among *ids*."""
-    wanted = {resource_id.id for resource_id in ids}
+    id_texts = {resource_id.id for resource_id in ids}
     attached = "SELECT resource_id, label_id FROM attachments WHERE resource_id IN ({}) ORDER BY label_id"
     referring = (
         "SELECT resource_id, pointer, kind, referred_id FROM bindings"
         " JOIN resources ON resources.id = referred_id WHERE resource_id IN ({}) ORDER BY pointer"
     )
     # With a plain "org = ?" SQLite scans the whole organisation for ten or more ids; "+" prevents that.
-    held = "SELECT kind, id, spec, display_name FROM resources WHERE +org = ? AND id IN ({})"
-    rows = _rows_for(db, held, [org], wanted)
-    labels, references = _rows_for(db, attached, [], wanted), _rows_for(db, referring, [], wanted)
+    by_id = "SELECT kind, id, spec, display_name FROM resources WHERE +org = ? AND id IN ({})"
+    rows = _rows_for(db, by_id, [org], id_texts)
+    labels, references = _rows_for(db, attached, [], id_texts), _rows_for(db, referring, [], id_texts)
     return {resource.id: resource for resource in _stored(rows, labels, references)}
 
 
@@ -80,8 +80,8 @@ def secret_keys(db: sqlite_utils.Database, org: str) -> list[str]:
 
 def orgs(db: sqlite_utils.Database) -> list[str]:
     """The organisations that hold a resource or a secret."""
-    found = db.conn.execute("SELECT org FROM resources UNION SELECT org FROM secrets")
-    return [org for (org,) in found]
+    rows = db.conn.execute("SELECT org FROM resources UNION SELECT org FROM secrets")
+    return [org for (org,) in rows]
 
 
 def mutate(

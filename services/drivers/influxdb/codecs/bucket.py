@@ -38,38 +38,38 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     return {**spec, "schemaType": ""}
 
 
-def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, live: Body | None) -> dict[str, Any]:
     seconds = _seconds(spec)
     rule = {"type": "expire", "everySeconds": seconds}
     # The server does not choose the shards for a new retention, and refuses shards longer than it.
-    if held is not None and _seconds(_read(held)) != seconds:
-        chosen = _chosen_shard(held)
+    if live is not None and _seconds(_read(live)) != seconds:
+        chosen = _chosen_shard(live)
         rule["shardGroupDurationSeconds"] = chosen if chosen and _fits(chosen, seconds) else _shard(seconds)
     return {"name": spec["name"], "description": spec["description"], "retentionRules": [rule]}
 
 
-def _read(held: Body) -> dict[str, Any]:
+def _read(live: Body) -> dict[str, Any]:
     rules = [
         {"type": "expire", "everySeconds": rule["everySeconds"]}
-        for rule in held.get("retentionRules") or ()
+        for rule in live.get("retentionRules") or ()
         if rule.get("everySeconds")
     ]
-    texts = {"name": held["name"], "description": held.get("description") or ""}
+    texts = {"name": live["name"], "description": live.get("description") or ""}
     return normalised(_KIND, {**texts, "retentionRules": rules})
 
 
-def _unexpressed(held: Body) -> list[str]:
-    return [*([_SHARD_FIELD] if _chosen_shard(held) else []), *(["rp"] if held.get("rp") else [])]
+def _unexpressed(live: Body) -> list[str]:
+    return [*([_SHARD_FIELD] if _chosen_shard(live) else []), *(["rp"] if live.get("rp") else [])]
 
 
-def _resets(spec: Content, held: Body) -> list[str]:
-    chosen, seconds = _chosen_shard(held), _seconds(spec)
+def _resets(spec: Content, live: Body) -> list[str]:
+    chosen, seconds = _chosen_shard(live), _seconds(spec)
     return [f"{_SHARD_FIELD}: {chosen} -> {_shard(seconds)}"] if chosen and not _fits(chosen, seconds) else []
 
 
-def _chosen_shard(held: Body) -> int:
+def _chosen_shard(live: Body) -> int:
     """The shard length that a user chose; 0: it is the one that the server chooses for the retention."""
-    rule: Body = next(iter(held.get("retentionRules") or ()), {})
+    rule: Body = next(iter(live.get("retentionRules") or ()), {})
     shard: int = rule.get("shardGroupDurationSeconds") or 0
     return shard if shard != _shard(rule.get("everySeconds") or 0) else 0
 

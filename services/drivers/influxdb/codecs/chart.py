@@ -43,7 +43,7 @@ def problem_of(cell: Body) -> str:
     kind = _KINDS.get(shown.get("type", ""))
     if kind is None:
         return f"type {shown['type']}" if shown.get("type") else "without a view"
-    fields = Fields({"charts": [_given(kind, cell)]}, "spec", ("spec",))
+    fields = Fields({"charts": [_unchecked_chart(kind, cell)]}, "spec", ("spec",))
     return read_charts(fields, Scope("chart", "chart")).faults[0].reason
 
 
@@ -135,10 +135,10 @@ def read_cell(cell: Body) -> dict[str, Any] | None:
     kind = _KINDS.get(shown.get("type", ""))
     if kind is None:
         return None
-    return normal_chart(_given(kind, cell))
+    return normal_chart(_unchecked_chart(kind, cell))
 
 
-def _given(kind: ChartKind, cell: Body) -> dict[str, Any]:
+def _unchecked_chart(kind: ChartKind, cell: Body) -> dict[str, Any]:
     """The cell of a kind of chart as a package would have it, whether or not it breaks a rule of charts."""
     place = {field: cell.get(key) or 0 for field, key in _LAYOUT.items()}
     return {**_fields(kind, cell["properties"]), "kind": kind.name, "name": cell.get("name") or "", **place}

@@ -51,11 +51,11 @@ def _prepare(content: Content, _references: References, kind: str) -> dict[str, 
     return spec
 
 
-def _write(spec: Content, _references: References, held: Body | None, kind: str) -> dict[str, Any]:
+def _write(spec: Content, _references: References, live: Body | None, kind: str) -> dict[str, Any]:
     body: dict[str, Any] = {
         "type": _TYPES[kind],
         **{key: spec[key] for key in _TEXTS},
-        "query": _query(spec["query"], held),
+        "query": _query(spec["query"], live),
         "tags": spec["tags"],
     }
     # The server refuses an empty offset.
@@ -67,34 +67,34 @@ def _write(spec: Content, _references: References, held: Body | None, kind: str)
     return {**body, **lengths, "level": spec["level"], "reportZero": spec["reportZero"]}
 
 
-def _read(held: Body, kind: str) -> dict[str, Any]:
-    content = {key: held.get(key) or "" for key in (*_TEXTS, "offset")}
-    content |= {"query": (held.get("query") or {}).get("text") or "", "tags": held.get("tags") or []}
+def _read(live: Body, kind: str) -> dict[str, Any]:
+    content = {key: live.get(key) or "" for key in (*_TEXTS, "offset")}
+    content |= {"query": (live.get("query") or {}).get("text") or "", "tags": live.get("tags") or []}
     if kind == THRESHOLD:
-        thresholds = [_read_threshold(threshold) for threshold in held.get("thresholds") or ()]
+        thresholds = [_read_threshold(threshold) for threshold in live.get("thresholds") or ()]
         return normalised(kind, {**content, "thresholds": thresholds})
-    content |= {key: held.get(key) or "" for key in _LENGTHS}
-    return normalised(kind, {**content, "level": held.get("level") or "", "reportZero": bool(held.get("reportZero"))})
+    content |= {key: live.get(key) or "" for key in _LENGTHS}
+    return normalised(kind, {**content, "level": live.get("level") or "", "reportZero": bool(live.get("reportZero"))})
 
 
-def _query(text: str, held: Body | None) -> dict[str, Any]:
+def _query(text: str, live: Body | None) -> dict[str, Any]:
     """The query; while its text is unchanged, also the settings of the query builder."""
-    live = (held or {}).get("query") or {}
-    if _text(live) == text:
-        return {key: live[key] for key in ("text", *_QUERY_UNKNOWN_TO_SPECS) if key in live}
+    query = (live or {}).get("query") or {}
+    if _text(query) == text:
+        return {key: query[key] for key in ("text", *_QUERY_UNKNOWN_TO_SPECS) if key in query}
     return {"text": text, "editMode": _ADVANCED}
 
 
-def _unexpressed(held: Body) -> list[str]:
-    query = held.get("query") or {}
+def _unexpressed(live: Body) -> list[str]:
+    query = live.get("query") or {}
     # A query without a builder has the mode that the driver writes.
     shown = {key: query.get(key) for key in _QUERY_UNKNOWN_TO_SPECS if query.get(key) != _ADVANCED}
     return [f"query.{key}" for key, value in shown.items() if not is_unset(value)]
 
 
-def _resets(spec: Content, held: Body) -> list[str]:
-    is_changed = _text(held.get("query") or {}) != spec["query"]
-    return [f"{field}, as the query changes" for field in _unexpressed(held)] if is_changed else []
+def _resets(spec: Content, live: Body) -> list[str]:
+    is_changed = _text(live.get("query") or {}) != spec["query"]
+    return [f"{field}, as the query changes" for field in _unexpressed(live)] if is_changed else []
 
 
 def _text(query: Mapping[str, Any]) -> str:

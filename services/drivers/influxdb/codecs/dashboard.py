@@ -27,8 +27,8 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     if not name:
         raise Refused(f"a {KIND} needs a name that is not empty")
     charts = []
-    for position, given in enumerate(content.get("charts") or ()):
-        chart = normal_chart(given)
+    for position, entry in enumerate(content.get("charts") or ()):
+        chart = normal_chart(entry)
         if chart is None:
             raise Refused(f"charts[{position}] of a {KIND} breaks a rule of its chart type")
         refuse_chart(chart, position)
@@ -36,10 +36,10 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     return {"name": name, "description": text_of(content.get("description")) or "", "charts": charts}
 
 
-def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, live: Body | None) -> dict[str, Any]:
     texts = {"name": spec["name"], "description": spec["description"]}
-    cells = _cells(held)
-    if held is None:
+    cells = _cells(live)
+    if live is None:
         return {**texts, "cells": [written_cell(chart) for chart in spec["charts"]]}
     shown = [(cell, read_cell(cell)) for cell in cells]
     charts = [(cell, chart) for cell, chart in shown if chart is not None]
@@ -48,38 +48,38 @@ def _write(spec: Content, _references: References, held: Body | None) -> dict[st
     return {**texts, "cells": [*_merged(spec["charts"], charts), *others]}
 
 
-def _read(held: Body) -> dict[str, Any]:
-    charts = [chart for cell in _cells(held) if (chart := read_cell(cell)) is not None]
-    return {"name": held.get("name") or "", "description": held.get("description") or "", "charts": charts}
+def _read(live: Body) -> dict[str, Any]:
+    charts = [chart for cell in _cells(live) if (chart := read_cell(cell)) is not None]
+    return {"name": live.get("name") or "", "description": live.get("description") or "", "charts": charts}
 
 
-def shown_charts(held: Body) -> list[dict[str, Any]]:
+def shown_charts(body: Body) -> list[dict[str, Any]]:
     """The charts of a dashboard as the server stores them."""
-    charts: list[dict[str, Any]] = _read(held)["charts"]
+    charts: list[dict[str, Any]] = _read(body)["charts"]
     return charts
 
 
-def _cells(held: Body | None) -> list[Mapping[str, Any]]:
-    return list((held or {}).get("cells") or ())
+def _cells(live: Body | None) -> list[Mapping[str, Any]]:
+    return list((live or {}).get("cells") or ())
 
 
-def _unexpressed(held: Body) -> list[str]:
+def _unexpressed(live: Body) -> list[str]:
     names_by_fields: dict[str, list[str]] = {}
-    found = []
-    for cell in _cells(held):
+    chartless_cells = []
+    for cell in _cells(live):
         name = cell.get("name") or ""
         chart = read_cell(cell)
         if chart is None:
-            found.append(f"cell {name!r} ({problem_of(cell)})")
+            chartless_cells.append(f"cell {name!r} ({problem_of(cell)})")
         elif fields := ", ".join(unexpressed_in(cell, chart)):
             names_by_fields.setdefault(fields, []).append(repr(name))
-    return found + [_of_cells(fields, names) for fields, names in names_by_fields.items()]
+    return chartless_cells + [_of_cells(fields, names) for fields, names in names_by_fields.items()]
 
 
-def _resets(spec: Content, held: Body) -> list[str]:
-    cells = {cell["id"]: cell for cell in _write(spec, (), held)["cells"] if "id" in cell}
-    found = []
-    for cell in _cells(held):
+def _resets(spec: Content, live: Body) -> list[str]:
+    cells = {cell["id"]: cell for cell in _write(spec, (), live)["cells"] if "id" in cell}
+    resets = []
+    for cell in _cells(live):
         chart = read_cell(cell)
         # A cell without a chart is kept, and the diff shows a deleted one.
         if chart is None or cell["id"] not in cells:
@@ -88,24 +88,24 @@ def _resets(spec: Content, held: Body) -> list[str]:
         kept = unexpressed_in(written, read_cell(written) or {})
         fields = [path for path, value in unexpressed_in(cell, chart).items() if kept.get(path) != value]
         if fields:
-            found.append(_of_cells(", ".join(fields), [repr(cell.get("name") or "")]))
-    return found
+            resets.append(_of_cells(", ".join(fields), [repr(cell.get("name") or "")]))
+    return resets
 
 
 def _of_cells(fields: str, names: Sequence[str]) -> str:
     return f"{fields} of {'cell' if len(names) == 1 else 'cells'} {listed(names, _SHOWN_CELLS)}"
 
 
-def _merged(wanted: Iterable[Chart], live: list[tuple[Mapping[str, Any], dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The cells of the *wanted* charts: each the cell of the most similar live chart, if there is one."""
-    charts, left = list(wanted), list(live)
+def _merged(desired: Iterable[Chart], live: list[tuple[Mapping[str, Any], dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The cells of the *desired* charts: each the cell of the most similar live chart, if there is one."""
+    charts, left = list(desired), list(live)
     cells: dict[int, dict[str, Any]] = {}
     for is_same in _SAME:
         for place, chart in enumerate(charts):
-            found = next((item for item in left if is_same(item[1], chart)), None) if place not in cells else None
-            if found:
-                left.remove(found)
-                cells[place] = _kept(found[0]) if found[1] == chart else written_cell(chart, found[0])
+            counterpart = next((item for item in left if is_same(item[1], chart)), None) if place not in cells else None
+            if counterpart:
+                left.remove(counterpart)
+                cells[place] = _kept(counterpart[0]) if counterpart[1] == chart else written_cell(chart, counterpart[0])
     return [cells.get(place) or written_cell(chart) for place, chart in enumerate(charts)]
 
 
@@ -117,9 +117,9 @@ def _kept(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 _SAME: Sequence[Callable[[Chart, Chart], bool]] = (
     operator.eq,
-    lambda live, wanted: all(live[key] == wanted[key] for key in ("kind", "name")),
-    lambda live, wanted: all(live[key] == wanted[key] for key in ("kind", "xPos", "yPos")),
+    lambda live, desired: all(live[key] == desired[key] for key in ("kind", "name")),
+    lambda live, desired: all(live[key] == desired[key] for key in ("kind", "xPos", "yPos")),
 )
-"""When a live chart is the wanted one, from the surest sign on."""
+"""When a live chart is the desired one, from the surest sign on."""
 
 CODEC = Codec(KIND, "dashboards", _prepare, _write, _read, unexpressed=_unexpressed, resets=_resets)

@@ -50,8 +50,8 @@ def _prepare(content: Content, _references: References, kind: str) -> dict[str, 
     return spec
 
 
-def _write(spec: Content, _references: References, held: Body | None, kind: str) -> dict[str, Any]:
-    kept = {key: held[key] for key in _UNKNOWN_TO_SPECS if held.get(key)} if held and kind == HTTP else {}
+def _write(spec: Content, _references: References, live: Body | None, kind: str) -> dict[str, Any]:
+    kept = {key: live[key] for key in _UNKNOWN_TO_SPECS if live.get(key)} if live and kind == HTTP else {}
     body = {
         **kept,
         "type": TYPES[kind],
@@ -64,21 +64,21 @@ def _write(spec: Content, _references: References, held: Body | None, kind: str)
     return body | ({"method": spec["method"], "authMethod": spec["type"]} if kind == HTTP else {})
 
 
-def _read(held: Body, kind: str) -> dict[str, Any]:
+def _read(live: Body, kind: str) -> dict[str, Any]:
     content = {
-        "name": held["name"],
-        "description": held.get("description") or "",
-        "status": held["status"],
-        "url": held.get(_URL[kind]) or "",
-        **{key: _credential(held.get(key) or "") for key in _CREDENTIALS[kind]},
+        "name": live["name"],
+        "description": live.get("description") or "",
+        "status": live["status"],
+        "url": live.get(_URL[kind]) or "",
+        **{key: _credential(live.get(key) or "") for key in _CREDENTIALS[kind]},
     }
     if kind == HTTP:
-        content |= {"method": held["method"], "type": held["authMethod"]}
+        content |= {"method": live["method"], "type": live["authMethod"]}
     return normalised(kind, content)
 
 
-def _unexpressed(held: Body) -> list[str]:
-    return [key for key in _UNKNOWN_TO_SPECS if not is_unset(held.get(key))]
+def _unexpressed(live: Body) -> list[str]:
+    return [key for key in _UNKNOWN_TO_SPECS if not is_unset(live.get(key))]
 
 
 def _sent(credential: str | Mapping[str, Any]) -> str:

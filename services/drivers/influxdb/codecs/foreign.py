@@ -16,12 +16,12 @@ def _prepare(_content: Content, _references: References, kind: str) -> dict[str,
     _refused(kind)
 
 
-def _write(_spec: Content, _references: References, _held: Body | None, kind: str) -> dict[str, Any]:
+def _write(_spec: Content, _references: References, _live: Body | None, kind: str) -> dict[str, Any]:
     _refused(kind)
 
 
-def _read(held: Body) -> dict[str, Any]:
-    return {key: held.get(key) or "" for key in ("name", "description", "status")}
+def _read(live: Body) -> dict[str, Any]:
+    return {key: live.get(key) or "" for key in ("name", "description", "status")}
 
 
 CODECS = tuple(

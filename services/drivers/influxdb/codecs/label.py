@@ -13,21 +13,21 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     return named(LABEL, {**content, "name": trimmed(str(content["name"]))})
 
 
-def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, live: Body | None) -> dict[str, Any]:
     properties = {key: spec[key] for key in ("color", "description")}
-    if held is None:
+    if live is None:
         properties = {key: text for key, text in properties.items() if text}
     # A PATCH merges, and removes properties with an empty value; other properties stay.
     return {"name": spec["name"], "properties": properties}
 
 
-def _read(held: Body) -> dict[str, Any]:
-    properties = held.get("properties") or {}
-    return normalised(LABEL, {**properties, "name": held["name"]})
+def _read(live: Body) -> dict[str, Any]:
+    properties = live.get("properties") or {}
+    return normalised(LABEL, {**properties, "name": live["name"]})
 
 
-def _unexpressed(held: Body) -> list[str]:
-    return [f"properties.{key}" for key in sorted(held.get("properties") or {}) if key not in ("color", "description")]
+def _unexpressed(live: Body) -> list[str]:
+    return [f"properties.{key}" for key in sorted(live.get("properties") or {}) if key not in ("color", "description")]
 
 
 CODEC = Codec(LABEL, "labels", _prepare, _write, _read, unexpressed=_unexpressed)

@@ -40,10 +40,10 @@ _BY_TYPE = {
 _ONLY = {codec.collection: codec.kind for codec in CODECS.values() if codec.collection not in _BY_TYPE}
 
 
-def kind_of(collection: str, held: Body) -> str:
+def kind_of(collection: str, body: Body) -> str:
     """The kind of a resource of a *collection*; empty if it has none: one of an unknown type, a system bucket."""
     if collection in _BY_TYPE:
-        return _BY_TYPE[collection].get(held.get("type", ""), "")
-    if collection == "buckets" and held.get("type") == "system":
+        return _BY_TYPE[collection].get(body.get("type", ""), "")
+    if collection == "buckets" and body.get("type") == "system":
         return ""
     return _ONLY[collection]

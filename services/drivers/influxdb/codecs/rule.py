@@ -45,8 +45,8 @@ def _prepare(content: Content, references: References) -> dict[str, Any]:
     return {**spec, "endpointName": ""}
 
 
-def _write(spec: Content, references: References, held: Body | None) -> dict[str, Any]:
-    kept = {key: held[key] for key in _UNKNOWN_TO_SPECS if held.get(key)} if held else {}
+def _write(spec: Content, references: References, live: Body | None) -> dict[str, Any]:
+    kept = {key: live[key] for key in _UNKNOWN_TO_SPECS if live.get(key)} if live else {}
     endpoint = endpoint_of(references)
     kind = endpoint.kind if endpoint else HTTP
     body: dict[str, Any] = {
@@ -66,19 +66,19 @@ def _write(spec: Content, references: References, held: Body | None) -> dict[str
     return body | ({"channel": spec["channel"]} if kind == SLACK else {})
 
 
-def _read(held: Body) -> dict[str, Any]:
+def _read(live: Body) -> dict[str, Any]:
     texts = ("name", "description", "every", "offset", "status", "messageTemplate", "channel")
     status_rules = [
         {"currentLevel": rule.get("currentLevel") or "", "previousLevel": rule.get("previousLevel") or ""}
-        for rule in held.get("statusRules") or ()
+        for rule in live.get("statusRules") or ()
     ]
-    content = {key: held.get(key) or "" for key in texts}
-    content |= {"statusRules": status_rules, "tagRules": held.get("tagRules") or []}
+    content = {key: live.get(key) or "" for key in texts}
+    content |= {"statusRules": status_rules, "tagRules": live.get("tagRules") or []}
     return {**normalised(_KIND, content), "endpointName": ""}
 
 
-def _unexpressed(held: Body) -> list[str]:
-    return [key for key in _UNKNOWN_TO_SPECS if not is_unset(held.get(key))]
+def _unexpressed(live: Body) -> list[str]:
+    return [key for key in _UNKNOWN_TO_SPECS if not is_unset(live.get(key))]
 
 
 CODEC = Codec(_KIND, "notificationRules", _prepare, _write, _read, replaces=True, unexpressed=_unexpressed)

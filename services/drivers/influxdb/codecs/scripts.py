@@ -53,7 +53,7 @@ def is_identifier(text: str) -> bool:
 def compared_fields(script: str) -> list[str]:
     """The texts to which a script compares ``r._field`` by ``==``, in order."""
     tokens = tokens_of(script)
-    found: list[str] = []
+    fields: list[str] = []
     for position, token in enumerate(tokens):
         if token.text != "r":
             continue
@@ -65,5 +65,5 @@ def compared_fields(script: str) -> list[str]:
             case _:
                 continue
         if value and value[0].kind is TokenKind.TEXT:
-            found.append(text_in(value[0].text) or "")
-    return found
+            fields.append(text_in(value[0].text) or "")
+    return fields

@@ -41,19 +41,19 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     return spec
 
 
-def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, live: Body | None) -> dict[str, Any]:
     # Name and schedule are sent in the script only: as separate fields they make the server rewrite the script.
     return {
-        "flux": written(spec, held["flux"] if held else ""),
+        "flux": written(spec, live["flux"] if live else ""),
         "status": spec["status"],
         "description": spec["description"],
     }
 
 
-def _read(held: Body) -> dict[str, Any]:
+def _read(live: Body) -> dict[str, Any]:
     texts = ("name", "description", "status", "every", "cron", "offset")
-    content = {key: held.get(key) or "" for key in texts}
-    return normalised(_KIND, {**content, "query": query_in(held["flux"])})
+    content = {key: live.get(key) or "" for key in texts}
+    return normalised(_KIND, {**content, "query": query_in(live["flux"])})
 
 
 def _query(text: str, name: str) -> str:
@@ -62,8 +62,8 @@ def _query(text: str, name: str) -> str:
     return query
 
 
-def _unexpressed(held: Body) -> list[str]:
-    return [f"{name} of option task" for name in further_options(held["flux"])]
+def _unexpressed(live: Body) -> list[str]:
+    return [f"{name} of option task" for name in further_options(live["flux"])]
 
 
 CODEC = Codec(_KIND, "tasks", _prepare, _write, _read, unexpressed=_unexpressed)

@@ -13,25 +13,25 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
     return named(_KIND, content)
 
 
-def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, live: Body | None) -> dict[str, Any]:
     texts = {key: spec[key] for key in ("name", "description", "config")}
     # With explicit buckets the server does not parse the configuration, which may fail.
-    metadata = {"buckets": _buckets(spec["config"])} | (_own_metadata(held) if held else {})
+    metadata = {"buckets": _buckets(spec["config"])} | (_own_metadata(live) if live else {})
     return {**texts, "metadata": metadata}
 
 
-def _read(held: Body) -> dict[str, Any]:
-    return normalised(_KIND, {key: held.get(key) or "" for key in ("name", "description", "config")})
+def _read(live: Body) -> dict[str, Any]:
+    return normalised(_KIND, {key: live.get(key) or "" for key in ("name", "description", "config")})
 
 
-def _unexpressed(held: Body) -> list[str]:
-    return [f"metadata.{key}" for key, value in _own_metadata(held).items() if not is_unset(value)]
+def _unexpressed(live: Body) -> list[str]:
+    return [f"metadata.{key}" for key, value in _own_metadata(live).items() if not is_unset(value)]
 
 
-def _own_metadata(held: Body) -> dict[str, Any]:
+def _own_metadata(live: Body) -> dict[str, Any]:
     """The metadata that a user wrote: without buckets that are those of the configuration."""
-    metadata = dict(held.get("metadata") or {})
-    if (metadata.get("buckets") or []) == _buckets(held.get("config") or ""):
+    metadata = dict(live.get("metadata") or {})
+    if (metadata.get("buckets") or []) == _buckets(live.get("config") or ""):
         metadata.pop("buckets", None)
     return metadata
 

@@ -29,7 +29,7 @@ def _prepare(content: Content, _references: References) -> dict[str, Any]:
             raise Refused(f"a variable has the type constant, map or query; found {type_[:40]!r}")
 
 
-def _write(spec: Content, _references: References, held: Body | None) -> dict[str, Any]:
+def _write(spec: Content, _references: References, live: Body | None) -> dict[str, Any]:
     by_query = spec["type"] == "query"
     values = {"query": spec["query"], "language": spec["language"]} if by_query else spec["values"]
     body = {
@@ -39,16 +39,16 @@ def _write(spec: Content, _references: References, held: Body | None) -> dict[st
         "arguments": {"type": spec["type"], "values": values},
     }
     # A PUT stores the creation time that it has, and removes it if it has none.
-    return body | ({"createdAt": held["createdAt"]} if held and "createdAt" in held else {})
+    return body | ({"createdAt": live["createdAt"]} if live and "createdAt" in live else {})
 
 
-def _read(held: Body) -> dict[str, Any]:
-    arguments = held.get("arguments") or {}
+def _read(live: Body) -> dict[str, Any]:
+    arguments = live.get("arguments") or {}
     values = arguments.get("values")
     content = {
-        "name": held["name"],
-        "description": held.get("description") or "",
-        "selected": held.get("selected") or [],
+        "name": live["name"],
+        "description": live.get("description") or "",
+        "selected": live.get("selected") or [],
         "type": arguments.get("type") or "",
     }
     if arguments.get("type") == "query":

@@ -62,8 +62,8 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
             values = kind.fields.read(chart.value)
         else:
             values = {key: right[position][key] for key in kind.fields.fields}
-        if found := chart_faults(chart, kind, values, fields_are_right=right is not None):
-            faults += found
+        if rule_faults := chart_faults(chart, kind, values, fields_are_right=right is not None):
+            faults += rule_faults
             continue
         scripts = _read_scripts(chart, scope, position, shown)
         shown += 1

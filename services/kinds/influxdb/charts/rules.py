@@ -80,6 +80,6 @@ def _axis_faults(chart: Fields, kind: ChartKind, values: Mapping[str, Any]) -> I
             yield chart.fault(Code.AXIS_MISSING, "axes", reason)
 
 
-def _listed(found: Iterable[str]) -> str:
-    shown = [repr(text[:60]) for text in dict.fromkeys(found)]
+def _listed(texts: Iterable[str]) -> str:
+    shown = [repr(text[:60]) for text in dict.fromkeys(texts)]
     return ", ".join([*shown[:5], *(["..."] if shown[5:] else [])]) or "none"

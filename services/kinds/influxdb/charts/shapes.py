@@ -25,9 +25,9 @@ class OptionalInteger:
         """Empty: any integer is valid."""
         return ""
 
-    def remark(self, given: Any) -> Note | None:
+    def remark(self, value: Any) -> Note | None:
         """The remark on a number that is truncated, or on a value that is no number."""
-        return Integer().remark(given)
+        return Integer().remark(value)
 
     def schema(self) -> Schema:
         """A number or null."""
@@ -54,9 +54,9 @@ class AnyCase:
         """The words, when the text is none of them."""
         return Text(words=self.words).problem(value.lower())
 
-    def remark(self, given: Any) -> Note | None:
+    def remark(self, value: Any) -> Note | None:
         """The remark on a value that is no text."""
-        return Text().remark(given)
+        return Text().remark(value)
 
     def schema(self) -> Schema:
         """The words in any case; as suggestions for editors, in lower case."""
@@ -86,9 +86,9 @@ class Domain:
         """The items that are texts and no numbers, with their positions in the list."""
         return [(place, text) for place, text, number in _numbers(value) if number is None]
 
-    def remark(self, given: Any) -> Note | None:
+    def remark(self, value: Any) -> Note | None:
         """The remark on a value that is no list, or a list with items that are neither text nor number."""
-        return Texts().remark(given)
+        return Texts().remark(value)
 
     def schema(self) -> Schema:
         """A list of numbers."""

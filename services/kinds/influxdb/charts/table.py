@@ -16,7 +16,7 @@ def _conditions() -> list[Schema]:
     for text, demand in demands.items():
         names = [kind.name for kind in CHART_KINDS.values() if text in map(canonical_text, _demands(kind))]
         by_names.setdefault(tuple(names), []).append(demand)
-    return [{"if": _is_one_of(names), "then": {"allOf": found}} for names, found in by_names.items()]
+    return [{"if": _is_one_of(names), "then": {"allOf": schemas}} for names, schemas in by_names.items()]
 
 
 def _demands(kind: ChartKind) -> Iterator[Schema]:
@@ -35,9 +35,9 @@ def _is_one_of(names: Sequence[str]) -> Schema:
     return {"properties": {"kind": kind.schema()}, "required": ["kind"]}
 
 
-def _has_one(key: str, of: str, wanted: Schema) -> Schema:
-    """Requires that the list *key* has a mapping whose field *of* matches *wanted*."""
-    item = {"type": "object", "properties": {of: wanted}, "required": [of]}
+def _has_one(key: str, of: str, schema: Schema) -> Schema:
+    """Requires that the list *key* has a mapping whose field *of* matches *schema*."""
+    item = {"type": "object", "properties": {of: schema}, "required": [of]}
     return {"properties": {key: {"type": "array", "contains": item}}, "required": [key]}
 
 

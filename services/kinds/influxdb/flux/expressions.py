@@ -13,7 +13,7 @@ from services.kinds.format.fields import text_of
 from services.kinds.format.timestamp import Timestamp
 from services.kinds.influxdb.flux.literals import NOW, full_time
 
-WANTED = {
+TYPE_WORDS = {
     "bool": "true or false",
     "duration": "a duration such as 1h30m",
     "float": "a finite number",
@@ -56,14 +56,14 @@ def expression(value_type: str, value: Any) -> str | None:
 def untyped_expression(value: Any) -> str | None:
     """The literal of a value by its JSON type; None for null, lists and mappings."""
     match plain(value):
-        case bool(known):
-            return _bool(known)
-        case int(known) if abs(known) < 2**63:
-            return _integer(known)
-        case int(known) | float(known):
-            return _float(known)
-        case str(known):
-            return quoted(known)
+        case bool(boolean):
+            return _bool(boolean)
+        case int(integer) if abs(integer) < 2**63:
+            return _integer(integer)
+        case int(number) | float(number):
+            return _float(number)
+        case str(text):
+            return quoted(text)
         case _:
             return None
 
@@ -75,7 +75,7 @@ def quoted(text: str) -> str:
     Besides the usual escapes, a dollar is escaped where Flux would read an interpolation, or would read the escape
     after it as two characters of text.
     """
-    return f'"{_SPECIAL.sub(lambda found: _escaped(found.group()), text)}"'
+    return f'"{_SPECIAL.sub(lambda match: _escaped(match.group()), text)}"'
 
 
 # Line feeds and tabs are not escaped, as in the reference implementation.
@@ -99,8 +99,8 @@ def _bool(value: Any) -> str | None:
 
 def _integer(value: Any) -> str | None:
     if isinstance(value, str):
-        found = _INTEGER_TEXT.fullmatch(value)
-        value = int("".join(found.groups())) if found else None
+        match = _INTEGER_TEXT.fullmatch(value)
+        value = int("".join(match.groups())) if match else None
     elif not _is_number(value) or value != int(value):
         return None
     # Flux reads a minus sign and a number, so the least integer of 64 bits has no literal.
@@ -109,11 +109,11 @@ def _integer(value: Any) -> str | None:
 
 def _float(value: Any) -> str | None:
     if isinstance(value, str):
-        found = _FLOAT_TEXT.fullmatch(value)
-        if not found:
+        match = _FLOAT_TEXT.fullmatch(value)
+        if not match:
             return None
         value = float(value)
-        if value == 0 and found.group(1).strip("0."):
+        if value == 0 and match.group(1).strip("0."):
             # Too small for a float, and not zero.
             return None
     if not _is_number(value):

@@ -54,7 +54,7 @@ def text_in(literal: str) -> str | None:
         return inner
     if not _ESCAPED.fullmatch(inner):
         return None
-    return _ESCAPES.sub(lambda found: _unescaped(found.group()), inner)
+    return _ESCAPES.sub(lambda match: _unescaped(match.group()), inner)
 
 
 def full_time(text: str) -> str | None:
@@ -64,10 +64,10 @@ def full_time(text: str) -> str | None:
     Returns:
         Such as ``2020-01-01T00:00:00Z`` for ``2020-01-01``; None when *text* is no time that exists.
     """
-    found = _TIME.fullmatch(text)
-    if not found:
+    match = _TIME.fullmatch(text)
+    if not match:
         return None
-    day, clock, fraction, offset = found.groups()
+    day, clock, fraction, offset = match.groups()
     try:
         date.fromisoformat(day)
     except ValueError:

@@ -103,9 +103,9 @@ def scan(text: str) -> list[Token]:
     tokens: list[Token] = []
     interpolations: list[bool] = []  # for each open bracket whether it opens an interpolation
     position, after_operand = 0, False
-    while found := _TOKEN.match(text, position):
-        group = found.lastgroup or "end"
-        start, position = found.span(group)
+    while match := _TOKEN.match(text, position):
+        group = match.lastgroup or "end"
+        start, position = match.span(group)
         kind = _KINDS.get(group)
         if kind is None:
             if group == "end":
@@ -130,9 +130,9 @@ def scan(text: str) -> list[Token]:
 
 def _text(text: str, position: int, closed: TokenKind, interpolated: TokenKind) -> tuple[TokenKind, int]:
     """Kind and end of the part of a string that continues at *position*."""
-    found = _TEXT.match(text, position)
-    assert found is not None  # noqa: S101 - it also matches the empty text
-    end = found.end()
+    match = _TEXT.match(text, position)
+    assert match is not None  # noqa: S101 - it also matches the empty text
+    end = match.end()
     if text.startswith('"', end):
         return closed, end + 1
     if text.startswith("${", end):
@@ -142,5 +142,5 @@ def _text(text: str, position: int, closed: TokenKind, interpolated: TokenKind) 
 
 def _regex(text: str, start: int) -> tuple[TokenKind, int]:
     """Kind and end of the regular expression that begins at *start*."""
-    found = _REGEX.match(text, start)
-    return (TokenKind.REGEX, found.end()) if found else (TokenKind.UNFINISHED, len(text))
+    match = _REGEX.match(text, start)
+    return (TokenKind.REGEX, match.end()) if match else (TokenKind.UNFINISHED, len(text))

@@ -80,11 +80,11 @@ def read_statements(text: str) -> tuple[Statement, ...]:
 
 def first_options(statements: Iterable[Statement], names: Sequence[str]) -> dict[str, Statement]:
     """The first ``option`` statement of each of *names*, as far as there is one."""
-    found: dict[str, Statement] = {}
+    options: dict[str, Statement] = {}
     for statement in statements:
         if statement.option in names:
-            found.setdefault(statement.option, statement)
-    return found
+            options.setdefault(statement.option, statement)
+    return options
 
 
 _CONTINUING = frozenset(["and", "else", "in", "or", "then"])

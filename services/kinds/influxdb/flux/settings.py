@@ -12,7 +12,7 @@ from services.kinds.format.durations import canonical_duration, parse_go_duratio
 from services.kinds.format.field_table import Field, Table
 from services.kinds.format.fields import Fault, Fields, described, found_text, text_of
 from services.kinds.format.shapes import Free, Text
-from services.kinds.influxdb.flux.expressions import WANTED, expression, untyped_expression
+from services.kinds.influxdb.flux.expressions import TYPE_WORDS, expression, untyped_expression
 from services.kinds.influxdb.flux.script import RecordLiteral
 
 _LISTED_TYPES = {"int": "integer"} | {name: name for name in ("bool", "duration", "float", "string", "time")}
@@ -20,7 +20,7 @@ _LISTED_TYPES = {"int": "integer"} | {name: name for name in ("bool", "duration"
 PARAMETER = Table(
     Field("key", Text(), "Name of the parameter in the option record of the script."),
     Field("default", Free({}), "Value when the caller supplies none."),
-    Field("type", Text(known=tuple(sorted(_LISTED_TYPES))), "bool, duration, float, int, string or time."),
+    Field("type", Text(vocabulary=tuple(sorted(_LISTED_TYPES))), "bool, duration, float, int, string or time."),
 )
 """An entry of a list that changes the settings."""
 
@@ -86,8 +86,8 @@ class Setting:
         # A value of the script fits the type of the script, so a misfit comes from the type of an entry.
         if not self.type_entry:
             return None
-        found = described(self.default) if self.duration is None else f"the duration {self.duration}"
-        reason = f"the value of {self.name!r} in the script {self._misfit(found)}; correct the type, or add a default"
+        content = described(self.default) if self.duration is None else f"the duration {self.duration}"
+        reason = f"the value of {self.name!r} in the script {self._misfit(content)}; correct the type, or add a default"
         return self.type_entry.fault(Code.PARAMETER_MISMATCH, "type", reason)
 
     def _keeps_script(self) -> bool:
@@ -109,10 +109,10 @@ class Setting:
         # A duration is no number, though its default is one.
         return self._expression(self.default) if isinstance(self.default, str) else None
 
-    def _misfit(self, found: str) -> str:
+    def _misfit(self, content: str) -> str:
         shown_type = self.listed_type or self.literal_type
         because = f", as the type is {shown_type}" if self.value_type else ", as there is no type"
-        return f"must be {WANTED[self.value_type]}{because}; found {found}"
+        return f"must be {TYPE_WORDS[self.value_type]}{because}; found {content}"
 
 
 def settings_in(record: RecordLiteral) -> dict[str, Setting]:
