@@ -13,11 +13,12 @@ setup: .venv/.stamp services/gen/.stamp  ## Virtual environment with all depende
 
 gen: services/gen/.stamp  ## Generate Python from protos/
 
-lint: setup lint-protos docs  ## Format, types, import layers, protos, documents
+lint: setup lint-protos docs  ## Format, types, import layers, names, protos, documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy services parser_svc planner_svc applier_svc stack_svc tests bench protos docgen
+	$(BIN)/mypy services parser_svc planner_svc applier_svc stack_svc tests bench protos docgen lint
 	$(BIN)/lint-imports
+	$(BIN)/python -m lint.names
 
 # The contracts are compared with a committed image, as a checkout may have no git history. The second comparison is the reverse:
 # it fails when the image lacks a part of the contracts, which would then be unprotected. Imported protos are not compared.

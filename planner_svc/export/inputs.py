@@ -64,17 +64,17 @@ class ExportReader:
         owners, users = await find_holders(self._stack, target, resources)
         names: dict[ResourceKey, list[Recorded]] = {}
         for key, owner in owners.items():
-            names.setdefault(key, []).extend(_recorded(owner, False))
+            names.setdefault(key, []).extend(_recorded(owner, 0))
         for key, resource_users in users.items():
-            names.setdefault(key, []).extend(each for user in resource_users for each in _recorded(user, True))
+            names.setdefault(key, []).extend(each for user in resource_users for each in _recorded(user, 1))
         return names
 
 
-def _recorded(holder: stack_pb2.ResourceHolder, is_user: bool) -> list[Recorded]:
+def _recorded(holder: stack_pb2.ResourceHolder, precedence: int) -> list[Recorded]:
     """The name that a stack has for a resource; none while an operation only claims it."""
     if holder.operation_id or not holder.key.name:
         return []
-    return [Recorded(is_user, holder.since.ToNanoseconds(), holder.stack_id, holder.key.name)]
+    return [Recorded(precedence, holder.since.ToNanoseconds(), holder.stack_id, holder.key.name)]
 
 
 def own_names(stack: StackRecord) -> Mapping[ResourceKey, str]:

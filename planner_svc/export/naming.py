@@ -14,13 +14,13 @@ class Recorded(NamedTuple):
     A name that a stack of the target has for a resource; sorts by precedence: owners first, then the older record.
 
     Attributes:
-        is_user: Whether the stack uses the resource, and does not own it.
+        precedence: 0 for the owner of the resource, 1 for a user.
         since: The time of the record, in nanoseconds.
         stack_id: The stack.
         name: The name.
     """
 
-    is_user: bool
+    precedence: int
     since: int
     stack_id: str
     name: str

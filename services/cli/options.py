@@ -1,6 +1,6 @@
 """Options that several commands have, and how they combine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -11,7 +11,8 @@ import click
 from services.cli.caller import Caller
 
 if TYPE_CHECKING:
-    from google.protobuf.message import Message
+    from pkger.applier.v1.applier_pb2 import RunOptions
+    from pkger.planner.v1.planner_pb2 import PlanOptions
 
 _LONGEST_SECONDS = 365 * 86_400
 
@@ -226,18 +227,46 @@ def stack_name(_context: click.Context, _option: click.Parameter, value: str | N
     return value or ""
 
 
-def libraries(jpath: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The folders of ``--jpath``, else of ``PKGER_JPATH``, in the order in which they are searched."""
-    from services.settings import load
-
-    return jpath[::-1] or load(caller().environ).libraries
-
-
 def _place(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
     """A platform or an organisation; empty without the option."""
     if value == "":
         raise click.BadParameter("the name is empty; omit the option for the default")
     return value or ""
+
+
+def _grouped(parameter: str, make: Callable[..., Any], *added: Callable[[F], F]) -> Callable[[F], F]:
+    """
+    A decorator that adds options to a command, which gets their values as one value.
+
+    Args:
+        parameter: The parameter of the command for that value.
+        make: Makes it from the values of the options, by their names.
+        added: The options.
+    """
+    names = _names_of(added)
+
+    def decorated(command: F) -> F:
+        @wraps(command)
+        def with_group(**values: Any) -> Any:
+            return command(**{parameter: make(**{name: values.pop(name) for name in names})}, **values)
+
+        wrapped = cast("F", with_group)
+        for option in reversed(added):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorated
+
+
+def _names_of(added: Sequence[Callable[[F], F]]) -> list[str]:
+    """The names of the parameters that options add to a command."""
+
+    def command() -> None:
+        """A command without options."""
+
+    for option in added:
+        option(cast("F", command))
+    return [parameter.name for parameter in command.__click_params__]  # type: ignore[attr-defined]
 
 
 stack_option = click.option("--stack", callback=stack_name, metavar="NAME", help="Stack that records what is applied.")
@@ -287,6 +316,57 @@ secret_option = click.option(
 secret_keys_option = click.option(
     "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that the apply will supply."
 )
+target_options = _grouped("target", lambda platform, org: common().place(platform, org), platform_option, org_option)
+"""Platform and organisation, as one pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageOptions:
+    """
+    How the files of a package are read, as typed.
+
+    Attributes:
+        recursive: Whether a folder stands for the package files in it and below.
+        encoding: Encoding of sources whose names do not show it; None: not typed.
+        jpath: Folders with libraries of Jsonnet, the last one first.
+        env: Environment values, ``KEY=VALUE`` or ``KEY:=JSON``.
+        env_files: Files of environment values.
+    """
+
+    recursive: bool
+    encoding: str | None
+    jpath: tuple[Path, ...]
+    env: tuple[str, ...]
+    env_files: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether any of the options was typed."""
+        return bool(self.recursive or self.encoding or self.jpath or self.env or self.env_files)
+
+    @property
+    def libraries(self) -> tuple[Path, ...]:
+        """The folders of ``--jpath``, else of ``PKGER_JPATH``, in the order in which they are searched."""
+        from services.settings import load
+
+        return self.jpath[::-1] or load(caller().environ).libraries
+
+    @property
+    def env_values(self) -> dict[str, Any]:
+        """
+        The environment values by key; an option takes precedence over a file.
+
+        Raises:
+            UsageError: An option has the wrong form.
+            CommandFailed: A file cannot be read.
+        """
+        from services.cli.packages import values
+
+        return {**values.env_files(self.env_files), **values.pairs(self.env)}
+
+
+package_options = _grouped(
+    "package_options", PackageOptions, recursive_option, encoding_option, jpath_option, env_option, env_file_option
+)
 full_option = click.option("--full", is_flag=True, help="Show the whole plan: every step, field and line.")
 
 
@@ -314,46 +394,21 @@ def _skip(_context: click.Context, _option: click.Parameter, value: tuple[str, .
     return skips
 
 
-def _plan_message() -> "type[Message]":
+def _plan_options(**fields: Any) -> "PlanOptions":
     from pkger.planner.v1 import planner_pb2
 
-    return planner_pb2.PlanOptions
+    return planner_pb2.PlanOptions(**fields)
 
 
-def _run_message() -> "type[Message]":
+def _run_options(**fields: Any) -> "RunOptions":
     from pkger.applier.v1 import applier_pb2
 
-    return applier_pb2.RunOptions
+    return applier_pb2.RunOptions(**fields)
 
 
-def _as_message(parameter: str, message: "Callable[[], type[Message]]", *added: Callable[[F], F]) -> Callable[[F], F]:
-    """
-    A decorator that adds options to a command, which gets their values as one message.
-
-    Args:
-        parameter: The parameter of the command for the message.
-        message: Imports the type of the message.
-        added: The options, each with the name of a field.
-    """
-
-    def decorated(command: F) -> F:
-        @wraps(command)
-        def with_message(**values: Any) -> Any:
-            message_type = message()
-            fields = {name: values.pop(name) for name in message_type.DESCRIPTOR.fields_by_name if name in values}
-            return command(**values, **{parameter: message_type(**fields)})
-
-        wrapped = cast("F", with_message)
-        for option in reversed(added):
-            wrapped = option(wrapped)
-        return wrapped
-
-    return decorated
-
-
-plan_options = _as_message(
+plan_options = _grouped(
     "plan_options",
-    _plan_message,
+    _plan_options,
     click.option(
         "--skip",
         multiple=True,
@@ -382,15 +437,15 @@ _options_of_removal = (
         help="Refuse a plan with more than N deletions and updates that lose data, together.",
     ),
 )
-run_options = _as_message(
+run_options = _grouped(
     "run_options",
-    _run_message,
+    _run_options,
     click.option("--allow-missing", is_flag=True, help="Apply although environment values or secrets are missing."),
     *_options_of_removal,
 )
 """The options of a run, as one ``RunOptions``."""
 
-removal_options = _as_message("run_options", _run_message, *_options_of_removal)
+removal_options = _grouped("run_options", _run_options, *_options_of_removal)
 """The options of a run that deletes a stack or its resources, as one ``RunOptions``: it has no missing values."""
 
 secret_file_option = click.option(

@@ -68,27 +68,27 @@ D = a_resource("CheckDeadman", "1", "d")
 
 
 def test_names_of_the_exported_stack_come_first() -> None:
-    recorded = {("CheckThreshold", "1"): [Recorded(False, 1, "s", "theirs")]}
+    recorded = {("CheckThreshold", "1"): [Recorded(0, 1, "s", "theirs")]}
     assert named(A, own={("CheckThreshold", "1"): "ours"}, recorded=recorded) == ["ours"]
 
 
 def test_names_of_other_stacks_come_before_generated_ones() -> None:
-    recorded = {("CheckThreshold", "1"): [Recorded(True, 1, "t", "used"), Recorded(False, 2, "s", "owned")]}
+    recorded = {("CheckThreshold", "1"): [Recorded(1, 1, "t", "used"), Recorded(0, 2, "s", "owned")]}
     assert named(A, recorded=recorded) == ["owned"]
 
 
 def test_a_name_that_several_resources_of_a_family_have_belongs_to_the_one_that_was_recorded_first() -> None:
     recorded = {
-        ("CheckThreshold", "1"): [Recorded(False, 2, "s", "same"), Recorded(True, 3, "u", "other")],
-        ("CheckDeadman", "1"): [Recorded(False, 1, "t", "same")],
-        ("CheckThreshold", "2"): [Recorded(False, 3, "s", "same")],
+        ("CheckThreshold", "1"): [Recorded(0, 2, "s", "same"), Recorded(1, 3, "u", "other")],
+        ("CheckDeadman", "1"): [Recorded(0, 1, "t", "same")],
+        ("CheckThreshold", "2"): [Recorded(0, 3, "s", "same")],
     }
     assert named(A, B, D, recorded=recorded) == ["other", generated_name(B), "same"]
     assert named(D, B, A, recorded=recorded) == ["same", generated_name(B), "other"]
 
 
 def test_a_name_of_the_exported_stack_takes_it_from_others() -> None:
-    recorded = {("CheckThreshold", "1"): [Recorded(False, 1, "t", "same")]}
+    recorded = {("CheckThreshold", "1"): [Recorded(0, 1, "t", "same")]}
     assert named(A, B, own={("CheckThreshold", "2"): "same"}, recorded=recorded) == [generated_name(A), "same"]
 
 

@@ -37,12 +37,12 @@ from services.core.model import (
     Target,
 )
 from services.drivers.embedded.kinds import EMBEDDED
-from services.rpc.convert.objects import package_to_pb
 from services.rpc.parsed_package import ParsedPackage
 from tests.apply.packages import LABEL, text
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 from tests.planner.world import World, an_object
+from tests.rpc.messages import package_to_pb
 
 ENDPOINT = an_object("NotificationEndpointSlack", "e", token="canary-8a1f")
 WITHOUT_ENDPOINTS = PlatformTraits("plain", "1", {"Label": EMBEDDED.kinds["Label"]}, 10, 1)

@@ -23,6 +23,7 @@ from services.engine.effects.effect import Sending
 from services.kinds.format.canonical import spec_of
 from services.rpc.convert import drivers, objects, operations, plans
 from tests import strategies
+from tests.rpc import messages
 
 
 def an_object(item: model.Object) -> object_pb2.Object:
@@ -69,10 +70,10 @@ ROUND_TRIPS: list[tuple[st.SearchStrategy[Any], Callable[[Any], Message], Callab
     (strategies.targets, objects.target_to_pb, objects.target_from_pb),
     (strategies.keys, objects.key_to_pb, objects.key_from_pb),
     (strategies.objects, an_object, objects.object_from_pb),
-    (strategies.packages, objects.package_to_pb, objects.package_from_pb),
+    (strategies.packages, messages.package_to_pb, objects.package_from_pb),
     (strategies.violations, objects.violation_to_pb, objects.violation_from_pb),
     (strategies.credentials, objects.credential_to_pb, objects.credential_from_pb),
-    (strategies.resources, objects.resource_to_pb, objects.resource_from_pb),
+    (strategies.resources, messages.resource_to_pb, objects.resource_from_pb),
     (strategies.entries, an_entry, objects.entry_from_pb),
     (strategies.platform_traits, drivers.platform_to_pb, drivers.platform_from_pb),
     (step_records, a_step_record, operations.step_record_from_pb),

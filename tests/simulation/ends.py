@@ -250,7 +250,7 @@ class Ends:
             # A resource that the person attached to others can be deleted after these.
             used, left = left, []
             for name in used:
-                end = await self._operator.uninstall(name)
+                end = await self._uninstall(name)
                 if await self._agree(name) or name in self._oracle.store.stacks.values():
                     # A second uninstall removes resources that other stacks handed over meanwhile.
                     end = await self._operator.uninstall(name)
@@ -264,6 +264,14 @@ class Ends:
             is_excused = id_ in self._oracle.by_others | self._oracle.remade | owned or name in self._decided
             if resource and not is_excused:
                 self._trace.violate("LEFT_OVER", f"{resource.kind} {id_}, made by {name}, is left")
+
+    async def _uninstall(self, stack: str) -> str:
+        """The end of an uninstall, which comes after an operation that a late request has begun meanwhile."""
+        end = await self._operator.uninstall(stack)
+        if end.startswith("STACK_LEASED"):
+            await self._wait_for_quiet()
+            end = await self._operator.uninstall(stack)
+        return end
 
     async def _agree(self, stack: str) -> bool:
         """Retry the operation of a stack that is blocked by the restore of the store; False: there is none."""

@@ -40,8 +40,7 @@ Examples:
 )
 @click.option("--full", is_flag=True, help="Print all warnings.")
 @click.option("--strict", is_flag=True, help="Exit with status 1 after a warning; the package is written.")
-@options.platform_option
-@options.org_option
+@options.target_options
 @export_options
 def export_package(
     pairs: tuple[str, ...],
@@ -54,8 +53,7 @@ def export_package(
     schema: str,
     full: bool,
     strict: bool,
-    platform: str,
-    org: str,
+    target: tuple[str, str],
 ) -> None:
     """
     Write resources as a package: all, those of a stack, resources by KIND and NAME (or id), or several of these.
@@ -68,15 +66,13 @@ def export_package(
     from services.cli.packages.export import ExportInput, export
     from services.cli.run_async import run
 
-    platform, org = common().place(platform, org)
     if out in ("text", "json", "yaml"):
         raise click.UsageError(f"-o names a file here: -e sets the encoding; write -o ./{out} for a file of that name")
     named = named_resources(pairs)
     if not (everything or stack or kinds or labels or named):
         raise click.UsageError("nothing to export; use --all, --stack, --kind, --label, or KIND NAME")
     export_input = ExportInput(
-        platform,
-        org,
+        *target,
         stack,
         everything,
         kinds,

@@ -22,30 +22,24 @@ Examples:
 )
 @options.file_option
 @options.more_files
-@options.recursive_option
-@options.encoding_option
-@options.jpath_option
-@options.env_option
-@options.env_file_option
+@options.package_options
 @common_options
 def validate(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
-    recursive: bool,
-    encoding: str | None,
-    jpath: tuple[Path, ...],
-    env: tuple[str, ...],
-    env_files: tuple[str, ...],
+    package_options: options.PackageOptions,
 ) -> int:
     """Validate FILE..., together one package: print each violation with its location. Exit status 1: invalid."""
-    from services.cli.packages import values
     from services.cli.packages.validate import ValidateInput
     from services.cli.packages.validate import validate as check
     from services.cli.run_async import run
 
-    env_values = {**values.env_files(env_files), **values.pairs(env)}
     validate_input = ValidateInput(
-        _some(files + more_files), recursive, env_values, encoding or "", options.libraries(jpath)
+        _some(files + more_files),
+        package_options.recursive,
+        package_options.env_values,
+        package_options.encoding or "",
+        package_options.libraries,
     )
     return 0 if run(check(validate_input, common().environ(), common().format)) else 1
 
@@ -93,13 +87,8 @@ Examples:
 @options.file_option
 @options.more_files
 @options.stack_option
-@options.recursive_option
-@options.encoding_option
-@options.jpath_option
-@options.platform_option
-@options.org_option
-@options.env_option
-@options.env_file_option
+@options.package_options
+@options.target_options
 @options.plan_options
 @options.secret_keys_option
 @options.full_option
@@ -116,13 +105,8 @@ def plan(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
     stack: str,
-    recursive: bool,
-    encoding: str | None,
-    jpath: tuple[Path, ...],
-    platform: str,
-    org: str,
-    env: tuple[str, ...],
-    env_files: tuple[str, ...],
+    package_options: options.PackageOptions,
+    target: tuple[str, str],
     secrets: tuple[str, ...],
     full: bool,
     save: bool,
@@ -132,7 +116,6 @@ def plan(
 ) -> int:
     """Show what an apply of FILE... would do. Nothing is written, except a plan that --save or --out stores."""
     from services.cli.output.manner import Interaction
-    from services.cli.packages import values
     from services.cli.plan.apply import SaveOptions
     from services.cli.plan.apply import plan as show
     from services.cli.plan.plan_input import PlanInput
@@ -140,16 +123,15 @@ def plan(
     from services.cli.run_async import run
 
     typed = common()
-    platform, org = typed.place(platform, org)
     plan_input = PlanInput(
         files=_some(files + more_files, stack),
         stack=stack,
-        org=org,
-        env={**values.env_files(env_files), **values.pairs(env)},
-        platform=platform,
-        recursive=recursive,
-        encoding=encoding or "",
-        libraries=options.libraries(jpath),
+        platform=target[0],
+        org=target[1],
+        env=package_options.env_values,
+        recursive=package_options.recursive,
+        encoding=package_options.encoding or "",
+        libraries=package_options.libraries,
         options=plan_options,
         # Values are accepted, as for an apply, and not used: a plan needs only the keys.
         secrets=dict.fromkeys(split(secrets), ""),
@@ -179,13 +161,9 @@ Examples:
     help="Run exactly this saved plan instead of FILE...: its id, or the file of `pkger plan --out`.",
 )
 @options.stack_option
-@options.recursive_option
-@options.encoding_option
-@options.jpath_option
+@options.package_options
 @options.platform_option
 @options.org_option
-@options.env_option
-@options.env_file_option
 @options.plan_options
 @options.run_options
 @options.secret_option
@@ -199,13 +177,9 @@ def apply(
     more_files: tuple[str, ...],
     plan_name: str,
     stack: str,
-    recursive: bool,
-    encoding: str | None,
-    jpath: tuple[Path, ...],
+    package_options: options.PackageOptions,
     platform: str,
     org: str,
-    env: tuple[str, ...],
-    env_files: tuple[str, ...],
     secrets: tuple[str, ...],
     secret_files: tuple[str, ...],
     full: bool,
@@ -231,7 +205,7 @@ def apply(
     typed, sources = common(), files + more_files
     manner = Interaction(typed.format, typed.quiet, full, yes, wait)
     if plan_name:
-        typed_too = sources or stack or recursive or platform or org or env or env_files or encoding or jpath
+        typed_too = sources or stack or platform or org or package_options
         if typed_too or plan_options.ListFields():
             raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
         secret_values = {**values.secret_files(secret_files), **read_secrets(secrets, ())}
@@ -241,12 +215,12 @@ def apply(
     plan_input = PlanInput(
         files=_some(sources, stack),
         stack=stack,
-        org=org,
-        env={**values.env_files(env_files), **values.pairs(env)},
         platform=platform,
-        recursive=recursive,
-        encoding=encoding or "",
-        libraries=options.libraries(jpath),
+        org=org,
+        env=package_options.env_values,
+        recursive=package_options.recursive,
+        encoding=package_options.encoding or "",
+        libraries=package_options.libraries,
         options=plan_options,
         secrets={**values.secret_files(secret_files), **read_secrets(secrets, sources)},
     )

@@ -14,10 +14,9 @@ Examples:
   pkger resources -o json"""
 )
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
-def resources(kinds: tuple[str, ...], platform: str, org: str) -> None:
+def resources(kinds: tuple[str, ...], target: tuple[str, str]) -> None:
     """
     List the resources on the platform, or those of KIND..., with the stacks and objects that own them.
 
@@ -28,5 +27,4 @@ def resources(kinds: tuple[str, ...], platform: str, org: str) -> None:
     from services.cli.platforms.resources import list_all
     from services.cli.run_async import run
 
-    platform, org = common().place(platform, org)
-    run(list_all(object_pb2.Target(platform=platform, org=org), kinds, common().environ(), common().format))
+    run(list_all(object_pb2.Target(platform=target[0], org=target[1]), kinds, common().environ(), common().format))

@@ -1,7 +1,6 @@
 """``pkger stacks``."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +9,7 @@ from services.cli.options import common, common_options
 
 if TYPE_CHECKING:
     from pkger.applier.v1.applier_pb2 import RunOptions
+    from pkger.model.v1.object_pb2 import Target
     from pkger.planner.v1.planner_pb2 import PlanOptions
 
 
@@ -38,17 +38,14 @@ Examples:
 @urls_option
 @description_option
 @click.option("--policy", default="", metavar="FILE", help="YAML or JSON file with the policy of the stack.")
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
-def init_stack(name: str, urls: tuple[str, ...], description: str | None, policy: str, platform: str, org: str) -> None:
+def init_stack(name: str, urls: tuple[str, ...], description: str | None, policy: str, target: tuple[str, str]) -> None:
     """Create an empty stack: NAME, or one without a name, which commands find by its id."""
     from services.cli.run_async import run
     from services.cli.stacks.records import Described, init
 
-    platform, org = common().place(platform, org)
-
-    run(init(Described(name, description, urls), policy, platform, org, common().environ(), common().format))
+    run(init(Described(name, description, urls), policy, *target, common().environ(), common().format))
 
 
 @stacks.command(
@@ -63,8 +60,7 @@ Examples:
 @click.option("--no-urls", is_flag=True, help="Remove all URLs.")
 @description_option
 @click.option("--etag", default="", metavar="ETAG", help="Change the stack only if it still has this etag.")
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
 def update_stack(
     stack: str,
@@ -73,21 +69,18 @@ def update_stack(
     no_urls: bool,
     description: str | None,
     etag: str,
-    platform: str,
-    org: str,
+    target: tuple[str, str],
 ) -> None:
     """Change name, description or URLs of stack NAME; --url replaces all of its URLs."""
     from services.cli.run_async import run
     from services.cli.stacks.records import Described, update
-
-    platform, org = common().place(platform, org)
 
     if urls and no_urls:
         raise click.UsageError("--url and --no-urls contradict each other")
     if not (urls or no_urls) and name is None and description is None:
         raise click.UsageError("nothing to change; use --name, --description, --url or --no-urls")
     changes = Described(name, description, urls if urls or no_urls else None)
-    run(update(stack, changes, etag, platform, org, common().environ(), common().format))
+    run(update(stack, changes, etag, *target, common().environ(), common().format))
 
 
 @stacks.command(
@@ -127,17 +120,14 @@ Examples:
   pkger stacks show fleet -o json""",
 )
 @click.argument("name")
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
-def show_stack(name: str, platform: str, org: str) -> None:
+def show_stack(name: str, target: tuple[str, str]) -> None:
     """Show the record of stack NAME."""
     from services.cli.run_async import run
     from services.cli.stacks.stacks import show
 
-    platform, org = common().place(platform, org)
-
-    run(show(name, platform, org, common().environ(), common().format))
+    run(show(name, *target, common().environ(), common().format))
 
 
 @stacks.command(
@@ -147,18 +137,15 @@ Examples:
   pkger stacks history fleet --limit 5""",
 )
 @click.argument("name")
-@options.platform_option
-@options.org_option
+@options.target_options
 @click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="List only the newest N.")
 @common_options
-def stack_history(name: str, platform: str, org: str, limit: int | None) -> None:
+def stack_history(name: str, target: tuple[str, str], limit: int | None) -> None:
     """List the revisions of stack NAME, newest first."""
     from services.cli.run_async import run
     from services.cli.stacks.history import history
 
-    platform, org = common().place(platform, org)
-
-    run(history(name, platform, org, common().environ(), common().format, limit or 0))
+    run(history(name, *target, common().environ(), common().format, limit or 0))
 
 
 @stacks.command(
@@ -170,18 +157,15 @@ Examples:
 @click.argument("name")
 @click.argument("old", type=options.REVISION)
 @click.argument("new", type=options.REVISION)
-@options.platform_option
-@options.org_option
+@options.target_options
 @click.option("--full", is_flag=True, help="Show the whole difference: every object, field and line.")
 @common_options
-def diff_revisions(name: str, old: int, new: int, platform: str, org: str, full: bool) -> None:
+def diff_revisions(name: str, old: int, new: int, target: tuple[str, str], full: bool) -> None:
     """Show the differences between the revisions OLD and NEW of stack NAME."""
     from services.cli.run_async import run
     from services.cli.stacks.history import diff
 
-    platform, org = common().place(platform, org)
-
-    run(diff(name, old, new, platform, org, common().environ(), common().format, full))
+    run(diff(name, old, new, *target, common().environ(), common().format, full))
 
 
 @stacks.command(
@@ -192,8 +176,7 @@ Examples:
 )
 @click.argument("name")
 @click.argument("revision", type=options.REVISION)
-@options.platform_option
-@options.org_option
+@options.target_options
 @options.plan_options
 @options.run_options
 @options.full_option
@@ -203,8 +186,7 @@ Examples:
 def roll_back(
     name: str,
     revision: int,
-    platform: str,
-    org: str,
+    target: tuple[str, str],
     full: bool,
     wait: float,
     yes: bool,
@@ -217,9 +199,9 @@ def roll_back(
     from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
 
-    platform, org = common().place(platform, org)
-
-    plan_input = PlanInput(files=(), stack=name, org=org, platform=platform, options=plan_options, revision=revision)
+    plan_input = PlanInput(
+        files=(), stack=name, platform=target[0], org=target[1], options=plan_options, revision=revision
+    )
     typed = common()
     run(apply(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
@@ -235,15 +217,12 @@ Examples:
 @click.option(
     "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Set a field; FIELD= resets it to its default."
 )
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
-def stack_policy(name: str, file: str, changes: tuple[str, ...], platform: str, org: str) -> None:
+def stack_policy(name: str, file: str, changes: tuple[str, ...], target: tuple[str, str]) -> None:
     """Show or change the policy of stack NAME: its rules for protection, ownership, drift and removal."""
     from services.cli.run_async import run
     from services.cli.stacks.edits import policy
-
-    platform, org = common().place(platform, org)
 
     if any("=" not in change for change in changes):
         raise click.BadParameter("write FIELD=VALUE", param_hint="--set")
@@ -252,7 +231,7 @@ def stack_policy(name: str, file: str, changes: tuple[str, ...], platform: str, 
     fields = [change.partition("=")[0] for change in changes]
     if repeated := [field for field in dict.fromkeys(fields) if fields.count(field) > 1]:
         raise click.UsageError(f"--set {repeated[0]} is given twice")
-    run(policy(name, _target(platform, org), file, changes, common().environ(), common().format))
+    run(policy(name, _target_message(target), file, changes, common().environ(), common().format))
 
 
 @stacks.command(
@@ -273,13 +252,8 @@ Examples:
     help="metadata.name of the object of KIND NAME.  [default: generated]",
 )
 @options.file_option
-@options.recursive_option
-@options.encoding_option
-@options.jpath_option
-@options.env_option
-@options.env_file_option
-@options.platform_option
-@options.org_option
+@options.package_options
+@options.target_options
 @click.option("--yes", is_flag=True, help="Import the resources of the package without asking.")
 @common_options
 def import_resources(
@@ -287,13 +261,8 @@ def import_resources(
     resource: tuple[str, ...],
     object_name: str,
     files: tuple[str, ...],
-    recursive: bool,
-    encoding: str | None,
-    jpath: tuple[Path, ...],
-    env: tuple[str, ...],
-    env_files: tuple[str, ...],
-    platform: str,
-    org: str,
+    package_options: options.PackageOptions,
+    target: tuple[str, str],
     yes: bool,
 ) -> None:
     """
@@ -303,35 +272,32 @@ def import_resources(
     exactly one resource has: they are listed, and at a terminal, the import needs approval.
     """
     from services.cli.output.manner import Interaction
-    from services.cli.packages import values
     from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
     from services.cli.stacks.imports import import_package, import_resource
 
     typed = common()
-    platform, org = typed.place(platform, org)
     if files:
         if resource or object_name:
             raise click.UsageError("-f imports the objects of a package: KIND NAME and --as cannot be combined with it")
         plan_input = PlanInput(
             files=files,
             stack=name,
-            org=org,
-            env={**values.env_files(env_files), **values.pairs(env)},
-            platform=platform,
-            recursive=recursive,
-            encoding=encoding or "",
-            libraries=options.libraries(jpath),
+            platform=target[0],
+            org=target[1],
+            env=package_options.env_values,
+            recursive=package_options.recursive,
+            encoding=package_options.encoding or "",
+            libraries=package_options.libraries,
         )
         run(import_package(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, yes=yes)))
         return
-    if recursive or encoding or jpath or env or env_files:
+    if package_options:
         raise click.UsageError("-R, -e, --jpath, --env-ref and --env-file are for a package: name its files with -f")
     if len(resource) != 2:
         raise click.UsageError("name one resource by KIND and NAME, or the files of a package with -f")
     kind, id_or_name = resource
-    target = _target(platform, org)
-    run(import_resource(name, target, (kind, id_or_name), object_name, typed.environ(), typed.format))
+    run(import_resource(name, _target_message(target), (kind, id_or_name), object_name, typed.environ(), typed.format))
 
 
 @stacks.command(
@@ -342,17 +308,14 @@ Examples:
 )
 @click.argument("name")
 @click.argument("objects", nargs=-1, required=True, metavar="KIND:NAME...")
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
-def forget_resource(name: str, objects: tuple[str, ...], platform: str, org: str) -> None:
+def forget_resource(name: str, objects: tuple[str, ...], target: tuple[str, str]) -> None:
     """Remove objects from the record of stack NAME; their resources stay on the platform."""
     from services.cli.run_async import run
     from services.cli.stacks.edits import forget
 
-    platform, org = common().place(platform, org)
-
-    run(forget(name, _target(platform, org), [*map(_key, objects)], common().environ(), common().format))
+    run(forget(name, _target_message(target), [*map(_key, objects)], common().environ(), common().format))
 
 
 @stacks.command(
@@ -364,17 +327,14 @@ Examples:
 @click.argument("name")
 @click.argument("object_key", metavar="KIND:NAME")
 @click.argument("new_name")
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
-def rename_resource(name: str, object_key: str, new_name: str, platform: str, org: str) -> None:
+def rename_resource(name: str, object_key: str, new_name: str, target: tuple[str, str]) -> None:
     """Change metadata.name of an object in the record of stack NAME; its resource stays the same."""
     from services.cli.run_async import run
     from services.cli.stacks.edits import rename
 
-    platform, org = common().place(platform, org)
-
-    run(rename(name, _target(platform, org), _key(object_key), new_name, common().environ(), common().format))
+    run(rename(name, _target_message(target), _key(object_key), new_name, common().environ(), common().format))
 
 
 @stacks.command(
@@ -384,17 +344,14 @@ Examples:
   pkger stacks watch fleet -o json""",
 )
 @click.argument("name")
-@options.platform_option
-@options.org_option
+@options.target_options
 @common_options
-def watch_stack(name: str, platform: str, org: str) -> None:
+def watch_stack(name: str, target: tuple[str, str]) -> None:
     """Show the changes of stack NAME, until it is deleted."""
     from services.cli.run_async import run
     from services.cli.stacks.watch import watch
 
-    platform, org = common().place(platform, org)
-
-    run(watch(name, platform, org, common().environ(), common().format))
+    run(watch(name, *target, common().environ(), common().format))
 
 
 @stacks.command(
@@ -407,14 +364,13 @@ Examples:
 )
 @click.argument("name")
 @click.argument("keys", nargs=-1, metavar="[KIND[:NAME]]...")
-@options.platform_option
-@options.org_option
+@options.target_options
 @click.option("--all", "show_all", is_flag=True, help="Also show resources in sync, and drift that policies ignore.")
 @click.option("--full", is_flag=True, help="Show every resource, and uncut values.")
 @click.option("--detailed-exitcode", "detailed", is_flag=True, help="Exit with 0: no drift, 2: drift, 1: error.")
 @common_options
 def drift_of_stack(
-    name: str, keys: tuple[str, ...], platform: str, org: str, show_all: bool, full: bool, detailed: bool
+    name: str, keys: tuple[str, ...], target: tuple[str, str], show_all: bool, full: bool, detailed: bool
 ) -> int:
     """
     Show the drift of the resources of stack NAME since its last apply, worst first.
@@ -422,15 +378,13 @@ def drift_of_stack(
     Each field that differs has three sides: package, applied and live. KIND:NAME selects one resource, KIND all of a
     kind.
     """
-    from pkger.model.v1 import object_pb2
-
     from services.cli.exit_codes import Exit
     from services.cli.run_async import run
     from services.cli.stacks.drift import drift, keys_of
 
-    platform, org = common().place(platform, org)
-    target, object_keys = object_pb2.Target(platform=platform, org=org), keys_of(keys)
-    has_drift = run(drift(name, object_keys, target, common().environ(), common().format, show_all, full))
+    has_drift = run(
+        drift(name, keys_of(keys), _target_message(target), common().environ(), common().format, show_all, full)
+    )
     return Exit.CHANGES if has_drift and detailed else Exit.DONE
 
 
@@ -441,8 +395,7 @@ Examples:
   pkger stacks uninstall fleet""",
 )
 @click.argument("name")
-@options.platform_option
-@options.org_option
+@options.target_options
 @options.removal_options
 @options.full_option
 @options.wait_option
@@ -450,8 +403,7 @@ Examples:
 @common_options
 def uninstall_stack(
     name: str,
-    platform: str,
-    org: str,
+    target: tuple[str, str],
     full: bool,
     wait: float,
     yes: bool,
@@ -463,10 +415,8 @@ def uninstall_stack(
     from services.cli.run_async import run
     from services.cli.stacks.removal import uninstall
 
-    platform, org = common().place(platform, org)
-
     typed = common()
-    plan_input = PlanInput(files=(), stack=name, org=org, platform=platform)
+    plan_input = PlanInput(files=(), stack=name, platform=target[0], org=target[1])
     run(uninstall(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
@@ -477,8 +427,7 @@ Examples:
   pkger stacks delete fleet --yes""",
 )
 @click.argument("name")
-@options.platform_option
-@options.org_option
+@options.target_options
 @options.removal_options
 @options.full_option
 @options.wait_option
@@ -486,8 +435,7 @@ Examples:
 @common_options
 def delete_stack(
     name: str,
-    platform: str,
-    org: str,
+    target: tuple[str, str],
     full: bool,
     wait: float,
     yes: bool,
@@ -499,17 +447,15 @@ def delete_stack(
     from services.cli.run_async import run
     from services.cli.stacks.removal import delete
 
-    platform, org = common().place(platform, org)
-
     typed = common()
-    plan_input = PlanInput(files=(), stack=name, org=org, platform=platform)
+    plan_input = PlanInput(files=(), stack=name, platform=target[0], org=target[1])
     run(delete(plan_input, typed.environ(), Interaction(typed.format, typed.quiet, full, yes, wait), run_options))
 
 
-def _target(platform: str, org: str) -> Any:
-    from pkger.model.v1 import object_pb2
+def _target_message(target: tuple[str, str]) -> "Target":
+    from pkger.model.v1.object_pb2 import Target
 
-    return object_pb2.Target(platform=platform, org=org)
+    return Target(platform=target[0], org=target[1])
 
 
 def _key(text: str) -> tuple[str, str]:

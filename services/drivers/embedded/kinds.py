@@ -1,5 +1,7 @@
 """The kinds of the embedded platform, and the content that it refuses."""
 
+from functools import partial
+
 from services.core.diff import touches
 from services.core.model import (
     LABEL,
@@ -11,61 +13,31 @@ from services.core.model import (
     Spec,
     Undo,
 )
+from services.drivers.kind_traits import CHECK, ENDPOINT, LABELS, REFERRING_KINDS, kind_traits
 from services.kinds.comparing import differences
 
-_LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""
-Stages (docs/reference/engine.md, "Steps and stages"): labels precede labelled resources; kinds that refer to primary
-kinds follow them.
-"""
-
-_CHECK, _ENDPOINT = "check", "endpoint"
-"""Name scopes: a threshold check and a deadman check cannot have the same name."""
-
-
-def _kind(
-    kind: str,
-    name_uniqueness: NameUniqueness,
-    *,
-    stage: int = _PRIMARY_KINDS,
-    delete_undo: Undo = Undo.RECREATE,
-    immutable_paths: tuple[str, ...] = (),
-    labelled: bool = True,
-    name_scope: str = "",
-    sensitive_paths: tuple[str, ...] = (),
-) -> KindTraits:
-    # The platform stores idempotency keys for every kind.
-    return KindTraits(
-        kind,
-        Identity.NATIVE,
-        name_uniqueness,
-        stage,
-        delete_undo,
-        immutable_paths=immutable_paths,
-        labelled=labelled,
-        name_scope=name_scope,
-        sensitive_paths=sensitive_paths,
-    )
+# The platform stores idempotency keys for every kind.
+_kind = partial(kind_traits, Identity.NATIVE)
 
 
 def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
-    return _kind(kind, NameUniqueness.EXACT, name_scope=_ENDPOINT, sensitive_paths=sensitive_paths)
+    return _kind(kind, NameUniqueness.EXACT, name_scope=ENDPOINT, sensitive_paths=sensitive_paths)
 
 
 # Uniqueness of names: docs/reference/driver-contract.md, "Names". The data of a bucket is deleted with it, so the
 # deletion cannot be undone.
 _KINDS = (
-    _kind(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=_LABELS, labelled=False),
+    _kind(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=LABELS, labelled=False),
     _kind("Bucket", NameUniqueness.EXACT, delete_undo=Undo.NONE, immutable_paths=("/schemaType",)),
     _kind("Variable", NameUniqueness.CASE_INSENSITIVE),
     _kind("Task", NameUniqueness.NONE),
     _kind("Dashboard", NameUniqueness.NONE),
-    _kind("CheckDeadman", NameUniqueness.EXACT, name_scope=_CHECK),
-    _kind("CheckThreshold", NameUniqueness.EXACT, name_scope=_CHECK),
+    _kind("CheckDeadman", NameUniqueness.EXACT, name_scope=CHECK),
+    _kind("CheckThreshold", NameUniqueness.EXACT, name_scope=CHECK),
     _endpoint("NotificationEndpointHTTP", "/password", "/token", "/username"),
     _endpoint("NotificationEndpointPagerDuty", "/routingKey"),
     _endpoint("NotificationEndpointSlack", "/token"),
-    _kind("NotificationRule", NameUniqueness.NONE, stage=_REFERRING_KINDS),
+    _kind("NotificationRule", NameUniqueness.NONE, stage=REFERRING_KINDS),
     _kind("Telegraf", NameUniqueness.NONE),
 )
 

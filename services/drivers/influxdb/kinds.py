@@ -1,5 +1,7 @@
 """The kinds and limits of an InfluxDB server, as ``Describe`` returns them."""
 
+from functools import partial
+
 from services.core.model import (
     LABEL,
     Identity,
@@ -11,68 +13,39 @@ from services.core.model import (
 )
 from services.drivers.influxdb.codecs.endpoint import HTTP, PAGERDUTY, SLACK
 from services.drivers.influxdb.codecs.foreign import CUSTOM_CHECK, TELEGRAM
+from services.drivers.kind_traits import CHECK, ENDPOINT, LABELS, PRIMARY_KINDS, REFERRING_KINDS, kind_traits
 
 PLATFORM = "influxdb"
 """The type of platform."""
-
-_LABELS, _PRIMARY_KINDS, _REFERRING_KINDS = 10, 20, 30
-"""
-Stages (docs/reference/engine.md, "Steps and stages"): labels precede labelled resources; kinds that refer to primary
-kinds follow them.
-"""
-
-_CHECK, _ENDPOINT = "check", "endpoint"
-"""Name scopes: checks of all types share one, and endpoints of all types share one."""
 
 _MAX_BATCH_SIZE, _MAX_CONCURRENCY = 64, 2
 """A batch ends well within the deadline of a call, as the server needs 10 to 80 ms for a check or a rule."""
 
 
-def _named(
-    kind: str,
-    names: NameUniqueness,
-    *,
-    stage: int = _PRIMARY_KINDS,
-    delete_undo: Undo = Undo.RECREATE,
-    immutable_paths: tuple[str, ...] = (),
-    labelled: bool = True,
-    name_scope: str = "",
-    sensitive_paths: tuple[str, ...] = (),
-) -> KindTraits:
-    return KindTraits(
-        kind,
-        Identity.NATURAL_KEY,
-        names,
-        stage,
-        delete_undo,
-        immutable_paths=immutable_paths,
-        labelled=labelled,
-        name_scope=name_scope,
-        sensitive_paths=sensitive_paths,
-    )
+_named = partial(kind_traits, Identity.NATURAL_KEY)
 
 
-def _repeating(kind: str, stage: int = _PRIMARY_KINDS, costly_listing: bool = False) -> KindTraits:
+def _repeating(kind: str, stage: int = PRIMARY_KINDS, costly_listing: bool = False) -> KindTraits:
     return KindTraits(kind, Identity.SEARCH, NameUniqueness.NONE, stage, Undo.RECREATE, costly_listing=costly_listing)
 
 
 def _endpoint(kind: str, *sensitive_paths: str) -> KindTraits:
-    return _named(kind, NameUniqueness.EXACT, name_scope=_ENDPOINT, sensitive_paths=sensitive_paths)
+    return _named(kind, NameUniqueness.EXACT, name_scope=ENDPOINT, sensitive_paths=sensitive_paths)
 
 
 _KINDS = (
     # The server trims the names of labels before it compares them.
-    _named(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=_LABELS, labelled=False),
+    _named(LABEL, NameUniqueness.TRIMMED_CASE_INSENSITIVE, stage=LABELS, labelled=False),
     _named("Bucket", NameUniqueness.EXACT, delete_undo=Undo.NONE, immutable_paths=("/schemaType",)),
     _named("Variable", NameUniqueness.CASE_INSENSITIVE),
-    _named("CheckThreshold", NameUniqueness.EXACT, name_scope=_CHECK),
-    _named("CheckDeadman", NameUniqueness.EXACT, name_scope=_CHECK),
+    _named("CheckThreshold", NameUniqueness.EXACT, name_scope=CHECK),
+    _named("CheckDeadman", NameUniqueness.EXACT, name_scope=CHECK),
     _endpoint(HTTP, "/password", "/token", "/username"),
     _endpoint(SLACK, "/token"),
     _endpoint(PAGERDUTY, "/routingKey"),
-    _named(CUSTOM_CHECK, NameUniqueness.EXACT, name_scope=_CHECK),
-    _named(TELEGRAM, NameUniqueness.EXACT, name_scope=_ENDPOINT),
-    _repeating("NotificationRule", stage=_REFERRING_KINDS),
+    _named(CUSTOM_CHECK, NameUniqueness.EXACT, name_scope=CHECK),
+    _named(TELEGRAM, NameUniqueness.EXACT, name_scope=ENDPOINT),
+    _repeating("NotificationRule", stage=REFERRING_KINDS),
     _repeating("Task"),
     # The views of each dashboard need a request of their own.
     _repeating("Dashboard", costly_listing=True),

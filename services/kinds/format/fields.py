@@ -130,10 +130,10 @@ class Fields(NamedTuple):
     pointer: tuple[str | int, ...]
     suffix: str = ""
 
-    def text(self, key: str, absent: str = "") -> str:
+    def text(self, key: str) -> str:
         """The text of a field, not trimmed; numbers count as text."""
         text = text_of(self.value.get(key))
-        return absent if text is None else text
+        return "" if text is None else text
 
     def items(self, key: str) -> list[Any]:
         """The items of a list as they are; empty when absent."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from services.kinds.format.durations import go_duration, parse_duration
 from services.kinds.format.field_table import DESCRIPTION, Field, Mappings, Table
+from services.kinds.format.kind import Kind, Read, Summarise
 from services.kinds.format.shapes import Duration, Fold, Text
 from services.kinds.influxdb.builder import builder_config
 from services.kinds.influxdb.statuses import STATUS
@@ -31,6 +32,23 @@ FIELDS = (
     Field("tags", Mappings(_TAG), "Tags of the statuses that the check writes."),
 )
 REQUIRED = ("every", "query", "statusMessageTemplate")
+
+
+def kind(name: str, about: str, fields: Table, read: Read, summarise_spec: Summarise) -> Kind:
+    """The kind of checks *name*: its fields, and the functions that only it has."""
+    return Kind(
+        name=name,
+        family=FAMILY,
+        family_kind=FAMILY_KIND,
+        resource_type="checks",
+        summary_key="checks",
+        unique_display_name=False,
+        min_name_bytes=MIN_NAME_BYTES,
+        about=about,
+        fields=fields,
+        read=read,
+        summarise=summarise_spec,
+    )
 
 
 def summarise(spec: Mapping[str, Any], number: int, type_: str, further: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Field, Table, nearest_word
 from services.kinds.format.fields import Fields, Remark
-from services.kinds.format.kind import Kind, ReadResult, Scope, read_plainly
+from services.kinds.format.kind import ReadResult, Scope, read_plainly
 from services.kinds.format.shapes import Boolean, Duration, Text
 from services.kinds.influxdb import check
 
@@ -52,16 +52,6 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
     return check.summarise(spec, number, "deadman", further)
 
 
-KIND = Kind(
-    name="CheckDeadman",
-    family=check.FAMILY,
-    family_kind=check.FAMILY_KIND,
-    resource_type="checks",
-    summary_key="checks",
-    unique_display_name=False,
-    min_name_bytes=check.MIN_NAME_BYTES,
-    about="A check that writes a status for series that have fallen silent.",
-    fields=_FIELDS,
-    read=_read,
-    summarise=_summarise,
+KIND = check.kind(
+    "CheckDeadman", "A check that writes a status for series that have fallen silent.", _FIELDS, _read, _summarise
 )

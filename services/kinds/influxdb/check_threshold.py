@@ -6,7 +6,7 @@ from typing import Any
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Field, Mappings, Table
 from services.kinds.format.fields import Fault, Fields, Numbering
-from services.kinds.format.kind import Kind, ReadResult, Scope, read_plainly
+from services.kinds.format.kind import ReadResult, Scope, read_plainly
 from services.kinds.format.shapes import Boolean, Fold, Number, Text
 from services.kinds.influxdb import check
 
@@ -69,16 +69,6 @@ def _summary_threshold(threshold: Mapping[str, Any]) -> dict[str, Any]:
     return {**shown, "type": threshold["type"], "value": threshold["value"]}
 
 
-KIND = Kind(
-    name="CheckThreshold",
-    family=check.FAMILY,
-    family_kind=check.FAMILY_KIND,
-    resource_type="checks",
-    summary_key="checks",
-    unique_display_name=False,
-    min_name_bytes=check.MIN_NAME_BYTES,
-    about="A check that compares values with thresholds and writes statuses.",
-    fields=_FIELDS,
-    read=_read,
-    summarise=_summarise,
+KIND = check.kind(
+    "CheckThreshold", "A check that compares values with thresholds and writes statuses.", _FIELDS, _read, _summarise
 )

@@ -11,7 +11,7 @@ from services.core.masking import has_user, masked
 from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import DESCRIPTION, Field, Table
 from services.kinds.format.fields import Fault, Fields, Remark, found_text, text_of
-from services.kinds.format.kind import ReadResult, Scope, short_name
+from services.kinds.format.kind import Kind, Read, ReadResult, Scope, Summarise, Write, short_name
 from services.kinds.format.references import Referable, ReferenceSpec, UsedReference, read_reference
 from services.kinds.format.shapes import Text
 from services.kinds.format.urls import is_url
@@ -84,6 +84,27 @@ def read(
         tuple(map(UsedReference, references.values())),
         {f"/{key}": reference.written() for key, reference in used.items() if reference.is_one},
         _url_remarks(fields, values["url"]),
+    )
+
+
+def kind(
+    name: str, about: str, fields: Table, read_fields: Read, summarise_spec: Summarise, write: Write | None = None
+) -> Kind:
+    """The kind of endpoints *name*: its fields, and the functions that only it has."""
+    return Kind(
+        name=name,
+        family=FAMILY,
+        family_kind=FAMILY_KIND,
+        resource_type="notificationEndpoints",
+        summary_key="notificationEndpoints",
+        unique_display_name=True,
+        min_name_bytes=MIN_NAME_BYTES,
+        about=about,
+        fields=fields,
+        read=read_fields,
+        summarise=summarise_spec,
+        listed_by_kind=True,
+        write=write,
     )
 
 

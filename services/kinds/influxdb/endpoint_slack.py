@@ -5,7 +5,7 @@ from typing import Any
 
 from services.kinds.format.field_table import Table
 from services.kinds.format.fields import Fields
-from services.kinds.format.kind import Kind, ReadResult, Scope
+from services.kinds.format.kind import ReadResult, Scope
 from services.kinds.influxdb import endpoint
 from services.kinds.influxdb.endpoint import SecretField
 
@@ -23,17 +23,10 @@ def _summarise(spec: Mapping[str, Any], number: int) -> dict[str, Any]:
     return endpoint.summarise(spec, number, "slack", further)
 
 
-KIND = Kind(
-    name="NotificationEndpointSlack",
-    family=endpoint.FAMILY,
-    family_kind=endpoint.FAMILY_KIND,
-    resource_type="notificationEndpoints",
-    summary_key="notificationEndpoints",
-    unique_display_name=True,
-    min_name_bytes=endpoint.MIN_NAME_BYTES,
-    about="A Slack channel or workflow that notification rules send to.",
-    fields=_FIELDS,
-    read=_read,
-    summarise=_summarise,
-    listed_by_kind=True,
+KIND = endpoint.kind(
+    "NotificationEndpointSlack",
+    "A Slack channel or workflow that notification rules send to.",
+    _FIELDS,
+    _read,
+    _summarise,
 )

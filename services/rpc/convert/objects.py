@@ -193,11 +193,6 @@ def objects_to_pb(items: Iterable[model.Object]) -> object_pb2.Objects:
     return object_pb2.Objects(objects=map(object_fields, items))
 
 
-def package_to_pb(package: model.Package) -> object_pb2.Package:
-    """Translate a package."""
-    return object_pb2.Package(objects=map(object_fields, package.objects), sources=package.sources)
-
-
 def package_from_pb(message: object_pb2.Package) -> model.Package:
     """
     Translate a package from an unchecked request.
@@ -296,19 +291,6 @@ def _edit_fields(edit: model.Edit) -> Any:
 
 def _edit_from_pb(message: object_pb2.Edit) -> model.Edit:
     return model.Edit(_location_from_pb(message.location), _position_from_pb(message.end), message.new_text)
-
-
-def resource_to_pb(resource: model.Resource) -> object_pb2.Resource:
-    """Translate a resource."""
-    return object_pb2.Resource(
-        kind=resource.kind,
-        id=resource.id,
-        spec_json=resource.spec.text,
-        display_name=resource.spec.display_name,
-        label_ids=resource.label_ids,
-        references=references_to_pb(resource.references),
-        unexpressed=resource.unexpressed,
-    )
 
 
 def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
