@@ -288,11 +288,15 @@ class Oracle:
             )
 
     def _that_hold_back(self, sent: Sent, step: plan_pb2.Step, keys: set[Key]) -> list[plan_pb2.Step]:
-        """The steps after *step* about one of *keys* whose undo failed: *step* cannot be undone before them."""
+        """
+        The steps of later stages about one of *keys* whose undo failed: *step* cannot be undone before them.
+
+        Two steps of one stage about one resource concern different labels of it, and are undone at the same time.
+        """
         return [
             each
             for each in self._others(sent)
-            if each.number > step.number
+            if each.stage > step.stage
             and self._state(sent, each) in ("UNDO_FAILED", "UNDO_UNKNOWN")
             and _keys(each) & keys
         ]
