@@ -2,7 +2,7 @@
 Drift: the fields of one resource at which package, baseline and platform are not all equal (docs/reference/engine.md,
 "Drift").
 
-The rules here are pure; ``sides.py`` makes the three sides of a recorded resource.
+The rules here are pure; ``report.py`` makes the three sides of a recorded resource.
 """
 
 import json

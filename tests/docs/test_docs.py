@@ -149,12 +149,12 @@ async def test_the_examples_of_the_page_on_packages_have_every_kind(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_the_readme_shows_the_output_of_validate(services: Cluster, tmp_path: Path) -> None:
-    (shown,) = [block for block in blocks(ROOT / "README.md", "text") if "is invalid" in block]
-    fleet = (ROOT / "examples" / "fleet.yml").read_text()
-    (tmp_path / "fleet.yml").write_text(fleet.replace("everySeconds: 604800", "everySeconds: 60"))
-    command = f"cd {tmp_path}; pkger validate -f fleet.yml {ROOT}/examples/labels.json || true"
-    assert await run(command, environment(tmp_path, services.addresses)) == shown
+async def test_the_readme_shows_the_plan_of_its_package(services: Cluster, tmp_path: Path) -> None:
+    (package,) = blocks(ROOT / "README.md", "yaml")
+    (plan,) = blocks(ROOT / "README.md", "text")
+    (tmp_path / "readings.yml").write_text(package)
+    command = f"cd {tmp_path}; pkger plan -f readings.yml --stack sensors"
+    assert await run(command, environment(tmp_path, services.addresses)) == plan
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     return leases.check(lease, operation.stack, operation.token, now)
 """,
         frozenset({"I2"}),
-        50,
+        300,
         frozenset({"stops", "no_fence", "search"}),
     ),
     Mutation(
