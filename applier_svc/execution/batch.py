@@ -61,7 +61,7 @@ class Batch:
         self._claims = RefusedClaims(exchange, order.direction, self._effects)
         self._waiting = list(effects)
         self._intended: set[int] = set()
-        # Steps that were sent before and seemed to have no effect; and those of them whose name is now taken.
+        # Retracted steps (sent before, no effect found), and the retracted steps whose name was taken on the retry.
         self._retracted = {effect.number for effect in effects if self._progress.was_retracted(effect.number)}
         self._taken: set[int] = set()
         self._outcomes: Outcomes = {}

@@ -33,8 +33,9 @@ class WriteRecord:
     Attributes:
         changes: Changes of the resources that the stack owns and uses.
         sources: Names of the sources that were applied.
-        has_changed: Whether the operation changed resources; generation and history then move, even without *changes*.
-        has_secrets: Whether it wrote secrets; the generation then moves.
+        has_changed: Whether the operation changed resources. Then the generation increases and a revision is made, even
+            if *changes* is empty.
+        has_secrets: Whether it wrote secrets. Then the generation increases.
         baselines: Baselines of the resources that it wrote, sorted by key.
         is_in_sync: Whether all resources of the stack were compared with its package, and agree with it now.
     """

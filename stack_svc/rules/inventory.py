@@ -1,6 +1,6 @@
 """
-Inventories: the resources that stacks own and use, by object; a resource has one owner (docs/reference/engine.md,
-"Invariants", I8).
+Inventories: the resources that stacks own and use, by object. A resource has at most one owner
+(docs/reference/engine.md, "Invariants").
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -31,7 +31,7 @@ MOST_ABANDONED = 100
 
 @dataclass(frozen=True, slots=True)
 class PlanRef:
-    """The stack of a stored plan; ``plan`` is the id of the plan."""
+    """Begin on the stack of a stored plan; ``plan`` is the id of the plan."""
 
     plan: str
 

@@ -1,6 +1,6 @@
 """
-The owners of items that one stack at most may own, as stored: the only place of this rule (docs/reference/engine.md
-I8).
+The stored owners of items that at most one stack may own. Only this table enforces that rule (docs/reference/engine.md,
+"Invariants").
 """
 
 from collections.abc import Collection, Mapping

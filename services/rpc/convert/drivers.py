@@ -156,7 +156,9 @@ def _expectation_to_pb(expected: Expectation | None) -> driver_pb2.Expectation |
 
 
 def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
-    """The differences of the found resource from the expectation; empty if the driver does not return it."""
+    """
+    How the current resource differs from the expected one; empty if the driver returned no readable current resource.
+    """
     if sending.expected is None or not rejected.HasField("live"):
         return ""
     try:

@@ -27,7 +27,10 @@ _STEP_STATES = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
 _DIRECTIONS = Numbers(Direction, operation_pb2.Direction, "DIRECTION")
 _BLOCKED_REASONS = Numbers(BlockedReason, operation_pb2.BlockedReason, "BLOCKED_REASON")
 EVENT_BYTES = 3900
-"""Bytes of an event without its resource ids: with its frame it is smaller than 4 KiB (issue 12)."""
+"""
+Largest event without its resource ids, in bytes. With its frame it is smaller than 4 KiB, the limit of
+docs/architecture.md, "An apply, from its request to its record".
+"""
 
 _FRAME_BYTES = 4
 _NUMBER_BYTES = 3
