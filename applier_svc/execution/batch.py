@@ -246,7 +246,8 @@ class Batch:
 
     async def _record_ended(self) -> None:
         """
-        Record the certain outcomes of effects that do not wait: the stack that holds a claim may wait for one of them.
+        Record the certain outcomes of the effects that do not wait, because the stack whose claim the others wait for
+        may itself wait for one of these effects.
         """
         waiting = {effect.number for effect in self._waiting}
         ended = {

@@ -56,7 +56,7 @@ class Detection:
     Attributes:
         summary: Counts, and remarks on the stack as a whole.
         reports: One report for each resource, worst first.
-        answers: The messages of the planner, which have the same.
+        answers: The messages of the planner from which *summary* and *reports* are made.
     """
 
     summary: planner_pb2.DriftSummary
