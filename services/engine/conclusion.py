@@ -50,7 +50,10 @@ class WriteRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveStack:
-    """The stack owns nothing any more and is deleted. *staying* was not deleted, as other stacks use or own it."""
+    """
+    The stack owns nothing any more and is deleted. The resources of *staying* were not deleted, because other stacks
+    use or own them.
+    """
 
     staying: tuple[Key, ...] = ()
     staying_labels: tuple[Use, ...] = ()
@@ -307,7 +310,8 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
     planned = by_key(progress.plan.record.entries)
     entries: dict[Key, InventoryEntry] = {}
     removed: set[Key] = set()
-    # Deletions of resources that are replaced creation first come first: the old resource has the key while it exists.
+    # First the deletions of resources whose replacements are created before: while the old resource exists, it has the
+    # key.
     for effect in sorted(progress.effects, key=lambda each: not _is_of_replaced(each, ids)):
         # No stack owns a secret.
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):

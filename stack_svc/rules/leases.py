@@ -43,7 +43,7 @@ def acquired(lease: Lease, stack: Stack, holder: str, operation: str, ttl: int, 
         lease: The last lease of the stack.
         stack: The stack, for the error.
         holder: The new holder, for the errors that other callers get.
-        operation: Name of its operation, likewise.
+        operation: Name of its operation, for the same errors.
         ttl: Microseconds that the lease lasts without renewal.
         now: The time.
 

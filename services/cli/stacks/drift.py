@@ -43,7 +43,7 @@ _GROUP_STYLES = ("green", "red", "yellow")
 """Styles of the groups of sides, in their order."""
 
 _LINE_STYLES = {ADDED: "red", REMOVED: "green", LEFT_OUT: "cyan"}
-"""The platform is the side that changed unexpectedly, so the colours are the reverse of those of a plan."""
+"""The platform is the side that changed unexpectedly, so the colours are the reverse of the colours of a plan."""
 
 _FULL = "--full shows all"
 

@@ -131,7 +131,7 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
     match result.WhichOneof("result"):
         case "done" if effect.makes:
             if result.done.id:
-                # The resource of an earlier attempt may be edited since; its undo has to detect that
+                # If an earlier attempt made the resource, it may have been edited since; its undo has to detect that
                 # (docs/reference/engine.md, "Expectations").
                 return Done(result.done.id, "" if result.done.replayed else _observed(result.done))
             return Unknown("the driver returned no id of the created resource")

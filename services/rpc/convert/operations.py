@@ -164,7 +164,7 @@ def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: Clai
 def outcomes_to_pb(
     outcomes: Mapping[int, Outcome], direction: Direction
 ) -> list[operation_pb2.StepsEnded] | list[operation_pb2.StepsUndone]:
-    """The events with the outcomes of steps; those of undos are in reverse order."""
+    """The events with the outcomes of steps; the outcomes of undos are in reverse order."""
     is_undo = direction is Direction.UNDO
     messages = [outcome_to_pb(step, outcomes[step]) for step in sorted(outcomes, reverse=is_undo)]
     cut = parts(messages, lambda each: each.ByteSize() - len(each.done.resource_id) + _FRAME_BYTES, EVENT_BYTES)
@@ -193,7 +193,7 @@ def blocked_reason_to_pb(reason: BlockedReason) -> operation_pb2.BlockedReason.V
 
 
 def blocked_step_to_pb(blocked: BlockedStep) -> operation_pb2.BlockedStep:
-    """Translate a step that blocks its operation; of the step itself, verb and ids without content."""
+    """Translate a step that blocks its operation; the step itself has its verb and ids, but no content."""
     step = blocked.step._replace(old_spec=None, new_spec=None, references=(), old_references=())
     return operation_pb2.BlockedStep(
         step=step_fields(step),
