@@ -310,8 +310,8 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
     planned = by_key(progress.plan.record.entries)
     entries: dict[Key, InventoryEntry] = {}
     removed: set[Key] = set()
-    # First the deletions of resources whose replacements are created before: while the old resource exists, it has the
-    # key.
+    # The deletions of resources whose replacements were created earlier come first: while the old resource exists, it
+    # has the key.
     for effect in sorted(progress.effects, key=lambda each: not _is_of_replaced(each, ids)):
         # No stack owns a secret.
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):
