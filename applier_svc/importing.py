@@ -169,5 +169,5 @@ def _import(selector: _Selector, resource: Resource, record: StackRecord) -> tup
 
 
 def _kinds(selector: _Selector, platform: PlatformTraits) -> list[str]:
-    """The kinds of the platform that *selector* names: one, or those of a family."""
+    """The kinds of the platform that *selector* names: one kind, or the kinds of a family."""
     return [kind for kind in kinds_meant(selector.word) if kind in platform.kinds]

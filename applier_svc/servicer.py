@@ -79,7 +79,7 @@ class ApplierServicer(ApplierServiceServicer):
         destroy = planner_pb2.Destroy(after_uninstall=request.after_uninstall)
         plan = planner_pb2.CreatePlanRequest(stack=request.stack, destroy=destroy)
         operation = _operation(plan_pb2.OPERATION_KIND_UNINSTALL, plan, request)
-        # A stack that does not exist is deleted already.
+        # A stack that does not exist counts as deleted.
         with suppress(StackNotFound) if after_uninstall is AfterUninstall.DELETE else nullcontext():
             async for event in self._operations.answers(operation):
                 yield event

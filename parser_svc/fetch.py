@@ -35,7 +35,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 _ERROR_BYTES = 4096
 _SHOWN_CHARACTERS = 300
-"""How much of an error response is read, and how much of it is shown."""
+"""Most bytes of an error response that are read, and most characters that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Fetcher:
         Fetch the text at an address.
 
         Args:
-            address: An http or https address, or that of a file on GitHub.
+            address: An http or https address, or the address of a file on GitHub.
             usage: How much of its bounds the package has used; the text is added.
 
         Raises:

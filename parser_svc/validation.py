@@ -304,7 +304,9 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
 
 
 def _uses(item: _Named, reading: ReadResult, attached: Sequence[Key], labels: _Labels) -> list[UsedReference]:
-    """The references of an object to values and secrets: its names, those of its labels, and those in its spec."""
+    """
+    The references of an object to values and secrets: in its own names, in the names of its labels, and in its spec.
+    """
     uses = []
     if item.meta.is_one or item.display.is_one or reading.named_by:
         uses += [
@@ -330,7 +332,7 @@ def _env_references(kind: Kind, uses: Sequence[UsedReference], env: Mapping[str,
 
 
 def _written(item: _Named, reading: ReadResult) -> tuple[WrittenValue, ...]:
-    """The values that rendering writes instead of those of the spec."""
+    """The values that rendering writes instead of the values in the spec."""
     if not (item.meta.is_one or item.display.is_one or reading.written):
         return ()
     names = {"/metadata/name": item.meta, "/spec/name": item.display}

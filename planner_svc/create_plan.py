@@ -71,7 +71,7 @@ async def create_plan(
         request: The desired state.
         reader: Reads package, record and resources.
         stack: The header of the stack, if it is known; None: it is read.
-        is_standalone: Whether the request is that of ``PlanStandalonePackage``: each credential is planned as a secret,
+        is_standalone: Whether this is a request of ``PlanStandalonePackage``: each credential is planned as a secret,
             and a plan without a stack is for a stack without a name.
 
     Returns:

@@ -88,8 +88,8 @@ def secret_key(stack_id: str, item: Object, path: str) -> str:
     """
     The key for the credential of *item* at *path*; the same in each apply of the same object to the same stack.
 
-    Without a stack, packages may have different objects of one key. Their display names differ, as those of endpoints
-    are unique.
+    Without a stack, packages may have different objects of one key. Their display names differ, because display names
+    of endpoints are unique.
     """
     place = f"{stack_id or item.spec.display_name}/{item.key.kind}/{item.key.name}"
     field = _WORDS.sub("-", path.rpartition("/")[2]).lower()

@@ -27,11 +27,11 @@ def plan_digest(
     the platform holds them, but not with their values, which a planner never gets.
 
     Args:
-        desired: What is wanted.
+        desired: The desired state.
         stack: The record that the plan is based on.
         platform: The platform.
         ordered: The stages with their steps.
-        inventory: What the stack owns once the plan has run.
+        inventory: The entries of the stack once the plan has run.
         package_digest: Digest of the package of its revision; empty: there is none.
     """
     digest = hashlib.sha256()

@@ -162,7 +162,9 @@ def make_plan(
 
 
 def _record_changes(inventory: Collection[InventoryEntry], matching: Matching, stack: StackRecord) -> RecordChanges:
-    """The changes of the record after the plan has run and the stack has *inventory*, which is sorted."""
+    """
+    The changes of the record that a run of the plan makes; *inventory*, which is sorted, has the entries afterwards.
+    """
     if not stack.is_kept:
         return RecordChanges()
     recorded, inventory_keys = by_key(stack.resources), {entry.key for entry in inventory}
@@ -195,7 +197,7 @@ def _unresolved(desired: Desired, remarks: Remarks) -> tuple[str, ...]:
         for reference in item.env_references:
             is_settled = reference.default is not None or desired.skips(item.key)
             settled[reference.env_key] = settled.get(reference.env_key, True) and is_settled
-    # A key that no object refers to is that of a credential, which takes no default (docs/reference/package-format.md,
+    # A key that no object refers to belongs to a credential, which takes no default (docs/reference/package-format.md,
     # "Where references work").
     return tuple(key for key in remarks.missing_env_refs if not settled.get(key, False))
 

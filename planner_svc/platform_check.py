@@ -1,4 +1,4 @@
-"""Checks a platform without writing to it. Works with every driver, also with one that has no check of its own."""
+"""Checks a platform without writing to it. Works with every driver, even with a driver that implements no check."""
 
 from services.core.check import CheckAspect, CheckVerdict, Finding, PlatformCheck
 from services.core.errors import PkgerError
@@ -21,7 +21,10 @@ async def check(driver: Peer, org: str) -> PlatformCheck:
 
 
 def derived_check(org: str, traits: PlatformTraits, orgs: list[Organization] | None) -> PlatformCheck:
-    """The check of a platform whose driver has none; *orgs* is None if the driver does not list organisations."""
+    """
+    The result for a platform whose driver implements no check; *orgs* is None if the driver does not list
+    organisations.
+    """
     findings = [
         Finding(CheckAspect.PLATFORM, CheckVerdict.OK, "its driver answers"),
         Finding(CheckAspect.CREDENTIAL, CheckVerdict.UNKNOWN, "its driver does not check credentials and rights"),

@@ -94,7 +94,7 @@ async def make_answer(
         reader: Reads package, record and resources.
         limit: Largest message, in bytes, between the services.
         stack: The header of the stack, if it is known; None: it is read.
-        is_standalone: As of ``create_plan``.
+        is_standalone: As for ``create_plan``.
 
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
@@ -123,7 +123,8 @@ def _answer(planned: ViewInput, use: PlanUse, view: Collection[View], limit: int
                 answered.append(shown)
             if name in stored:
                 new_plan.parts.append(stored_part(name, part, shown))
-            # The parts that an operation needs count as they are, as their changes of the record are written once more.
+            # The parts that an operation needs count uncompressed, because the end of the operation writes their
+            # changes of the record again.
             if name in BODY:
                 size += part.ByteSize()
             elif name in stored:

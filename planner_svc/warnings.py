@@ -110,7 +110,7 @@ def _lost_before(desired: Desired, steps: Sequence[Step], platform: PlatformTrai
 
 
 def _excess(steps: Sequence[Step], stack: StackRecord) -> list[str]:
-    """A warning about a plan that its policy does not let run: it can be shown all the same."""
+    """A warning about a plan that its policy does not allow to run; the plan can be shown nevertheless."""
     limit = max_deletes(stack.policy)
     if limit is None:
         return []

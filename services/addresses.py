@@ -1,4 +1,7 @@
-"""Addresses of packages: which are read at all, what those on GitHub stand for, and which machines are private."""
+"""
+Addresses of packages: which addresses may be read, which text a GitHub address stands for, and which machines are
+private.
+"""
 
 import posixpath
 import re
@@ -14,16 +17,16 @@ _RAW_ENDINGS = (".yaml", ".yml", ".json", ".jsonnet")
 _USER = re.compile(r"(?<=//)[^/?#]*@")
 
 _UNICAST = IPv6Network("2000::/3")
-"""All of IPv6 that is given out to machines on the Internet."""
+"""The IPv6 addresses that are assigned to machines on the Internet."""
 
 _NAT64 = IPv6Network("64:ff9b::/96")
-"""Each address in here is that of an IPv4 machine behind a translator."""
+"""Each address in this network stands for an IPv4 machine behind a translator."""
 
 
 def raw_address(address: str) -> str:
     """
-    Where the text of a file on GitHub is (docs/reference/package-format.md, "GitHub addresses"); any other address as
-    it is.
+    The address of the text of a file on GitHub (docs/reference/package-format.md, "GitHub addresses"); any other
+    address is returned unchanged.
     """
     try:
         parts = urlsplit(address)
@@ -38,13 +41,16 @@ def raw_address(address: str) -> str:
 
 
 def is_of_jsonnet(address: str) -> bool:
-    """Whether *address*, or the name of a source, tells by its ending, even an escaped one, that it is of a program."""
+    """
+    Whether *address*, which may also be the name of a source, ends like a Jsonnet program, even if the ending is
+    escaped.
+    """
     return unquote(address).lower().endswith(".jsonnet")
 
 
 def vetted(address: str) -> URL:
     """
-    The parts of an address that may be asked for a package.
+    The parsed address, if packages may be fetched from it.
 
     Raises:
         SourceUnreadable: It is no http or https address, or has a user name or password in it.
@@ -69,7 +75,7 @@ def _parsed(address: str) -> URL | None:
         url = URL(address)
         if url.host and ":" in url.host:
             ip_address(url.host)
-    # Brackets in wrong places make the parser stumble.
+    # The parser raises these for brackets in wrong places.
     except (ValueError, IndexError):
         return None
     return url
@@ -81,7 +87,9 @@ def without_user(address: str) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is that of a machine on the Internet, not of one in this network, or of this machine."""
+    """
+    Whether an IP address belongs to a machine on the Internet, and not to this machine or another one in this network.
+    """
     ip = ip_address(address)
     if isinstance(ip, IPv6Address):
         inner = _inner(ip)
@@ -94,7 +102,7 @@ def _is_public(ip: IPv4Address) -> bool:
 
 
 def _inner(ip: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that packets to *ip* end at."""
+    """The IPv4 address to which packets for *ip* are delivered; None: there is none."""
     if ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.ipv4_mapped or ip.sixtofour

@@ -1,4 +1,4 @@
-"""Asks servers whether they serve: ``python -m services.healthcheck [ADDRESS | SERVICE]...``, exit 0 when all do."""
+"""Checks whether servers serve: ``python -m services.healthcheck [ADDRESS | SERVICE]...``; exit status 0 if all do."""
 
 import argparse
 import asyncio
@@ -10,7 +10,7 @@ from services.rpc.http_health import http_problem_of
 from services.settings import PORTS, Settings, load
 
 ANY_HOST = ("0.0.0.0", "[::]", "")  # noqa: S104
-"""Hosts that a server binds to be reached at every address of its machine, this one too."""
+"""Hosts that stand for every address of a machine: a server that binds one can be reached from this machine, too."""
 
 
 def address_to_ask(server: str, settings: Settings) -> str:

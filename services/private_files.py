@@ -34,7 +34,7 @@ def private_file(path: Path) -> None:
 
 
 def restrict(path: Path) -> None:
-    """Give a file mode 0600, such as a copy of a backup; that of another user keeps its own."""
+    """Give a file, such as a copy of a backup, mode 0600; a file of another user keeps its mode."""
     with suppress(FileNotFoundError, PermissionError):
         if path.stat().st_mode & _OF_OTHERS:
             path.chmod(0o600)

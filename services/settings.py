@@ -24,7 +24,10 @@ STACK_DATABASE = "stack.db"
 """The database of the stack service, in the folder of the databases; no platform may use it."""
 
 MORE_PLATFORMS = "PKGER_MORE_PLATFORMS"
-"""The environment variable with rows besides those of the platforms file; ``pkger up`` sets it for its services."""
+"""
+The environment variable with platforms in addition to the rows of the platforms file; ``pkger up`` sets it for its
+services.
+"""
 
 MAX_DEPTH = 200
 """Maximum of the limit on depth, slightly below the limit of the JSON library."""
@@ -121,7 +124,7 @@ class Settings:
         holder: Name of this applier in leases and operations, for users.
         keep: How many finished operations the store keeps.
         platforms: The platforms file; None: the one in *home*, if it exists.
-        more_platforms: Rows that are added to those of the platforms file, as its text.
+        more_platforms: Rows that are added to the rows of the platforms file, as text in the format of that file.
         platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses.
         document_cache: Bytes of memory for the document cache of the parser; 0: no cache.
         times: How long services wait; no variable sets it.
@@ -158,11 +161,11 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
     of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
-    ``PKGER_JPATH`` the folders with libraries of Jsonnet, separated as those of ``PATH``;
-    ``PKGER_LEASE`` the seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases;
-    ``PKGER_KEEP_<BOUND>`` a field of ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads
-    it), ``PKGER_MORE_PLATFORMS`` further rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers;
-    ``PKGER_DOCUMENT_CACHE`` the bytes of the parser's cache.
+    ``PKGER_JPATH`` the folders with libraries of Jsonnet, separated like the folders of ``PATH``; ``PKGER_LEASE`` the
+    seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases; ``PKGER_KEEP_<BOUND>`` a field of
+    ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads it), ``PKGER_MORE_PLATFORMS`` further
+    rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers; ``PKGER_DOCUMENT_CACHE`` the bytes of the
+    parser's cache.
 
     Raises:
         SettingInvalid: A limit is not a whole number in its range, or a switch is neither 0 nor 1.

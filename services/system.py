@@ -1,4 +1,4 @@
-"""What a process takes from the machine that it runs on: the time of day, chance, and its name there."""
+"""The inputs of a process from its machine: the time of day, random values, and the name of the process."""
 
 import os
 import random
@@ -10,11 +10,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 Clock = Callable[[], int]
-"""Tells the time of day, in microseconds since 1970, UTC. It may be set forward and back; durations need the loop's."""
+"""
+Returns the time of day, in microseconds since 1970, UTC. It may be set forward and back; durations need the clock of
+the event loop.
+"""
 
 
 class Ids(Protocol):
-    """What is drawn at random: ids that nobody else has, and jitter."""
+    """Draws random values: unique ids, and jitter."""
 
     def token(self, size: int) -> str:
         """Draw *size* bytes, as twice as many hexadecimal digits."""
@@ -27,7 +30,7 @@ class Ids(Protocol):
 
 
 class MachineIds:
-    """The operating system's source of chance."""
+    """Random values from the operating system."""
 
     def token(self, size: int) -> str:
         """Draw *size* bytes, as twice as many hexadecimal digits."""
@@ -59,5 +62,5 @@ def leave_no_core() -> None:
 
 
 def process_name() -> str:
-    """Name of this process among those of all machines: host name and process id."""
+    """Name of this process, unique among all machines: host name and process id."""
     return f"{socket.gethostname()}/{os.getpid()}"

@@ -13,11 +13,12 @@ class Times:
         call: Timeout of a call to another service without a shorter deadline of its caller.
         pause: Pause between two attempts to resume a broken stream.
         unreachable: How long a client resumes the streams of a service that does not answer.
-        connected: A stream that breaks after a longer time was connected, as an attempt to connect takes less.
+        connected: A stream that breaks after a longer time counts as connected until then, because an attempt to
+            connect takes less.
         grace: How long a stopping server waits for calls in flight.
         sweep: Interval of the sweeps of the store; the first one runs at the start.
-        watch: Longest time between two reads of a watcher of a stack: another process may have written, or a sweep,
-            which wakes none.
+        watch: Longest time between two reads of a watcher of a stack: writes of other processes, and of sweeps, do not
+            wake watchers.
     """
 
     ready: float = 5.0

@@ -343,7 +343,7 @@ def state_to_pb(state: OperationState) -> operation_pb2.OperationState.ValueType
 
 
 def operation_to_pb(operation: Operation, blocked_steps: bytes = b"") -> operation_pb2.Operation:
-    """Translate an operation, with its blocked steps as in ``operations.Blocks``."""
+    """Translate an operation; *blocked_steps* are its blocked steps, in the form of ``operations.Blocks.body``."""
     blocked_reason: Any = operation.blocks.reason
     message = operation_pb2.Operation(
         id=operation.id,

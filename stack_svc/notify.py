@@ -131,7 +131,9 @@ class _TrackedTable:
 
 
 def _stack_of(written: str, subject: Any) -> str:
-    """Id of the stack whose watchers receive something when *subject* is written; empty: no stack's do."""
+    """
+    Id of the stack whose watchers receive something when *subject* is written; empty: no watcher receives anything.
+    """
     match subject:
         case Stack():
             return subject.record.id

@@ -408,11 +408,11 @@ def stack_ref(name: str, stack_id: str, target: object_pb2.Target) -> object_pb2
 
 def place(target: object_pb2.Target, stack: str, ref: object_pb2.StackRef | None = None) -> dict[str, Any]:
     """
-    The fields of a request that say what it is for: a stack, or a target without one.
+    The fields of a request that name its subject: a stack, or a target without a stack.
 
     Args:
         target: The target.
-        stack: The name of the stack; empty: *ref* says which, or there is none.
+        stack: The name of the stack; empty: *ref* names the stack, or there is none.
         ref: The stack; *target* is added, except to an id.
     """
     if not stack and ref is None:

@@ -61,7 +61,7 @@ class Batch:
         self._claims = RefusedClaims(exchange, order.direction, self._effects)
         self._waiting = list(effects)
         self._intended: set[int] = set()
-        # Steps that were sent before and seemed to have no effect; and those of them whose name is now taken.
+        # Retracted steps (sent before, no effect found), and the retracted steps whose name was taken on the retry.
         self._retracted = {effect.number for effect in effects if self._progress.was_retracted(effect.number)}
         self._taken: set[int] = set()
         self._outcomes: Outcomes = {}
@@ -246,7 +246,8 @@ class Batch:
 
     async def _record_ended(self) -> None:
         """
-        Record the certain outcomes of effects that do not wait: the stack that holds a claim may wait for one of them.
+        Record the certain outcomes of the effects that do not wait, because the stack whose claim the others wait for
+        may itself wait for one of these effects.
         """
         waiting = {effect.number for effect in self._waiting}
         ended = {

@@ -50,7 +50,8 @@ class Executor:
             # The outcomes of the last batch are stored with the next move.
             is_last = turn is turns[-1] and len(turn) == 1
             cut = [Batch(self._exchange, order, batch, before, relist, is_last) for batch in turn]
-            # A defect in one batch must not leave the others running without the operation.
+            # All batches are awaited: if one ends with a defect, no other batch may run on after the operation has
+            # ended.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result

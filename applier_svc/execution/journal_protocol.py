@@ -12,8 +12,9 @@ from services.engine.step_state import StepRecord
 
 class OutcomeRefused(Exception):
     """
-    The platform reports a new resource that another stack has: a fault of the platform, after which the outcome is
-    unknown. A call of the journal had recorded it as done, to be stored later; ``outcomes`` are to be recorded instead.
+    The platform reports a resource as newly created, but another stack already has it. That is a fault of the platform,
+    so the outcome of the creation is unknown. A call of the journal had recorded it as done, to be stored later;
+    ``outcomes`` are to be recorded instead.
     """
 
     def __init__(self, outcomes: Mapping[int, Outcome], direction: Direction) -> None:

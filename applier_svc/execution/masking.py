@@ -31,7 +31,7 @@ class Masking:
         self._spellings: list[str] | None = None
 
     def masked(self, text: str) -> str:
-        """*text* without the values, and without parts of them of twelve characters or more."""
+        """*text* without the values, and without parts of values that have twelve characters or more."""
         spans = sorted(self._spans(text)) if self._values else []
         kept, end = [], 0
         for start, stop in spans:
@@ -55,7 +55,7 @@ def spellings(value: str) -> set[str]:
     """
     The spellings of *value*: as it is, stripped, quoted as in Python, JSON, HTML or a URL, and encoded.
 
-    Base64 may be that of a longer text, of which the value is the beginning, the middle or the end.
+    A Base64 spelling may encode a longer text, with the value at its beginning, in its middle or at its end.
     """
     texts = {value, value.strip()} - {""}
     quoted = {form for text in texts for form in _quoted(text)}

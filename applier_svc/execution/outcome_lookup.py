@@ -96,7 +96,8 @@ class OutcomeLookup:
         taken = {
             record.step: (self._progress.effects[record.step].step.key.kind, record.resource_id)
             for record in records
-            # KEPT only: the undo of a creation (DONE) expects the spec that was sent, so that it deletes no edit.
+            # Only for KEPT. The undo of a creation (DONE) expects the spec that was sent, so it does not delete a
+            # resource that was edited since.
             if record.state is StepState.KEPT
             and record.resource_id
             and self._progress.effects[record.step].step.new_spec
@@ -173,7 +174,7 @@ class OutcomeLookup:
             )
             try:
                 if not self._sender.shown_token:
-                    # Whether it remembers tokens shows only at the second one.
+                    # Only the response to a second token shows whether the platform remembers tokens.
                     await repeated(retrying, self._sender.show_token)
                 await self._sender.raise_token()
                 await repeated(retrying, self._sender.show_token)
@@ -187,6 +188,6 @@ class OutcomeLookup:
 
     @property
     def may_be_late(self) -> bool:
-        """Whether a request may take effect late: after the operation stopped waiting for it."""
+        """Whether a request may take effect late, that is after the operation stopped waiting for it."""
         had_unanswered = self._claimed is not None or self._sender.unanswered is not None
         return had_unanswered and not self._sender.fences

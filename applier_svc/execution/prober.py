@@ -89,7 +89,7 @@ class Prober:
 
     async def ids_by_name(self, kinds: Collection[str], expected: Collection[ResourceKey]) -> IdsByName:
         """
-        Ids of all resources of *kinds*, by kind and display name as compared; *expected* as of ``probe``.
+        Ids of all resources of *kinds*, by kind and compared display name; *expected* as for ``probe``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.
@@ -103,9 +103,10 @@ class Prober:
         self, kinds: Sequence[str], expected: Collection[ResourceKey]
     ) -> tuple[list[Resource], set[ResourceKey]]:
         """
-        All resources of *kinds* and the *expected* ones of other kinds with a costly listing; the owned ones of both.
+        Return all resources of *kinds* and the *expected* resources of other kinds with a costly listing; and, of all
+        these, the keys of the resources that a stack owns.
 
-        *expected* as of ``probe``.
+        *expected* as for ``probe``.
 
         Raises:
             PkgerError: They cannot be listed; ``UNREADABLE`` lists all exceptions.

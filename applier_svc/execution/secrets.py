@@ -35,7 +35,7 @@ class Secrets:
             are_lost: Whether the operation has secrets whose values only another applier had.
 
         Raises:
-            RequestInvalid: A value is empty, as that of an unset variable, or too long.
+            RequestInvalid: A value is empty, for example because it comes from an unset variable, or too long.
         """
         self._values = dict(values or {})
         self._are_lost = are_lost

@@ -167,7 +167,7 @@ class Sender:
             answer = await self._driver.call(self._stub.Mutate, request, self._timeouts.mutate)
         except TokenStale as error:
             if fence.token < self._right.token:
-                # The token was raised and shown while this batch was in flight, so nothing of it took effect.
+                # The token was raised and shown while this batch was in flight, so none of its mutations took effect.
                 return await self._mutate(effects, sendings, key)
             self._secrets.mask_error(error)
             raise error from None

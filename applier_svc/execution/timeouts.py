@@ -34,7 +34,7 @@ class Timeouts:
             being throttled is a failure. Undos may wait for ``resolution``.
         recovery: Interval in which an applier lists operations that other appliers abandoned.
         watch: Interval in which a watcher reads the events of an operation that another applier runs.
-        jitter: Draws the part of a wait between attempts that is waited, from 0 to 1.
+        jitter: Draws the factor, from 0 to 1, by which a wait between two attempts is multiplied.
     """
 
     attempts: int = 6

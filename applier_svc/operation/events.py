@@ -79,7 +79,7 @@ class Feed:
             self._grown.notify_all()
 
     async def follow(self) -> AsyncIterator[operation_pb2.OperationEvent]:
-        """All events from the first to the last, waiting for those to come."""
+        """All events from the first to the last; waits for events that have not occurred yet."""
         position = 0
         while position < len(self._events) or not self._closed:
             if position == len(self._events):

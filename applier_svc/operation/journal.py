@@ -61,7 +61,7 @@ class _Entry:
 
 
 class _KeptBack(NamedTuple):
-    """Outcomes that are folded and not stored yet, and the records of their steps before."""
+    """Outcomes that are folded and not stored yet, and the records that their steps had before."""
 
     outcomes: Mapping[int, Outcome]
     direction: Direction
@@ -248,7 +248,7 @@ class Journal:
             change: The change of the record; None: it stays as it is.
             finished: The last event.
             blocked: The blocked steps.
-            seen_token: As of ``Lease.finish``.
+            seen_token: As for ``Lease.finish``.
 
         Returns:
             Entries that *change* removes and that have to stay in the record; if there are any, nothing has ended.
@@ -383,10 +383,11 @@ class Journal:
 
     def _refuse_kept_back(self, refusals: Sequence[Refusal]) -> None:
         """
-        Forget the outcomes that are kept back if *refusals* are about them.
+        Drop the outcomes that are kept back if *refusals* concern them.
 
         Raises:
-            OutcomeRefused: It has the outcomes, unknown where they are refused, to be recorded before the next move.
+            OutcomeRefused: Has the dropped outcomes, to be recorded before the next move; the refused ones are now
+                unknown.
         """
         claims = {claim_from_pb(claim, "claims") for entry in self._entries for claim in entry.write.claims}
         refused = [each for each in refusals if each.claim in claims]
@@ -398,7 +399,7 @@ class Journal:
 
 
 def _with_unknown(outcomes: Mapping[int, Outcome], refusals: Sequence[Refusal]) -> Outcomes:
-    """*outcomes*, unknown where the claims on the new resources are refused."""
+    """*outcomes*; an outcome is unknown if the claim on its new resource is refused."""
     unknown = {each.claim.step: Unknown(f"the platform reports a new resource, but {each}", True) for each in refusals}
     return {**outcomes, **unknown}
 

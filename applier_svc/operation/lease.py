@@ -86,7 +86,7 @@ class Lease:
         last_token: int = 0,
         is_new: bool = False,
     ) -> None:
-        """*taken* is when the lease was requested, by ``loop_time``; *position* is that of the last write."""
+        """*taken* is when the lease was requested, by ``loop_time``; *position* is the position of the last write."""
         self.stack = stack
         self.operation = operation
         self.is_transient = is_transient
@@ -101,7 +101,8 @@ class Lease:
         self._timeouts = timeouts
         self._expires = taken + timeouts.lease
         self._lost: LeaseLost | None = None
-        # Held during a call to the store with the token. There are two, so that no renewal waits for a slow write.
+        # Each lock is held during a call to the store with the token. There are two, so that no renewal waits for a
+        # slow write.
         self._write_turn, self._renewal_turn = asyncio.Lock(), asyncio.Lock()
         self._renewing = asyncio.create_task(self._renew_for_ever())
 
@@ -188,7 +189,7 @@ class Lease:
         return refusals
 
     def _numbered(self, writes: Sequence[journal_pb2.JournalWrite], start: journal_pb2.Start | None) -> int:
-        """Give *writes* their positions, which follow that of the last write; returns the last of them."""
+        """Give *writes* the positions after the last write; returns the last position."""
         last = self._position + (start is not None)
         for write in writes:
             last += 1
@@ -218,8 +219,8 @@ class Lease:
             blocked: The blocked steps, if the state is BLOCKED.
             cause: Why the operation did not start; empty for any other end.
             seen_token: The highest token that the platform has seen, if the store does not know it; else 0.
-            writes: The writes that were not made yet, as of ``advance``.
-            start: Likewise.
+            writes: The writes that were not made yet, as for ``advance``.
+            start: The start that was not made yet, as for ``advance``.
 
         Returns:
             The new generation of the stack; or the entries that have to stay in its record, or refused claims: then

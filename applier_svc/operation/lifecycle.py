@@ -155,7 +155,7 @@ class Operation:
         Raises:
             PkgerError: It was interrupted again.
         """
-        # No driver has answered yet, and neither plan nor journal has values of secrets.
+        # There is no secret to mask yet: no driver has answered, and neither plan nor journal has values of secrets.
         secrets, progress = Secrets(), None
         try:
             reach("after_claim")
@@ -206,7 +206,7 @@ class Operation:
         Raises:
             DigestMismatch: The stored plan is not the one that the caller approved.
             RequestInvalid: The stored plan writes other secrets than the request has.
-            StackMoved: The stack is at another generation than that of the stored plan.
+            StackMoved: The stack is at another generation than the stored plan.
             PlanStale: The plan made now is not the one that the caller approved. Or a resource that the stored plan
                 touches has changed, or another stack owns it.
             ValuesMissing: The plan lacks values, and the request does not allow that.

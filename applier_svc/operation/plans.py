@@ -18,7 +18,7 @@ class OperationPlan(NamedTuple):
         header: Its header.
         body: Its remarks, steps and changes of the record.
         is_stored: Whether the store has it. A plan with nothing to do is stored at the end of its operation.
-        baselines_digest: As of ``NewPlan``; empty for a plan that was read from the store.
+        baselines_digest: As in ``NewPlan``; empty for a plan that was read from the store.
     """
 
     header: plan_pb2.Plan

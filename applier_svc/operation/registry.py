@@ -209,7 +209,8 @@ class Registry:
 
     async def watch(self, operation_id: str, after_seq: int) -> AsyncIterator[operation_pb2.OperationEvent]:
         """
-        The events of an operation after *after_seq*, to its end, read from the store, which has those of any applier.
+        The events of an operation after *after_seq*, up to its end. They are read from the store, which has the events
+        of all appliers.
 
         Raises:
             OperationNotFound: It does not exist.

@@ -129,7 +129,7 @@ def _following(
     deleted: Set[Key],
     replaced: Set[Key],
 ) -> Iterator[Association]:
-    """The associations of *lost* that the replacements of resources get again, without those of *desired_pairs*."""
+    """The *lost* associations that the replacements of their resources get again, except the *desired_pairs*."""
     replacements = {matching.matches[key].live_key: key for key in replaced}
     for each in lost:
         replacement = replacements.get(each.resource)
@@ -138,7 +138,7 @@ def _following(
 
 
 def unwanted_labels(match: Match, matching: Matching) -> set[Key]:
-    """The recorded labels that the package no longer declares, without skipped ones."""
+    """The recorded labels that the package no longer declares, except skipped ones."""
     if not (match.recorded and match.recorded.associations):
         return set()
     left = recorded_labels(match.recorded, matching) - _labels(match, matching)

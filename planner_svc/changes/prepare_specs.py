@@ -1,4 +1,7 @@
-"""Asks the platform how it would hold the specs that a plan writes, and replaces the specs of the package by those."""
+"""
+Asks the platform how it would hold the specs that a plan writes, and puts these prepared specs in place of the specs of
+the package.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

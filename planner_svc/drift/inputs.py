@@ -140,7 +140,9 @@ class DriftReader:
         live: LiveState,
         platform: PlatformTraits,
     ) -> LiveState:
-        """*live* with all resources of *kinds*; of kinds with a costly listing, only with those of *resource_keys*."""
+        """
+        *live* with all resources of *kinds*; of kinds with a costly listing, only with the resources *resource_keys*.
+        """
         driver, org = self._reader.driver(stack.target), stack.target.org
 
         async def read(kind: str) -> list[Resource] | str:

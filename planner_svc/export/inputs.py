@@ -43,7 +43,7 @@ class ExportReader:
         self, target: Target, kinds: Sequence[str], resource_keys: Collection[ResourceKey], platform: PlatformTraits
     ) -> list[Resource]:
         """
-        All resources of *kinds*, and those of *resource_keys* that are of another kind with a costly listing.
+        All resources of *kinds*, and the resources of *resource_keys* whose kind is another one with a costly listing.
 
         A resource whose spec cannot be read is included: the export leaves it out with a warning.
         """

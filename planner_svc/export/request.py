@@ -53,7 +53,10 @@ class NamedResource:
 
 @dataclass(frozen=True, slots=True)
 class ExportSelection:
-    """The resources to export beside those of a stack; *everything* is None if no filter selects resources."""
+    """
+    The resources to export in addition to the resources of a stack; *everything* is None if no filter selects
+    resources.
+    """
 
     everything: ResourceFilter | None = None
     named: tuple[NamedResource, ...] = ()

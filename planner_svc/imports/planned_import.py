@@ -53,7 +53,8 @@ _Name = tuple[str, str]
 
 def kinds_to_list(objects: Iterable[Object], platform: PlatformTraits) -> list[str]:
     """
-    The kinds among which the resources of *objects* are, sorted: those of their families, which share their names.
+    The kinds that the resources of *objects* may have, sorted: all kinds of the families of the objects, because the
+    kinds of a family share their names.
 
     Raises:
         KindUnsupported: The platform does not have the kind of an object.

@@ -110,7 +110,7 @@ def names_of_resources(matching: Matching, replaced: Set[Key] = frozenset()) -> 
 
 
 def live_references(resource: Resource, names: Mapping[ResourceKey, Key]) -> References:
-    """The references of *resource*; *names* as of ``names_of_resources``."""
+    """The references of *resource*; *names* is the result of ``names_of_resources``."""
     return tuple(
         StepReference(each.pointer, names.get((each.kind, each.id), Key(each.kind, "")), each.id)
         for each in resource.references

@@ -24,7 +24,7 @@ class Root(click.Group):
     """The group of all commands."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
-        """Run the command line *args*, or that of this process, and end the process."""
+        """Run the command line *args*, or the command line of this process, and end the process."""
         leave_no_core()
         sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
         try:

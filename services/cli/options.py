@@ -105,7 +105,7 @@ def common() -> Common:
 
 
 def caller() -> Caller:
-    """The caller of the running command; outside a command, that of this process."""
+    """The caller of the running command; outside a command, the caller of this process."""
     context = click.get_current_context(silent=True)
     return context.find_root().ensure_object(Common).caller if context else Caller.of_process()
 
@@ -221,7 +221,9 @@ def common_options(command: F) -> F:
 
 
 def stack_name(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
-    """The name of a stack; empty without the option. An empty name, as of an unset shell variable, is refused."""
+    """
+    The name of a stack; empty without the option. An empty name, for example from an unset shell variable, is refused.
+    """
     if value == "":
         raise click.BadParameter("the name is empty; omit it for no stack, or for a stack without a name")
     return value or ""

@@ -33,7 +33,7 @@ class Finding(NamedTuple):
         aspect: The aspect that it is about.
         verdict: The result.
         message: One sentence, without any credential.
-        subject: The part of the aspect, by the platform's own term, such as "buckets"; empty: all of it.
+        subject: The part of the aspect, by the platform's own term, such as "buckets"; empty: the whole aspect.
     """
 
     aspect: CheckAspect

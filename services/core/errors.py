@@ -113,7 +113,10 @@ class PkgerError(Exception):
         self._distinguish()
 
     def _distinguish(self) -> None:
-        """Set ``exit_status`` and ``cli_hint`` where they depend on the metadata: all that a client has of an error."""
+        """
+        Set ``exit_status`` and ``cli_hint`` if they depend on the metadata, the only data of an error that a client
+        gets.
+        """
 
     def retry_seconds(self, now: float) -> float | None:
         """
@@ -437,7 +440,7 @@ class Owned(NamedTuple):
 
 
 class ResourceOwned(PkgerError):
-    """Another stack owns or claims what objects need; the metadata are those of the first object."""
+    """Another stack owns or claims what objects need; the metadata describe the first of these objects."""
 
     reason = Reason.RESOURCE_OWNED
     code = "FAILED_PRECONDITION"
@@ -617,7 +620,7 @@ class ValuesMissing(PkgerError):
     """
     The package refers to values that are not supplied; ``env_refs`` and ``secrets`` are keys, separated by commas.
 
-    With *revision*, the package is that of the revision that a rollback applies.
+    With *revision*, the package comes from the revision that a rollback applies.
     """
 
     reason = Reason.VALUES_MISSING

@@ -37,7 +37,10 @@ def waves(needs: Mapping[K, Collection[K]]) -> list[list[K]]:
 
 
 def _from_smallest(cycle: Sequence[K]) -> list[K]:
-    """The keys of *cycle*, in which each is needed by the next one, turned: each needs the next, the smallest first."""
+    """
+    The keys of *cycle* in reverse order. In *cycle*, each key is needed by the next one; in the result, each key needs
+    the next one, and the smallest key is first and last.
+    """
     keys = list(reversed(cycle[1:]))
     start = keys.index(min(keys))
     return [*keys[start:], *keys[:start], keys[start]]

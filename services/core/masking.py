@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
 MASKS = ("(hidden)", "(changed)", "(changed-again)")
-"""The text in place of a credential; the second and third are for other credentials than those of earlier sides."""
+"""The text in place of a credential. The second and third text stand for credentials that no earlier side has."""
 
 _WORDS = frozenset(
     (
@@ -59,7 +59,7 @@ def has_user(address: str) -> bool:
 
 
 def _masked(text: str, masks: dict[str, str]) -> str:
-    """*text* with the *masks* of known credentials; those of other credentials are added."""
+    """*text* with the *masks* of known credentials; a mask for each other credential is added to *masks*."""
     mask = MASKS[min(len({*masks.values()}), len(MASKS) - 1)]
 
     def hidden(credential: str) -> str:

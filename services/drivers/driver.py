@@ -58,7 +58,7 @@ class Driver(Protocol):
         Check the platform without writing: does it answer, accept the credential of the driver, and grant it rights.
 
         Every problem is a finding, not an error. *org* is the organisation whose rights are checked, as far as that is
-        possible; empty: of none.
+        possible; empty: no rights are checked.
         """
 
     async def mutate(self, org: str, fence: Fence | None, batch: Sequence[Mutation]) -> Sequence[Result]:
@@ -82,8 +82,8 @@ class Driver(Protocol):
         Refuse every token older than *fence* in its scope from now on; not called on a platform without fencing.
 
         Returns:
-            The highest token lower than that of *fence* that the platform has seen in the scope, with its operation.
-            A repeated call returns the same. None: there is none.
+            The highest token that the platform has seen in the scope and that is lower than the token of *fence*, with
+            its operation. A repeated call returns the same. None: there is none.
 
         Raises:
             TokenStale: A newer token was seen in the scope.
@@ -119,7 +119,7 @@ class PlaceOf(Protocol):
 
     def __call__(self, platform: Platform, data: Path) -> str:
         """
-        The place where *platform* keeps its data: equal text for the same place. Arguments as of ``OpenDriver``.
+        The place where *platform* keeps its data: equal text for the same place. Arguments as for ``OpenDriver``.
 
         Raises:
             OptionsInvalid: The driver does not accept the options of the platform.

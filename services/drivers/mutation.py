@@ -29,7 +29,8 @@ class StoredResource(NamedTuple):
         display_name: The name in the spec.
         label_ids: Sorted.
         references: Sorted by pointer; only to existing resources.
-        unexpressed: What the platform holds of it beyond the spec, each for people, without values.
+        unexpressed: The settings that the platform holds for the resource beyond its spec, each as text for people,
+            without values.
     """
 
     id: ResourceId
@@ -73,7 +74,7 @@ class Delete:
     """
     Delete a resource with its label associations; a label, with its associations to all resources.
 
-    References to it are removed. ``expected`` as of ``Update``.
+    References to it are removed. ``expected`` as in ``Update``.
     """
 
     id: ResourceId
@@ -148,7 +149,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """Unknown whether the mutation had an effect; ``retry_after`` as of ``Rejected``."""
+    """Unknown whether the mutation had an effect; ``retry_after`` as in ``Rejected``."""
 
     message: str
     retry_after: float | None = None

@@ -1,6 +1,6 @@
 """
-What a plan relies on without a step that would find it changed: resources that it adopts, and labels that are attached
-already (docs/reference/engine.md, "Claims").
+The facts that a plan relies on although none of its steps would notice a change: resources that it adopts, and labels
+that are attached already (docs/reference/engine.md, "Claims").
 """
 
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from services.core.model import LABEL, Plan, Resource, ResourceKey
 
 
 def assumed_resources(plan: Plan) -> list[ResourceKey]:
-    """The resources that *plan* adopts, or on which it takes a label for attached, sorted."""
+    """The resources that *plan* adopts, or on which it assumes that a label is attached, sorted."""
     labelled = {(use.kind, use.resource_id) for use in plan.uses if use.label_id}
     return sorted(labelled | {(each.kind, each.resource_id) for each in plan.adoptions})
 
 
 def broken_assumptions(plan: Plan, live: Mapping[ResourceKey, Resource]) -> list[str]:
     """
-    What *plan* relies on and what is no longer so, one sentence for each, sorted by resource.
+    The facts that *plan* relies on and that are no longer true, one sentence for each, sorted by resource.
 
     Args:
         plan: The plan.

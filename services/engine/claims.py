@@ -59,7 +59,7 @@ class ClaimMode(Enum):
     """How an operation uses the claimed thing."""
 
     ALONE = "alone"
-    """Exclusive, except that other stacks may use a resource while its owner claims it so."""
+    """Exclusive, except that other stacks may use a resource that its owner claims in this mode."""
     REMOVE = "remove"
     """Exclusive, because the operation removes it: no other stack may use it."""
     USE = "use"
@@ -67,7 +67,7 @@ class ClaimMode(Enum):
     TAKE_OVER = "take over"
     """
     Shared, for a resource that the operation changes and takes over at its end: no stack with a name may own it.
-    If two operations change it at one time, the expectation of one of them is not met.
+    If two operations change the resource at the same time, the expectation of one of the changes is not met.
     """
 
     @property

@@ -33,8 +33,9 @@ class WriteRecord:
     Attributes:
         changes: Changes of the resources that the stack owns and uses.
         sources: Names of the sources that were applied.
-        has_changed: Whether the operation changed resources; generation and history then move, even without *changes*.
-        has_secrets: Whether it wrote secrets; the generation then moves.
+        has_changed: Whether the operation changed resources. Then the generation increases and a revision is made, even
+            if *changes* is empty.
+        has_secrets: Whether it wrote secrets. Then the generation increases.
         baselines: Baselines of the resources that it wrote, sorted by key.
         is_in_sync: Whether all resources of the stack were compared with its package, and agree with it now.
     """
@@ -49,7 +50,10 @@ class WriteRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveStack:
-    """The stack owns nothing any more and is deleted. *staying* was not deleted, as other stacks use or own it."""
+    """
+    The stack owns nothing any more and is deleted. The resources of *staying* were not deleted, because other stacks
+    use or own them.
+    """
 
     staying: tuple[Key, ...] = ()
     staying_labels: tuple[Use, ...] = ()
@@ -306,7 +310,8 @@ def after_undo(progress: Progress, recorded: Sequence[InventoryEntry]) -> Record
     planned = by_key(progress.plan.record.entries)
     entries: dict[Key, InventoryEntry] = {}
     removed: set[Key] = set()
-    # Deletions of resources that are replaced creation first come first: the old resource has the key while it exists.
+    # The deletions of resources whose replacements were created earlier come first: while the old resource exists, it
+    # has the key.
     for effect in sorted(progress.effects, key=lambda each: not _is_of_replaced(each, ids)):
         # No stack owns a secret.
         if effect.links or effect.is_of_secret or not progress.took_effect(effect.number):

@@ -122,7 +122,10 @@ def steps_of_defect(progress: Progress) -> list[BlockedStep]:
 
 
 def reason_of(blocked: Sequence[BlockedStep]) -> BlockedReason:
-    """The first reason among *blocked*. Without any step the operation is blocked as its end could not be recorded."""
+    """
+    The first reason among *blocked*. Without a blocked step, the operation is blocked because its end could not be
+    recorded.
+    """
     reasons = {each.reason for each in blocked}
     return next((reason for reason in BlockedReason if reason in reasons), BlockedReason.ROLLBACK)
 
@@ -169,8 +172,8 @@ def records_of_consent(progress: Progress) -> list[StepRecord]:
     """
     The records of steps after the consent to continue on a restored store: no undo of a secret is sent again.
 
-    The operation may have ended after the backup, and its secrets may be those of a later one. Other undos are safe:
-    they expect the content that the operation wrote.
+    The operation may have ended after the backup, and a later operation may have written its secrets since. Other undos
+    are safe: they expect the content that the operation wrote.
     """
     begun = {StepState.UNDO_INTENT, StepState.UNDO_FAILED, StepState.UNDO_UNKNOWN}
     return [

@@ -12,7 +12,7 @@ from services.engine.progress import Progress
 
 
 class LateWrite(NamedTuple):
-    """One resource or secret that differs from the end of the operation; ``message`` is one sentence."""
+    """One resource or secret that is not as the operation left it; ``message`` is one sentence."""
 
     key: Key
     resource_id: str
@@ -54,7 +54,8 @@ def kinds_to_compare(progress: Progress, platform: PlatformTraits) -> list[str]:
     """
     The kinds whose resources a plan touches, sorted.
 
-    A kind with a costly listing is included only where a resource of it was created, as that has to be searched for.
+    A kind with a costly listing is included only if a resource of that kind was created, because that resource has to
+    be searched for.
     """
     touched = {effect.step.key.kind for effect in progress.effects if not effect.is_of_secret}
     created = {effect.step.key.kind for effect in progress.effects if _created(effect, progress)}

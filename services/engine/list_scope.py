@@ -10,7 +10,7 @@ def listed_whole(kinds: Collection[str], deleted: Set[str], platform: PlatformTr
     """
     The part of *kinds* that is listed whole, sorted.
 
-    A kind with a costly listing is included where deletions may change any resource of it.
+    A kind with a costly listing is included if deletions may change any resource of that kind.
 
     Args:
         kinds: Kinds of the platform.

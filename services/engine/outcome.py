@@ -57,7 +57,7 @@ class Unknown:
         message: The failure of the call, or the result of the lookup, in one sentence.
         is_conflict: Whether the platform holds content that is neither the one before nor the wanted one.
         resource_id: Id of that resource; empty when there is none, or another stack owns it.
-        retry_after: As of ``Failed``.
+        retry_after: As in ``Failed``.
     """
 
     message: str

@@ -207,7 +207,7 @@ class Progress:
         return replace(sending, expected=expected)
 
     def intent(self, step: int, direction: Direction, before_ids: tuple[str, ...] = ()) -> StepRecord:
-        """The record of a step, or inverse, that is about to be sent; arguments as of ``step_life.sent``."""
+        """The record of a step, or inverse, that is about to be sent; arguments as for ``step_state.sent``."""
         return sent(self.record(step), direction, before_ids)
 
     def retracted(self, step: int, direction: Direction) -> StepRecord:
@@ -219,7 +219,7 @@ class Progress:
         return ended(self.record(step), outcome, direction)
 
     def record(self, step: int) -> StepRecord:
-        """The latest record of a step; of one that was not sent, a planned one."""
+        """The latest record of a step; for a step that was not sent, a record in the state PLANNED."""
         return self._records.get(step) or StepRecord(step, StepState.PLANNED)
 
     def return_to(self, records: Iterable[StepRecord]) -> None:

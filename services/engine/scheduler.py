@@ -103,8 +103,8 @@ class Block:
     The operation needs an operator.
 
     Attributes:
-        cause: As of ``Finish``.
-        leftovers: Likewise.
+        cause: As in ``Finish``.
+        leftovers: As in ``Finish``.
         seen_token: The highest token that the platform has seen, where the store was restored from a backup and is
             older than the platform; else 0.
     """

@@ -86,7 +86,8 @@ def stale_parts(plan: Plan, live: Iterable[Resource], platform: PlatformTraits) 
 
     Args:
         plan: The plan.
-        live: All resources of the kinds of ``kinds_to_read``, and those of ``resources_named`` whose listing is costly.
+        live: All resources of the kinds of ``kinds_to_read``, and the resources of ``resources_named`` whose kinds have
+            a costly listing.
         platform: The traits of the platform.
 
     Returns:

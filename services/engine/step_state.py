@@ -75,7 +75,7 @@ _BACK: dict[StepEvent, StepState] = {
 }
 _DECIDED: dict[StepEvent, StepState] = {_E.GIVE_UP: _S.GIVEN_UP, _E.KEEP: _S.KEPT}
 _DECIDED_BACK: dict[StepEvent, StepState] = {_E.UNDO_GIVE_UP: _S.UNDO_GIVEN_UP}
-# A rollback may undo a step with an unknown outcome, where the inverse is right for both outcomes.
+# A rollback may undo a step with an unknown outcome if the inverse is right for both possible outcomes.
 _BLIND: dict[StepEvent, StepState] = {event: state for event, state in _BACK.items() if event is not _E.UNDO_RETRACT}
 
 TRANSITIONS: dict[StepState, dict[StepEvent, StepState]] = {
@@ -85,7 +85,7 @@ TRANSITIONS: dict[StepState, dict[StepEvent, StepState]] = {
     _S.INTENT: {**_FORWARD, **_BLIND},
     _S.UNKNOWN: {**_FORWARD, **_BLIND, **_DECIDED},
     _S.DONE: _BACK,
-    # Not by a decision: a secret of a restored store, whose undo may have been sent.
+    # Given up without a decision: on a restored store, the undo of a secret may have been sent, and is not sent again.
     _S.UNDO_INTENT: {**_BACK, **_DECIDED_BACK},
     _S.UNDO_FAILED: {**_BACK, **_DECIDED_BACK},
     _S.UNDO_UNKNOWN: {**_BACK, **_DECIDED_BACK},

@@ -111,5 +111,5 @@ class Imports:
 
 
 def _is_in(folder: str, real: str) -> bool:
-    """Whether a real path is that of *folder*, or below it."""
+    """Whether a real path is *folder* itself, or below it."""
     return os.path.commonpath([folder, real]) == folder

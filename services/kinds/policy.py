@@ -125,7 +125,9 @@ def resolved(stack: Mapping[str, Any], key: Key) -> Policy:
 
 
 def max_deletes(stack: Mapping[str, Any]) -> int | None:
-    """The most deletions and updates that lose data of one plan, by the policy of a stack; None: any number."""
+    """
+    The limit that the policy of a stack sets on the deletions and updates that lose data in one plan; None: no limit.
+    """
     return stack.get("max_deletes")
 
 

@@ -1,4 +1,4 @@
-"""Objects as a whole: the fields around those of their kind, and their JSON Schemas (draft 2020-12)."""
+"""Objects as a whole: the fields that all kinds have, and the JSON Schemas of objects (draft 2020-12)."""
 
 from functools import cache
 from typing import Any

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from services.system import Ids
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
-"""Largest message in either direction, in bytes (issue 2)."""
+"""Largest message in either direction, in bytes (docs/clients.md, "Limits")."""
 
 REQUEST_ID_KEY = "x-request-id"
 """Metadata key of the request id, both ways."""

@@ -166,8 +166,9 @@ class Dispatcher:
 
     async def _abort(self, call: Call, error: PkgerError, current: str) -> None:
         status = rpc_status.to_status(to_status(error, self._clock))
-        # The unreachable service was retried where the call failed. Retries at each hop would multiply, and reach
-        # the deadline of the caller, whose error would then name this service instead.
+        # The service that called the unreachable one has retried already. If each hop retried, the retries would
+        # multiply and reach the deadline of the caller, whose error would then name this service instead of the
+        # unreachable one.
         pushback = [NO_RETRY] if error.reason is Reason.SERVICE_UNAVAILABLE else []
         trailing = (*status.trailing_metadata, (REQUEST_ID_KEY, current), *pushback)
         await call.abort(status.code, status.details, trailing)

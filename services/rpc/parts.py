@@ -11,7 +11,10 @@ Lists = TypeVar("Lists", bound=Message)
 """A message whose fields are all lists of messages or texts."""
 
 MAX_PART_BYTES = 1024 * 1024
-"""Most bytes of a message in a stream and of a page, unless a single item is larger (issue 12)."""
+"""
+Largest message of a stream, and largest page, in bytes, unless a single item is larger (docs/architecture.md,
+"Contracts").
+"""
 
 _CUT_BYTES = MAX_PART_BYTES // 2
 """Size at which a part ends: half of the limit, as sizes are estimated."""

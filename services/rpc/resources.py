@@ -127,7 +127,7 @@ async def live_resources(
     """
     List all resources of *kinds*, and read the *expected* ones of other kinds with a costly list, in one call each.
 
-    Calls without arguments are left out. Arguments and errors as of ``list_resources``; *platform* has the traits.
+    Calls without arguments are left out. Arguments and errors as for ``list_resources``; *platform* has the traits.
     """
     listed = await list_resources(driver, org, kinds, expected, is_lenient) if kinds else []
     costly = {kind for kind, traits in platform.kinds.items() if traits.costly_listing}.difference(kinds)
@@ -139,7 +139,8 @@ async def read_resources(
     driver: Peer, org: str, ids: Sequence[ResourceKey], is_lenient: bool = False
 ) -> list[Resource | None]:
     """
-    Read the resource of each kind and id, in order; None: it certainly does not exist. *is_lenient* as of a list.
+    Read the resource of each kind and id, in order; None: it certainly does not exist. *is_lenient* as for
+    ``list_resources``.
 
     Raises:
         ServiceUnavailable: The response does not fit the request.
@@ -379,5 +380,5 @@ async def read_stack(
 
 
 async def read_record(stack: Peer, ref: object_pb2.StackRef) -> StackRecord:
-    """Read a stack as planners need it; arguments and errors as of ``read_stack``."""
+    """Read a stack as planners need it; arguments and errors as for ``read_stack``."""
     return stack_from_pb(*await read_stack(stack, ref))

@@ -165,7 +165,8 @@ def _events_at(text: str, pointers: Collection[Pointer], keys: bool) -> Iterator
     Args:
         text: The source.
         pointers: The pointers.
-        keys: Whether their keys come as well, with ``THE_KEY``; and the ends of flow lists and mappings.
+        keys: Whether the result also has their keys, at pointers that end with ``THE_KEY``, and the ends of flow lists
+            and mappings.
     """
     documents = _Open(_tree(pointers), (), False, -1)
     stack = [documents]

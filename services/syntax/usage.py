@@ -44,7 +44,7 @@ class Usage:
         return self.bounds.bytes - self._bytes
 
     def take_over(self, attempt: "Usage") -> None:
-        """Take the counts of *attempt*, a copy of this that has counted further."""
+        """Take over the counts of *attempt*, a copy of this object that has counted further."""
         self._nodes, self._repeated = attempt._nodes, attempt._repeated
 
     def check_time(self, source: str) -> None:
@@ -71,7 +71,7 @@ class Usage:
             raise SourceTooLarge(source, "number of values, including repetitions by aliases,", self.bounds.nodes)
 
     def take_repeated_text(self, source: str, characters: int) -> None:
-        """Count text that aliases of the source repeat; its limit is that of the text of all sources."""
+        """Count text that aliases of the source repeat; its limit is the limit on the text of all sources."""
         self._repeated += characters
         if self._repeated > self.bounds.bytes:
             raise SourceTooLarge(source, "characters repeated by aliases", self.bounds.bytes)

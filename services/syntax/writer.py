@@ -64,7 +64,7 @@ class JsonWriter:
 
     def document(self, document: Document) -> str:
         """The text of one item."""
-        # Strings have no line breaks in JSON, so all of them are between items.
+        # JSON strings contain no line breaks, so every line break is between items.
         return "\t" + json.dumps(document, indent="\t", ensure_ascii=False).replace("\n", "\n\t")
 
     def joined(self, documents: Sequence[str]) -> str:

@@ -194,7 +194,7 @@ def _mapping(source: str, text: str, start: Any, items: list[Any]) -> dict[str, 
 
 
 def _merged(source: str, start: Any, value: Any) -> dict[str, Any]:
-    """The entries that ``<<: value`` brings in; of several mappings, the first with a key decides."""
+    """The entries of a YAML merge key, ``<<: value``. If several mappings define a key, the first one wins."""
     merged: dict[str, Any] = {}
     for mapping in value if isinstance(value, list) else [value]:
         if not isinstance(mapping, dict):

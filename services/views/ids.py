@@ -83,7 +83,7 @@ class SummaryIds:
 
     def complete(self, name: str, entry: Entry) -> int:
         """
-        Put ids into an entry of the list *name*: its own, and those of its labels and its endpoint.
+        Put ids into an entry of the list *name*: its own id, and the ids of its labels and its endpoint.
 
         Returns:
             Its own id; 0 when it is not known.

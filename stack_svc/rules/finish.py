@@ -147,7 +147,8 @@ class FinishResult:
         generation: Its generation; 0 when it has been removed, and for an operation without a stack.
         orphaned: Keys of resources that were to be left to other stacks, but that no stack would own. If there is any,
             nothing was written.
-        orphaned_labels: Labels that were to stay attached, but that no record would want. Likewise.
+        orphaned_labels: Labels that were to stay attached, but that no record would want. If there is any, nothing was
+            written.
     """
 
     generation: int = 0
@@ -166,7 +167,7 @@ def finish(
     SUCCEEDED or its record lists resources; after any other end the stack is removed.
 
     A resource that the stack releases while others use it is handed over to the stack that has used it longest. The
-    owner of a resource that the stack takes over becomes a user of it.
+    owner of a resource that the stack takes over becomes a user of that resource.
 
     Raises:
         OperationNotFound: There is no such operation.
@@ -174,7 +175,7 @@ def finish(
         StackMoved: The plan was made from another generation.
         RequestInvalid: The operation cannot end in that state, or the changes of the record contradict each other.
         ResourceOwned: Another stack has some of the resources.
-        ClaimsRefused: As ``operations.advance``; likewise all its other errors.
+        ClaimsRefused: As for ``operations.advance``, whose other errors are raised, too.
     """
     stack_id = tx.operations.stack_of(operation_id) or ""
     unlocked = tx.stacks.find(stack_id)
@@ -231,7 +232,7 @@ def _estate(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> Transfe
 
 
 def _yielding(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> dict[str, dict[Key, Key]]:
-    """The stacks that own what *stack* takes over, as of ``ownership_transfer.yielding``."""
+    """The stacks that own what *stack* takes over, as returned by ``ownership_transfer.yielding``."""
     match outcome:
         case RecordOutcome(changes=changes):
             return ownership_transfer.yielding(reading, stack.record.target, stack.record.id, changes)

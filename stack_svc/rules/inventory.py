@@ -1,6 +1,6 @@
 """
-Inventories: the resources that stacks own and use, by object; a resource has one owner (docs/reference/engine.md,
-"Invariants", I8).
+Inventories: the resources that stacks own and use, by object. A resource has at most one owner
+(docs/reference/engine.md, "Invariants").
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ def change(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> t
     """
     Change the inventory of a stack at *now*.
 
-    A resource that the stack is to use or to adopt, but that it owns by now, stays owned, with its origin. One that it
-    is to own, but that another stack has taken over by now, is shared.
+    If the stack is to use or to adopt a resource, but owns it meanwhile, the resource stays owned, with its origin. If
+    the stack is to own a resource, but another stack has taken it over meanwhile, the resource is shared.
 
     Returns:
         Whether anything changed, and the number of its resources; the order of associations is ignored.
@@ -64,10 +64,11 @@ def _with_origins(
     reading: ReadTransaction, stack: Stack, recorded: Iterable[InventoryEntry], entries: Sequence[InventoryEntry]
 ) -> Sequence[InventoryEntry]:
     """
-    *entries* with the origins that hold by now, as another stack may have let go or taken over since they were planned.
+    *entries* with their present origins: since they were planned, another stack may have released or taken over
+    resources.
 
-    An entry whose resource the stack owns already keeps its origin. Any other shared one that no stack owns is adopted.
-    An entry of a resource that the stack shares and that another stack owns stays shared.
+    An entry whose resource the stack owns already keeps its origin. Any other shared resource that no stack owns is
+    adopted. An entry of a resource that the stack shares and that another stack owns stays shared.
     """
     target, stack_id = stack.record.target, stack.record.id
     owned = {resource_of(entry): entry.origin for entry in recorded if entry.origin is not Origin.SHARED}

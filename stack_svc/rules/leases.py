@@ -21,7 +21,8 @@ def is_free(lease: Lease, now: int) -> bool:
     """
     Whether the lease is over.
 
-    It is also over when it ends later than its duration allows: then a clock was set back (11.4).
+    It is also over when it ends later than its duration allows: then a clock was set back (docs/reference/engine.md,
+    "Leases and fencing").
     """
     return lease.expires < now or lease.expires > now + lease.ttl
 
@@ -35,13 +36,14 @@ def acquired(lease: Lease, stack: Stack, holder: str, operation: str, ttl: int, 
     """
     The lease of *stack* for a new holder.
 
-    Each token is used once, even by a store that was restored from a backup, as tokens are at least the time (11.4).
+    Each token is used once, even by a store that was restored from a backup, because a token is at least the time of
+    the clock in microseconds (docs/architecture.md, "The store").
 
     Args:
         lease: The last lease of the stack.
         stack: The stack, for the error.
         holder: The new holder, for the errors that other callers get.
-        operation: Name of its operation, likewise.
+        operation: Name of its operation, for the same errors.
         ttl: Microseconds that the lease lasts without renewal.
         now: The time.
 

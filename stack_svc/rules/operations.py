@@ -31,7 +31,7 @@ MOST_ABANDONED = 100
 
 @dataclass(frozen=True, slots=True)
 class PlanRef:
-    """The stack of a stored plan; ``plan`` is the id of the plan."""
+    """Begin on the stack of a stored plan; ``plan`` is the id of the plan."""
 
     plan: str
 
@@ -160,9 +160,8 @@ class ClaimsRefused(Exception):
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
     """
-    An operation with a new lease, and all that its next applier needs to resume it.
-
-    ``blocked_steps`` are those of a BLOCKED operation, as in ``Blocks.body``; ``rows`` are all of its writes.
+    An operation with a new lease, and all data that its next applier needs to resume it. ``blocked_steps`` are the
+    blocked steps of a BLOCKED operation, in the form of ``Blocks.body``; ``rows`` are all writes of the operation.
     """
 
     stack: Stack
@@ -268,7 +267,7 @@ def advance(tx: Transaction, operation_id: str, token: int, writes: Writes) -> b
 
 
 def written(tx: Transaction, operation: Operation, writes: Writes, now: int) -> Operation:
-    """*operation*, whose lease is held, after *writes*; errors as of ``advance``."""
+    """*operation*, whose lease is held, after *writes*; errors as for ``advance``."""
     if writes.start:
         operation = _started(tx, operation, writes.start, now)
     for write, change in writes.advances:
@@ -520,7 +519,10 @@ def _lock_of(tx: Transaction, operation: str) -> Stack | None:
 
 
 def _heard_of(operation: Operation, now: int) -> Operation:
-    """*operation*, of whose applier the store heard now; clocks are set back at times."""
+    """
+    *operation* with a new update time, because its applier called now. The time never decreases: a clock may be set
+    back.
+    """
     return replace(operation, update_time=max(operation.update_time, now))
 
 
@@ -535,7 +537,7 @@ def _as_requested(request: BeginRequest) -> tuple[Choice | Target, StackName | N
 
 
 def _as_planned(plan: StoredPlan) -> tuple[Choice | Target, StackName | None, OperationKind]:
-    """Likewise, of an operation that runs *plan*."""
+    """As ``_as_requested``, for an operation that runs *plan*."""
     named = StackName(plan.target, plan.stack_name)
     if plan.stack:
         return plan.stack, None, plan.kind
@@ -572,7 +574,9 @@ def _begin_again(
 
 
 def _choice_of(operation: Operation, like: Choice | Target) -> Choice | Target | None:
-    """The stack of an operation, named in the way of *like*; None when it cannot be named in that way."""
+    """
+    The stack of an operation, named in the form of *like*: by target, name or id. None: it has no name in that form.
+    """
     match like:
         case Target():
             return operation.target if operation.stackless else None

@@ -56,7 +56,10 @@ def estate_of(reading: ReadTransaction, target: Target, stack: str, changes: Rec
 def whole_estate(
     reading: ReadTransaction, target: Target, stack: str, staying: Collection[Key], labels: Sequence[Use]
 ) -> Transfer:
-    """The resources that leave when *stack* is removed; *staying* and *labels* are those of ``RecordChanges``."""
+    """
+    The resources that leave when *stack* is removed; *staying* and *labels* as ``staying`` and ``staying_labels`` of
+    ``RecordChanges``.
+    """
     if not (staying or labels or reading.uses.of_stack(target, stack)):
         return NOTHING
     left = _estate(reading, target, stack, reading.inventory.page(stack, Key("", ""), ALL), staying)
@@ -64,7 +67,7 @@ def whole_estate(
 
 
 def _orphaned(reading: ReadTransaction, target: Target, stack: str, labels: Sequence[Use]) -> tuple[Use, ...]:
-    """Those of *labels* that no other record wants."""
+    """The *labels* that no other record wants."""
     if not labels:
         return ()
     owned, used, labels_used = uses.holdings(reading, target, {(each.kind, each.resource_id) for each in labels})

@@ -64,16 +64,18 @@ def page_of(
 
 
 def token_of(last: tuple[Any, ...]) -> str:
-    """The token of the page after the one that ends with *last*."""
+    """The token of the next page; *last* is the sort key of the last item of this page."""
     return urlsafe_b64encode(orjson.dumps(last)).decode()
 
 
 def place_of(token: str, start: Place, field: str = "page_token", origin: str = "next_page_token") -> Place:
     """
-    The place after which the page of *token* starts; for an empty token *start*, which is before every entry.
+    Decode a page token into the sort key of the last item of the previous page; for an empty token, return *start*,
+    which sorts before every entry.
 
     Raises:
-        RequestInvalid: ``token_of`` did not make it for such a list; the error names *field*, and its *origin*.
+        RequestInvalid: ``token_of`` did not make the token for a list with sort keys like *start*. The error names the
+            field *field*, and *origin*, the field of a response that has valid tokens.
     """
     if not token:
         return start
@@ -87,5 +89,5 @@ def place_of(token: str, start: Place, field: str = "page_token", origin: str = 
 
 
 def _type(part: Any) -> type | None:
-    """The type of a part of a place; None for a number that is too large to be one."""
+    """The type of one part of a sort key; None for a number that is too large for a sort key."""
     return None if isinstance(part, int) and part >= 2**63 else type(part)

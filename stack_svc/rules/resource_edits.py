@@ -89,7 +89,8 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
         StackNotFound: There is no such stack.
         StackLeased: An operation runs on it.
         OperationUnfinished: An operation on it has to be recovered.
-        RequestInvalid: The stack has no such object, or the name is none, its own, or that of another object.
+        RequestInvalid: The stack has no such object, or the new name is not valid, is its present name, or is the name
+            of another object.
         RequestIdReused: The request id was used with other content.
     """
     stack = _locked(tx, choice)

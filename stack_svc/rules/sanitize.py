@@ -1,4 +1,7 @@
-"""Texts from clients, changed so that every store can hold them (docs/reference/engine.md, "Store", S9)."""
+"""
+Changes texts from clients so that every store can hold them: valid Unicode without NUL (docs/reference/engine.md,
+"Store").
+"""
 
 import re
 from hashlib import sha256

@@ -66,7 +66,8 @@ def id_for_plan(plan: str) -> str:
     """
     The id of the stack that a stored plan creates.
 
-    A store that was restored from a backup creates it again with the same id, so the platform knows its tokens (11.4).
+    A store that was restored from a backup creates the stack again with the same id, so the platform knows the tokens
+    of the stack (docs/architecture.md, "Crashes and recovery").
     """
     return blake2b(plan.encode(), digest_size=ID_BYTES).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Operations that never started: they sent nothing, so they end without a trace but their own."""
+"""Operations that never started: they sent nothing, so nothing but their own row remains of them."""
 
 from dataclasses import replace
 

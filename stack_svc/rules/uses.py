@@ -27,7 +27,9 @@ def of_resources(reading: ReadTransaction, target: Target, resources: Collection
 def holdings(
     reading: ReadTransaction, target: Target, resources: Collection[ResourceKey]
 ) -> tuple[list[Holding], list[Holding], dict[tuple[str, ResourceKey], tuple[str, ...]]]:
-    """The owners of *resources*, their users, and the labels that owners and users want, as of ``labels_of``."""
+    """
+    The owners of *resources*, their users, and the labels that owners and users want, as returned by ``labels_of``.
+    """
     owned, used = owners.of_resources(reading, target, resources), of_resources(reading, target, resources)
     return owned, used, labels_of(reading, [*owned, *used])
 
@@ -74,7 +76,7 @@ def taken_away(reading: ReadTransaction, operation: Operation, used: Sequence[Cl
 
 
 def named_owners(reading: ReadTransaction, operation: Operation, used: Sequence[Claim]) -> list[Refusal]:
-    """Claims of *used* to take over what another stack owns that has a name."""
+    """Claims of *used* to take over a resource that another stack owns, where that stack has a name."""
     by_text = {owners.text_of(each.what): each for each in used if each.mode is ClaimMode.TAKE_OVER}
     others = reading.owners.of(operation.target, by_text) if by_text else ()
     return [

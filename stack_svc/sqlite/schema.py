@@ -253,7 +253,7 @@ the table.
     ``attachment_parts``. ``time`` is when an attachment was last known to be in use.
 ``operations``
     They outlive their stack, so ``stack`` is no foreign key; for an operation without a stack it is the id of its
-    STACKLESS row. ``token`` is that of the last lease of the operation: its order does not depend on clocks, so
+    STACKLESS row. ``token`` is the token of the last lease of the operation: its order does not depend on clocks, so
     ``operations_by_lease`` finds the last operations on a stack. ``handed_over`` counts the hand-overs to the stack
     during the operation, ``defects`` the attempts to resume it that ended with a defect. ``last_event`` is the last
     event of a finished operation, in its wire format. ``size`` is its size with plan and journal; NULL until a sweep

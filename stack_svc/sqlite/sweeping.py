@@ -1,6 +1,5 @@
 """
-The sweep in SQLite: removes rows that are no longer needed, one batch at a time (docs/reference/engine.md, "Store",
-S6).
+The sweep in SQLite: removes rows that are no longer needed, one batch at a time (docs/reference/engine.md, "Store").
 """
 
 import sqlite_utils

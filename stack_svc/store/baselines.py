@@ -10,7 +10,7 @@ class BaselinesReading(Protocol):
     """Read access to baselines."""
 
     def lacking(self, stack: str, keys: Collection[Key]) -> list[Key]:
-        """Return those of *keys*, which are of entries of a stack, that have no baseline, in any order."""
+        """Return the *keys* without a baseline, in any order; all *keys* belong to entries of the stack."""
 
     def of(self, stack: str, keys: Collection[Key]) -> list[Baseline]:
         """Read the stored baselines of a stack for *keys*, in any order."""

@@ -15,7 +15,8 @@ class Lease:
     Attributes:
         holder: The applier that holds it, or that held it last; empty for a new stack.
         operation: Name of its operation.
-        token: Fencing token, higher than that of any earlier lease on the stack; it may be raised while it is held.
+        token: Fencing token, higher than the token of any earlier lease on the stack; it may be raised while the lease
+            is held.
         ttl: Its duration without renewal, in microseconds.
         expires: When it ends; 0 when it was released.
         last_token: Token of the lease before it on the stack; 0: there was none.

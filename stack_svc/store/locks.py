@@ -1,4 +1,7 @@
-"""The order of locks and clock within a transaction, the same in every store (S2)."""
+"""
+The order within a transaction, the same in every store: lock stacks, then read the clock (docs/reference/engine.md,
+"Store").
+"""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 """
-The owners of items that one stack at most may own, as stored: the only place of this rule (docs/reference/engine.md
-I8).
+The stored owners of items that at most one stack may own. Only this table enforces that rule (docs/reference/engine.md,
+"Invariants").
 """
 
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from typing import Protocol
 from services.core.model import Target
 
 RECORDED = ""
-"""In place of an operation: the record of the stack contains the item, so no operation's end releases it."""
+"""Stands in place of an operation: the record of the stack contains the item, so no end of an operation releases it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Owners(OwnersReading, Protocol):
         """
 
     def release(self, stack: str, target: Target, whats: Collection[str]) -> None:
-        """Release those of the items *whats* that the stack owns."""
+        """Release the items *whats*, as far as the stack owns them."""
 
     def drop(self, stack: str, operation: str) -> None:
         """Release all items that *operation* claims for the stack."""

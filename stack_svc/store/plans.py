@@ -68,7 +68,8 @@ class StoredPlan(Header):
         problem: The change that made it stale; empty unless it is STALE.
         operation: Id of the operation that it was made for, or that runs or ran it; empty: there is none.
         create_time: In microseconds since 1970.
-        expires: Time until which it can be applied, likewise; None for a plan that was made for an operation.
+        expires: Time until which it can be applied, in microseconds since 1970; None for a plan that was made for an
+            operation.
     """
 
     state: PlanState

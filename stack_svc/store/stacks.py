@@ -42,7 +42,7 @@ START: StackPlace = ("", "")
 
 class StackFilter(NamedTuple):
     """
-    A filter on the stacks that a list returns: those of *target* that *ids*, *names* or *glob* choose.
+    A filter on the stacks that a list returns: the stacks of *target* that *ids*, *names* or *glob* choose.
 
     Without ids, names and a pattern, all stacks of the target are listed.
 

@@ -163,7 +163,10 @@ class Store(Protocol):
         """Run *work* on one snapshot of all transactions committed before the call; errors as for ``write``."""
 
     async def sweep(self, limits: "RetentionLimits") -> "Swept":
-        """Remove one batch of rows that are no longer needed; a batch is small, so that calls do not wait long (S6)."""
+        """
+        Remove one batch of rows that are no longer needed (docs/reference/engine.md, "Store"); a batch is small, so
+        that calls do not wait long.
+        """
 
     async def close(self) -> None:
         """Wait until the running work ends, and close the store."""

@@ -27,7 +27,7 @@ MIXED = text(
     an_object("Dashboard", "disk", "disk", ["red"]),
     an_object("Variable", "region", "region", type="constant", values=["eu"]),
 )
-"""After FRESH: creations, an update, attaches, detaches, reversible deletions and at last that of a bucket."""
+"""After FRESH: creations, an update, attaches, detaches, reversible deletions and at last the deletion of a bucket."""
 
 REVERSIBLE = text(
     an_object("Label", "red", "crimson"),
@@ -57,7 +57,10 @@ REWIRED = text(
     a_rule("moving", "chat"),
     a_rule("coming", "hook", "new rule"),
 )
-"""After ALERTS: a rule gets another endpoint, another one goes with its endpoint, a third comes with a new one."""
+"""
+After ALERTS: one rule gets another endpoint, a second rule is removed with its endpoint, a third one is added with a
+new endpoint.
+"""
 
 WATCHED = text(
     an_object("Label", "red", "red"),

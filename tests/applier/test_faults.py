@@ -19,7 +19,7 @@ EVERYWHERE = [
     *((Memory.NOTHING, change) for change in ("mixed", "replaced", "rewired", "turned")),
     *((memory, "mixed") for memory in (Memory.NAMES, Memory.SEARCHED)),
 ]
-"""Every change on a platform that keeps keys and tokens, and those that differ on one that does not."""
+"""Every change on a platform that keeps keys and tokens; on other platforms, the changes that run differently there."""
 
 Numbers = Callable[[int], Iterable[int]]
 """Which of a number of writes or calls meet a fault."""

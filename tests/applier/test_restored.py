@@ -169,7 +169,9 @@ async def test_an_unfinished_operation_of_the_backup_waits_for_consent_and_is_th
 
 
 async def test_a_secret_of_a_later_operation_stays_when_a_rollback_of_the_backup_is_resumed(tmp_path: Path) -> None:
-    """The rollback was about to remove the secret of that key; nobody can read whose value the platform has."""
+    """
+    The rollback was about to remove the secret with that key; no read shows which operation wrote its present value.
+    """
     refused = text(an_object("Bucket", "reserved", "_system"))
     async with world(tmp_path, QUICK_LEASE) as faulty:
         case = faulty.case()

@@ -207,10 +207,10 @@ async def test_an_association_is_removed_when_no_record_has_it(faulty: World) ->
     await ended(theirs, THEIRS, more, an_object("Bucket", "raw", "raw", ["tag", "more"]))
     assert ("raw", ("more", "sensors")) in await names(case)
 
-    # The package of the owner has the label no more, but that of the user has it.
+    # The package of the owner no longer has the label, but the package of the user has it.
     assert (await ended(case, SENSORS, an_object("Bucket", "b", "raw"))).state == SUCCEEDED
     assert ("raw", ("more", "sensors")) in await names(case)
-    # Now no package has it; the other label is only in that of the user.
+    # Now no package has it; only the package of the user has the other label.
     assert (await ended(theirs, THEIRS, more, an_object("Bucket", "raw", "raw", ["more"]))).state == SUCCEEDED
     assert ("raw", ("more",)) in await names(case)
     await theirs.uninstall()

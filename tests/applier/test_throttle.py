@@ -144,7 +144,8 @@ async def test_fewer_batches_are_in_flight_on_a_platform_that_takes_one_at_a_tim
         retry = case.driver.gate(4)
         for gate in gates[1:]:
             gate.opened.set()
-        # Three were throttled at once. Half of four remain: the waiting one, and one of the three, sent again.
+        # Three batches were throttled at once, so the limit of four is halved: the waiting batch and one of the three,
+        # sent again, are in flight.
         await retry.reached.wait()
         assert case.driver.in_flight == [1, 2, 3, 4, 2]
         retry.opened.set()

@@ -123,7 +123,9 @@ async def planned(case: Case, after_uninstall: "plan_pb2.AfterUninstall.ValueTyp
 
 
 async def test_keeping_or_deleting_the_stack_is_part_of_the_approved_plan(faulty: World) -> None:
-    """Both plans have the same steps, and different digests; a plan does what it says."""
+    """
+    The two plans have the same steps and different digests; a stored plan keeps or deletes the stack as it declares.
+    """
     case = await faulty.case_with(SMALL)
     keep, delete = await planned(case, KEEP), await planned(case, DELETE)
     assert keep.steps == delete.steps

@@ -69,7 +69,7 @@ async def test_known_resources_are_read_and_kept_like_any_other(slow: Cluster, c
     LISTED.clear()
     assert (await slow.plan(PACKAGE, stack="s")).no_change
     assert "Dashboard" not in LISTED
-    # One of the two listings is that of the record.
+    # One of the two calls lists the record of the stack.
     assert [calls.count(each) for each in ("ListResources", "ReadResources")] == [2, 1]
     ids = (await slow.record("s")).ids
     await slow.mutate(

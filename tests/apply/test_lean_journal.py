@@ -1,4 +1,6 @@
-"""Counts of what an apply writes to its journal, which no host changes (docs/reference/engine.md, "Journal")."""
+"""
+Counts the writes of an apply to its journal, which are the same on every host (docs/reference/engine.md, "Journal").
+"""
 
 import math
 import sqlite3

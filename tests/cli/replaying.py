@@ -60,7 +60,7 @@ class Replaying(grpc.GenericRpcHandler):
     """
 
     def __init__(self, channels: Mapping[str, grpc.aio.Channel]) -> None:
-        """*channels*: to the services, by their full names."""
+        """*channels* are the connections to the services, by the full names of the services."""
         self.calls: list[Recorded] = []
         self.replayed: list[Recorded] | None = None
         self.fault: Fault | None = None

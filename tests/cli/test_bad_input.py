@@ -1,4 +1,4 @@
-"""Bad input: a clear error, exit status 1, no trace, nothing half-applied (issue 2)."""
+"""Bad input gives a clear error without a traceback and exit status 1, and applies nothing in part."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How the command line tells the end of an operation, of which it may have seen the last part only."""
+"""How the command line reports the end of an operation, even if it has seen only the last events."""
 
 import pytest
 from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2

@@ -31,7 +31,7 @@ def names(command: click.Command) -> set[str]:
     ],
 )
 def test_commands_have_an_option_for_each_field(command: click.Command, fields: set[str]) -> None:
-    """The digest of a plan is that of the plan that the user approves."""
+    """The digest has no option: the command sets it to the digest of the plan that the user approves."""
     assert {*PLAN, *RUN} & names(command) == fields - {"expected_plan_digest"}
 
 

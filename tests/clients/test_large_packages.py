@@ -1,4 +1,7 @@
-"""Clients with default limits plan, apply, watch and uninstall a package of 40,000 objects (issue 12)."""
+"""
+Clients with gRPC's default limits plan, apply, watch and uninstall a package of 40,000 objects (docs/clients.md,
+"Limits").
+"""
 
 from collections.abc import AsyncIterable, Sequence
 from pathlib import Path

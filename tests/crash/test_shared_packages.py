@@ -1,6 +1,6 @@
 """
-Case 16 of docs/reference/engine.md, "Shared resources" with whole packages and appliers that are killed: no stack loses
-a resource, and none is left at the end.
+Case 16 of docs/reference/engine.md, "Cases", with whole packages and appliers that are killed: no stack loses a
+resource, and none is left at the end.
 """
 
 import asyncio

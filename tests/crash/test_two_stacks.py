@@ -103,7 +103,7 @@ async def test_an_edit_while_no_applier_runs_is_kept(world: Crashing) -> None:
     "failpoint", ["after_start", rare("after_intent"), rare("before_finish"), rare("after_finish")]
 )
 async def test_what_a_dead_applier_was_using_is_not_deleted(world: Crashing, failpoint: str) -> None:
-    """Its deletion was planned before another stack used it (case 5)."""
+    """Its deletion was planned before another stack used it (docs/reference/engine.md, "Cases", case 5)."""
     more = an_object("Label", "m", "more")
     case = await world.case_with(text(*json.loads(LABEL), more))
     theirs = replace(case, stack="theirs")

@@ -28,7 +28,9 @@ BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of the page, with the file that the paragraph before it begins with; empty: none."""
+    """
+    A fenced block of the page. ``file`` is the file name at the start of the paragraph before the block; empty: none.
+    """
 
     language: str
     text: str

@@ -64,7 +64,8 @@ async def test_resources_are_not_looked_up_one_by_one(services: Cluster, calls: 
             named += [{"kind": "Label", "id": f"{label['id']:016x}"} for label in summary["labels"]]
         status, document = await post(session, EXPORT, {"resources": named})
     assert (status, len(document)) == (200, 64)
-    # One call to each of three organisations for all, two calls to each of two for halves, one to each for its own.
+    # Each of the three organisations is asked once for all 64 resources. Two of them have some, so they are asked for
+    # each half. Then each of these two exports its own resources.
     assert calls.count("ExportPackage") == 3 + 4 + 2
 
 

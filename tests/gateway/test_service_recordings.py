@@ -75,7 +75,10 @@ def has_user(scenario: Scenario) -> bool:
 
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_our_scenarios_are_answered_as_expected_in_front_of_influxdb(tmp_path: Path, is_whole: bool) -> None:
-    """By default those with a user, as the embedded platform has no interface for users."""
+    """
+    The quick test runs only the scenarios with a user, which cannot run on the embedded platform: it has no interface
+    for users.
+    """
     scenarios = [each for each in service_scenarios.read_scenarios() if is_whole or has_user(each)]
     async with on_influxdb(tmp_path) as servers, player(servers) as playing:
         assert [text for scenario in scenarios for text in await playing.play(scenario)] == []

@@ -1,4 +1,4 @@
-"""JSON of another sort is named as what it is, with the way to a package."""
+"""For JSON of another format, the error names that format and the way to a package."""
 
 import json
 from typing import Any

@@ -16,7 +16,7 @@ CALLBACK_SECONDS = 0.000_01
 """Virtual duration of one callback (docs/simulation.md)."""
 
 MOST_POINTS = 400_000
-"""Callbacks after which a run counts as endless (issue 14)."""
+"""Number of callbacks after which a run counts as endless."""
 
 
 class Endless(BaseException):

@@ -564,7 +564,8 @@ class Oracle:
         name = sent.operation.name
         writer = self._secret_writers.get(key)
         if verb == "put_secret":
-            # A value written within one lease may be the operation's own, by an applier before; reads cannot tell.
+            # Within one lease, the value may come from this operation's previous applier; a read cannot distinguish the
+            # two.
             is_old = self._world.loop.now - self._secret_times.get(key, -math.inf) > self._world.scenario.lease
             if key in before and writer != name and is_old:
                 self._overwritten.add((name, key))

@@ -1,8 +1,8 @@
 """
 The content of both databases, read by the oracle through connections of its own.
 
-This module shares only the message classes with the engine and the stores: an invariant that is computed by the code
-under test checks nothing (issue 14).
+This module shares only the message classes with the engine and the stores, because a check of an invariant proves
+nothing if the code under test computes it (docs/simulation.md, "Extend the simulation").
 """
 
 import json

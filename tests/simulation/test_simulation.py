@@ -1,4 +1,4 @@
-"""Seeds violate no invariant, reach nearly all situations, and repeat exactly (issue 14)."""
+"""Seeds violate no invariant, reach nearly all situations, and give the same run each time (docs/simulation.md)."""
 
 import ast
 import json

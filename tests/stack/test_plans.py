@@ -386,7 +386,10 @@ async def test_a_plan_for_an_operation_is_for_no_other(service: Client) -> None:
 
 
 async def test_a_plan_for_an_operation_replaces_the_one_before_until_it_starts(service: Client) -> None:
-    """The answer to the first may have been lost; and a late one must not replace what the applier has read."""
+    """
+    A repeated call replaces the plan, because the answer to the first call may be lost. The start names the digest that
+    the applier read, so a plan that arrives late is not run instead.
+    """
     begun = await service.begin("prod", steps=None)
     await service.plan_for(begun, 3)
     other = a_plan(2, begun.operation, digest="sha256:01")

@@ -33,7 +33,9 @@ class Progress:
     """
 
     def __init__(self, steps: Sequence[plan_pb2.Step] = ()) -> None:
-        """*steps*: of an operation whose first events were shown by another command; empty for a new one."""
+        """
+        *steps* are the steps of an operation whose first events another command has shown; empty for a new operation.
+        """
         self._out = progress_console()
         self._err = console(stderr=True)
         self._operation = ""
@@ -113,7 +115,7 @@ class Progress:
                 return "nothing was written"
 
     def failure(self, finished: operation_pb2.Finished, end: str) -> str:
-        """Why the operation did not succeed, if that has a cause, and its *end*."""
+        """The cause of the failure, if there is one, and the *end* of the operation."""
         return "; ".join(filter(None, (self._cause(finished), end)))
 
     def _cause(self, finished: operation_pb2.Finished) -> str:

@@ -56,10 +56,11 @@ async def read_sources(
         recursive: Whether a folder stands for all package files in it and below.
         bounds: Bounds of the evaluation of Jsonnet; None: the default.
         encoding: ``JSONNET`` or a key of ``ENCODINGS``: of standard input, and of files whose names do not show it.
-        libraries: Folders in which Jsonnet imports are looked up, in this order, after that of the importing file.
+        libraries: Folders in which Jsonnet imports are looked up, in this order, after the folder of the importing
+            file.
 
     Returns:
-        The sources in the order of *names*; those of a folder by their paths.
+        The sources in the order of *names*; the sources of a folder are sorted by path.
 
     Raises:
         Failed: A source cannot be read, is too large, or is not UTF-8 text.

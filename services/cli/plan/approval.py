@@ -1,4 +1,4 @@
-"""Plans that a user has to approve: made, with missing values asked for, and shown."""
+"""Makes plans that a user has to approve: asks for missing values, and shows the plan."""
 
 from dataclasses import dataclass, field
 
@@ -74,7 +74,10 @@ class Approval:
 
 
 def _needs_answer(plan: plan_pb2.Plan) -> str:
-    """What nobody may apply without an answer or ``--yes``, after "the plan"; empty: nothing."""
+    """
+    Why the plan needs an answer or ``--yes``, as the end of a sentence that begins with "the plan"; empty: it needs
+    none.
+    """
     deletes = deletes_text(plan.counts.deletes, plan.counts.losses)
     duplicates = f"creates {plan.duplicate_count:,} resources beside others of the same kind and name"
     return " and ".join([*([deletes] if deletes else []), *([duplicates] if plan.duplicate_count > 1 else [])])
@@ -129,7 +132,7 @@ def planning(request: planner_pb2.CreatePlanRequest) -> str:
 
 
 def _target(request: planner_pb2.CreatePlanRequest) -> Target | None:
-    """The target of a plan; None: it is that of a stack which the request names by id."""
+    """The target of a plan; None: the request names a stack by id, and the stack has its own target."""
     if request.stack.id:
         return None
     return target_from_pb(request.stack.target if request.HasField("stack") else request.target)

@@ -98,7 +98,7 @@ def sockets_folder() -> Iterator[Path]:
 
 def _platforms(settings: Settings, platform: str | None) -> list[Platform]:
     """
-    The platforms whose drivers a command needs; arguments as of ``session``.
+    The platforms whose drivers a command needs; arguments as for ``session``.
 
     Raises:
         PlatformUnknown: There is no such platform.

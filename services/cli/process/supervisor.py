@@ -99,8 +99,8 @@ class _Pipe:
     A pipe without data: it is closed once all processes that hold the writing end are gone.
 
     Attributes:
-        reading: The end for processes that wait for that.
-        writing: The end for processes that are waited for.
+        reading: The end for the processes that wait until the pipe is closed.
+        writing: The end for the processes whose end is awaited.
     """
 
     def __init__(self) -> None:

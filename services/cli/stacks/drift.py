@@ -43,7 +43,7 @@ _GROUP_STYLES = ("green", "red", "yellow")
 """Styles of the groups of sides, in their order."""
 
 _LINE_STYLES = {ADDED: "red", REMOVED: "green", LEFT_OUT: "cyan"}
-"""The platform is the side that changed unexpectedly, so the colours are the reverse of those of a plan."""
+"""The platform is the side that changed unexpectedly, so the colours are the reverse of the colours of a plan."""
 
 _FULL = "--full shows all"
 
@@ -56,7 +56,7 @@ class Detection:
     Attributes:
         summary: Counts, and remarks on the stack as a whole.
         reports: One report for each resource, worst first.
-        answers: The messages of the planner, which have the same.
+        answers: The messages of the planner from which *summary* and *reports* are made.
     """
 
     summary: planner_pb2.DriftSummary

@@ -1,4 +1,6 @@
-"""``pkger stacks import``: adds existing resources to the record of a stack, one of them or those of a package."""
+"""
+``pkger stacks import``: adds existing resources to the record of a stack: one resource, or the resources of a package.
+"""
 
 from collections.abc import Mapping, Sequence
 

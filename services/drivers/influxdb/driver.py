@@ -75,7 +75,7 @@ class InfluxdbDriver:
         async with self._reading(org):
             org_id = await self._reader.org_id(org)
             resources = await self._reader.read(org_id, ids)
-            # An update without an answer is looked up by this read, so the scripts have to be complete by its end.
+            # The engine uses this read to resolve updates with an unknown outcome, so it must return complete scripts.
             await self._scripts.catch_up(org_id, [id_.id for id_ in resources])
         return [resources.get(id_) for id_ in ids]
 

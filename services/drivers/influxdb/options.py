@@ -22,7 +22,8 @@ class InfluxdbOptions:
         url: The server, such as ``https://influx.example.com:8086``.
         token_file: A file that has only the token; relative to the folder of the databases.
         token_variable: An environment variable that has the token; exactly one of the two options is given.
-        ca_file: Certificates of authorities to trust besides those of the machine; relative likewise.
+        ca_file: A file with certificates of authorities to trust in addition to the authorities of the machine;
+            relative to the same folder.
         verify: Whether the certificate of the server is verified.
     """
 

@@ -21,7 +21,7 @@ class RuleScripts:
         self._behind: set[tuple[str, str]] = set()
 
     def record(self, org_id: str, endpoint_id: str) -> None:
-        """Record that a change of the endpoint is about to be sent, which its rules have in their scripts."""
+        """Record that a change is about to be sent to fields of the endpoint that the scripts of its rules contain."""
         self._behind.add((org_id, endpoint_id))
 
     def forget(self, org_id: str, endpoint_id: str) -> None:

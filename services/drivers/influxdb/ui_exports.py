@@ -17,10 +17,12 @@ _KINDS = {"dashboard": DASHBOARD, "task": "Task", "variable": "Variable", "label
 """The kinds of resources by the types that exports have."""
 
 _PARTS = ("cell", "view")
-"""The types of what exports have beside resources: the parts of their dashboard."""
+"""The types of the entries of exports that are no resources: the parts of the dashboard."""
 
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
-"""What reading raises where a file, unlike the API, has a value of the wrong type."""
+"""
+The exceptions of the reading functions for a value of the wrong type, which a file may have and the API never returns.
+"""
 
 Item = Mapping[str, Any]
 """An entry of an export: its type, id, attributes and relationships."""
@@ -33,7 +35,7 @@ class NotExported(Exception):
 @dataclass(slots=True)
 class UiExport:
     """
-    What one or several exports contain.
+    The content of one or several exports.
 
     Attributes:
         resources: The resources, with the ids of the labels that are exported too; each has an id of its own.

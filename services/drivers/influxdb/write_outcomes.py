@@ -17,7 +17,7 @@ OUT_OF_REACH = (
     " read, change or delete it, and keeps the name of a check taken. Remove its entry from the stack (pkger stacks"
     " forget), and give its successor another name"
 )
-"""What is wrong with a resource that is out of reach, and the way out."""
+"""The problem of a resource that is out of reach, and its remedy."""
 
 _SUCCESSES = frozenset((200, 201, 204))
 _REFUSED_CONTENT = frozenset((400, 405, 413, 422))
@@ -27,7 +27,7 @@ _UNSURE = frozenset((502, 503, 504))
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
     """
-    A write, as far as its answer depends on it.
+    The properties of a write on which the meaning of its answer depends.
 
     Attributes:
         method: The HTTP method.

@@ -275,7 +275,10 @@ class BatchWriter:
         return written
 
     async def _scripts_written(self, endpoint: ResourceId) -> None:
-        """Update the scripts of the rules with a changed endpoint; after a failure here, its next read does it."""
+        """
+        Update the scripts of the rules with a changed endpoint; if this fails, the next read of the endpoint updates
+        them.
+        """
         try:
             await self._scripts.catch_up(self._org_id, [endpoint.id])
         except CannotRead as error:

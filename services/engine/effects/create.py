@@ -49,11 +49,11 @@ class Create(Effect):
         return self.is_resolved_by_retry(platform)
 
     def is_searched_for(self, platform: PlatformTraits) -> bool:
-        """Where names may repeat, and the platform has no idempotency keys."""
+        """True if names may repeat and the platform has no idempotency keys."""
         return self._identity(platform) is Identity.SEARCH
 
     def claims(self, ids: ResourceIds, platform: PlatformTraits) -> Sequence[Claimed]:
-        """Its name, also a repeatable one where the resource can be found only by that."""
+        """The name of the resource; also a name that may repeat, if the resource can be found only by its name."""
         kind, spec = self.step.key.kind, self.step.new_spec
         if spec and self.awaits_claims(platform):
             return [ClaimedName(kind, spec.display_name)]

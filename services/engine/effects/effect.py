@@ -68,7 +68,7 @@ class Effect(ABC):
     makes: ClassVar[bool] = False
     """Whether it creates a resource, whose id the platform chooses."""
     removes: ClassVar[bool] = False
-    """Whether it removes something; it need not be sent where that is gone already."""
+    """Whether it removes something; it need not be sent if that is gone already."""
     links: ClassVar[bool] = False
     """Whether it changes an association, not the content of a resource."""
     expects: ClassVar[bool] = False
@@ -108,7 +108,7 @@ class Effect(ABC):
         return isinstance(outcome, Done) and self.step.undo is not Undo.NONE
 
     def target(self, ids: ResourceIds) -> str:
-        """Id of the resource it is about; empty for a creation and for a resource that does not exist."""
+        """Id of the resource that it acts on; empty for a creation and for a resource that does not exist."""
         return ids.find(self.step.key, self.step.resource_id)
 
     def label_id(self, ids: ResourceIds) -> str:
@@ -168,7 +168,10 @@ class Effect(ABC):
         """Compare the planned content with the one in *scene*, and perform the effect there."""
 
     def expected(self, stands: bool) -> Spec | None:
-        """The content of its resource if the step *stands*, or if not; None where the step does not determine it."""
+        """
+        The content of its resource: after the step if the step *stands*, else before it. None: the step does not
+        determine the content.
+        """
         return self.step.new_spec if stands else self.step.old_spec
 
     def _turned(self, verb: Verb) -> Step:

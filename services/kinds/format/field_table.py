@@ -38,7 +38,7 @@ class Variants(NamedTuple):
 
     Attributes:
         key: The field; its table reads it.
-        tables: The table for each value of it.
+        tables: The table for each value of the field.
     """
 
     key: str

@@ -103,7 +103,7 @@ class Kind:
 
     Attributes:
         name: As packages spell it.
-        family: The kinds that share a name space.
+        family: The family that the kind belongs to; the kinds of a family share a name space.
         family_kind: The name of the whole family as a kind, whose objects are ignored; empty where there is none.
         resource_type: As label mappings spell it.
         summary_key: The list of the summary that holds it.

@@ -77,7 +77,8 @@ class Text:
         fold: How it is normalised.
         required: Whether it must not be empty.
         what: The description of a required text without words: "a query".
-        vocabulary: The texts with a meaning, in any case; others are allowed, and get a remark. Empty: all have one.
+        vocabulary: The texts with a meaning, in any case; others are allowed, and get a remark. Empty: all texts have a
+            meaning.
     """
 
     absent: str = ""

@@ -51,7 +51,7 @@ def _read(fields: Fields, scope: Scope) -> ReadResult:
 
 
 def _used(threshold: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a threshold of its type uses."""
+    """The fields of *threshold* that its type uses."""
     numbers = ("min", "max") if threshold["type"] in _RANGES else ("value",)
     return {key: threshold[key] for key in ("level", "type", "allValues", *numbers)}
 

@@ -44,7 +44,10 @@ class SecretField:
         return Field(self.key, Referable(secret=True), f"{self.about}; better a secretRef than the text itself.")
 
     def fault(self, fields: Fields, why: str) -> list[Fault]:
-        """The fault of a missing credential; any value is accepted, even an empty text (P11)."""
+        """
+        The fault of a missing credential; any value is accepted, even an empty text (docs/reference/package-format.md,
+        "Oddities").
+        """
         if fields.value.get(self.key) is not None:
             return []
         reason = f"{why} needs a {self.key}; write {self.key}: {{secretRef: {{key: KEY}}}}"

@@ -41,7 +41,7 @@ class TaskOptions:
         name: The name of the task, in place of ``spec.name``; None when the option has none.
         every: As specs have it, empty for zero; None when the option has none, or no duration.
         offset: As *every*.
-        faults: Why ``every`` or ``offset`` is no duration (T2); one reason for both, or none.
+        faults: Why ``every`` or ``offset`` is no duration: at most one reason, even if both are wrong.
     """
 
     name: Parameter | None = None
@@ -67,7 +67,7 @@ class Script:
         options: The values of ``option task`` that may be supplied. Unlike parameters they do not count as missing, but
             for the name of a ``v2alpha2`` task.
         task: The values that a ``v2alpha2`` task takes from its options.
-        faults: Why the query is dropped (T1), one reason; text, parameters and options are then empty.
+        faults: Why the query is dropped: one reason, or none. With a reason, text, parameters and options are empty.
         misfits: Faults of values that do not fit their types (docs/reference/package-format.md, "Parameter values");
             the script does not get these values.
     """

@@ -63,7 +63,10 @@ def _read(fields: Fields, scope: Scope) -> ReadResult:
 
 
 def _read_arguments(fields: Fields, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
-    """The fields of variables of one type, with their faults; unknown types are accepted without fields (P9)."""
+    """
+    The fields of variables of one type, with their faults; unknown types are accepted without fields
+    (docs/reference/package-format.md, "Oddities").
+    """
     match values["type"]:
         case "map":
             pairs = fields.text_map("values")

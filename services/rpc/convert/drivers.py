@@ -131,7 +131,7 @@ def outcome_from_pb(effect: AnyEffect, sending: Sending, result: driver_pb2.Muta
     match result.WhichOneof("result"):
         case "done" if effect.makes:
             if result.done.id:
-                # The resource of an earlier attempt may be edited since; its undo has to detect that
+                # If an earlier attempt made the resource, it may have been edited since; its undo has to detect that
                 # (docs/reference/engine.md, "Expectations").
                 return Done(result.done.id, "" if result.done.replayed else _observed(result.done))
             return Unknown("the driver returned no id of the created resource")
@@ -156,7 +156,9 @@ def _expectation_to_pb(expected: Expectation | None) -> driver_pb2.Expectation |
 
 
 def _what_changed(sending: Sending, rejected: driver_pb2.Rejected) -> str:
-    """The differences of the found resource from the expectation; empty if the driver does not return it."""
+    """
+    How the current resource differs from the expected one; empty if the driver returned no readable current resource.
+    """
     if sending.expected is None or not rejected.HasField("live"):
         return ""
     try:

@@ -27,7 +27,10 @@ _STEP_STATES = Numbers(StepState, journal_pb2.StepState, "STEP_STATE")
 _DIRECTIONS = Numbers(Direction, operation_pb2.Direction, "DIRECTION")
 _BLOCKED_REASONS = Numbers(BlockedReason, operation_pb2.BlockedReason, "BLOCKED_REASON")
 EVENT_BYTES = 3900
-"""Bytes of an event without its resource ids: with its frame it is smaller than 4 KiB (issue 12)."""
+"""
+Largest event without its resource ids, in bytes. With its frame it is smaller than 4 KiB, the limit of
+docs/architecture.md, "An apply, from its request to its record".
+"""
 
 _FRAME_BYTES = 4
 _NUMBER_BYTES = 3
@@ -161,7 +164,7 @@ def steps_waiting_to_pb(steps: Iterable[int], direction: Direction, holder: Clai
 def outcomes_to_pb(
     outcomes: Mapping[int, Outcome], direction: Direction
 ) -> list[operation_pb2.StepsEnded] | list[operation_pb2.StepsUndone]:
-    """The events with the outcomes of steps; those of undos are in reverse order."""
+    """The events with the outcomes of steps; the outcomes of undos are in reverse order."""
     is_undo = direction is Direction.UNDO
     messages = [outcome_to_pb(step, outcomes[step]) for step in sorted(outcomes, reverse=is_undo)]
     cut = parts(messages, lambda each: each.ByteSize() - len(each.done.resource_id) + _FRAME_BYTES, EVENT_BYTES)
@@ -190,7 +193,7 @@ def blocked_reason_to_pb(reason: BlockedReason) -> operation_pb2.BlockedReason.V
 
 
 def blocked_step_to_pb(blocked: BlockedStep) -> operation_pb2.BlockedStep:
-    """Translate a step that blocks its operation; of the step itself, verb and ids without content."""
+    """Translate a step that blocks its operation; the step itself has its verb and ids, but no content."""
     step = blocked.step._replace(old_spec=None, new_spec=None, references=(), old_references=())
     return operation_pb2.BlockedStep(
         step=step_fields(step),

@@ -1,4 +1,6 @@
-"""The options of an InfluxDB platform: they name the token, which no message shows."""
+"""
+The options of an InfluxDB platform: they name the file or variable of the token; no error message prints the token.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -27,7 +27,7 @@ EXPORTED = ("Dashboard", "Task", "Variable")
 
 
 def package_of(export: UiExport) -> tuple[Exported, str]:
-    """The package of what was read, and its text."""
+    """The package that is made from *export*, and its text."""
     names = names_of(export.resources.values(), {}, {})
     chosen = [Chosen(resource, set(resource.label_ids)) for resource in export.resources.values()]
     exported = export_objects(chosen, names, traits(""), YamlWriter())

@@ -1,4 +1,4 @@
-"""Numbers that are written as text (CH2)."""
+"""Numbers that are written as text (docs/reference/package-format.md, "Chart rules", CH2)."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The form of a URL (docs/reference/package-format.md, "Notification endpoints", E2)."""
+"""The form of a URL (docs/reference/package-format.md, "Notification endpoints")."""
 
 import pytest
 from hypothesis import given

@@ -22,7 +22,7 @@ SECOND, HOUR = 10**9, 3600 * 10**9
 def task(
     text: str, params: list[Any] | None = None, options: list[Any] | None = None, env: Mapping[str, Any] | None = None
 ) -> Script:
-    """The query of a task; keys of *env* have no common prefix here."""
+    """The query of a task; the keys of *env* lack their common prefix, ``tasks[t].spec.``."""
     supplied = {f"tasks[t].spec.{key}": value for key, value in (env or {}).items()}
     spec = {"query": text, "params": params or [], "task": options or []}
     return read_task_query(Fields(spec, "spec", ("spec",)), "t", supplied, feeds_task=True)

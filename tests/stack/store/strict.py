@@ -16,7 +16,7 @@ class _RolledBackError(Exception):
 
 
 class Twice:
-    """Runs each piece of work once, rolls it back, and runs it again (S1)."""
+    """Runs each piece of work once, rolls it back, and runs it again, because work may run more than once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -74,7 +74,7 @@ _AT_ONCE = {
 
 
 class Late:
-    """Delays writes, so that work cannot read its own writes (S4), and refuses writes without a lock (S2, S5)."""
+    """Delays writes, so that work cannot read its own writes, and refuses writes to stacks that are not locked."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

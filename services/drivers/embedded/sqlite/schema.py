@@ -76,8 +76,8 @@ All times are microseconds since 1970.
     The idempotency keys. Rows outlive their resources: a key never creates a second resource. ``time`` is the age of a
     key, after which it is removed.
 ``fences``
-    ``operation`` is that of the token; ``lower_token`` is the highest token before it, 0 if there was none.
-    ``is_transient`` marks fences of operations on behalf of no stack, which are removed when they are old.
+    ``operation`` is the operation that has the token; ``lower_token`` is the highest token before it, 0 if there was
+    none. ``is_transient`` marks fences of operations on behalf of no stack, which are removed when they are old.
 """
 
 MIGRATIONS = created_by(SCRIPT, "platform")

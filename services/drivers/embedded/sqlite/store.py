@@ -88,7 +88,7 @@ def mutate(
     db: sqlite_utils.Database, org: str, fence: Fence | None, batch: Sequence[Item], draw_id: DrawId, now: int
 ) -> list[Done | Rejected]:
     """
-    Perform a batch; results as of ``perform``.
+    Perform a batch; results as for ``perform``.
 
     Args:
         db: The database, in a transaction that writes.
@@ -135,7 +135,7 @@ def forget(db: sqlite_utils.Database, before: int, most: int) -> int:
 
 def pass_fence(db: sqlite_utils.Database, fence: Fence, now: int) -> Fence | None:
     """
-    Refuse lower tokens than that of *fence* from *now* on.
+    Refuse tokens lower than the token of *fence* from *now* on.
 
     Returns:
         The highest lower token seen in the scope, with its operation; None: there is none.

@@ -101,7 +101,7 @@ def _properties(chart: Chart) -> dict[str, Any]:
 
 
 def _beyond(live: Any, written: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What *live* properties say beyond the *written* ones of their chart, by path."""
+    """The content of the *live* properties that the *written* properties of their chart lack, by path."""
     if isinstance(live, Mapping) and not path.endswith(_BUILDER):
         for key, value in live.items():
             other = written.get(key) if isinstance(written, Mapping) else None

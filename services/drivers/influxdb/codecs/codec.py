@@ -44,7 +44,7 @@ Resets = Callable[[Content, Body], list[str]]
 
 
 def is_unset(value: Any) -> bool:
-    """Whether a value of the API says nothing: zero, empty, or made of such values only."""
+    """Whether a value of the API has no content: it is zero, empty, or consists of such values only."""
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
     return not value if items is None else all(map(is_unset, items))
 

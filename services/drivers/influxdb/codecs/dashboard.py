@@ -81,7 +81,7 @@ def _resets(spec: Content, live: Body) -> list[str]:
     resets = []
     for cell in _cells(live):
         chart = read_cell(cell)
-        # A cell without a chart is kept, and the diff shows a deleted one.
+        # Neither needs a remark: a cell without a chart is kept as it is, and the diff shows a deleted cell.
         if chart is None or cell["id"] not in cells:
             continue
         written = {**cells[cell["id"]], "properties": cells[cell["id"]]["properties"]["properties"]}
@@ -120,6 +120,6 @@ _SAME: Sequence[Callable[[Chart, Chart], bool]] = (
     lambda live, desired: all(live[key] == desired[key] for key in ("kind", "name")),
     lambda live, desired: all(live[key] == desired[key] for key in ("kind", "xPos", "yPos")),
 )
-"""When a live chart is the desired one, from the surest sign on."""
+"""Rules by which a live chart is taken for the desired one; the most reliable rule comes first."""
 
 CODEC = Codec(KIND, "dashboards", _prepare, _write, _read, unexpressed=_unexpressed, resets=_resets)

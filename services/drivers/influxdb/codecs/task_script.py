@@ -16,7 +16,9 @@ from services.kinds.influxdb.flux.scanner import Token, scan
 from services.kinds.influxdb.flux.script import Property, Statement, first_options, read_statements
 
 _KEPT = "// pkger:option "
-"""Begins the comment that stores the option statement of the query, which the one of the driver replaces."""
+"""
+Begins the comment that stores the option statement of the query, which the option statement of the driver replaces.
+"""
 
 _HEADS = ("import", "package")
 
@@ -93,7 +95,10 @@ def _updated(kept: str, live: Mapping[str, str]) -> str:
 
 
 def _replaced(script: str, own: Statement) -> tuple[str | None, int]:
-    """The statement of the query that the driver's *own* one replaces, and the end of both; None: it replaces none."""
+    """
+    The option statement of the query, stored in a comment after the driver's *own* statement that replaces it, and the
+    end of both; None: there is no such comment.
+    """
     behind = next((token for token in scan(script) if token.start >= own.end), None)
     if behind and behind.text.startswith(_KEPT) and not script[own.end : behind.start].strip(" "):
         kept = _kept(behind.text.removeprefix(_KEPT))

@@ -29,7 +29,7 @@ def _unexpressed(live: Body) -> list[str]:
 
 
 def _own_metadata(live: Body) -> dict[str, Any]:
-    """The metadata that a user wrote: without buckets that are those of the configuration."""
+    """The metadata that a user wrote: without ``buckets`` if these are the buckets of the configuration."""
     metadata = dict(live.get("metadata") or {})
     if (metadata.get("buckets") or []) == _buckets(live.get("config") or ""):
         metadata.pop("buckets", None)

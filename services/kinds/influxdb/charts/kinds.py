@@ -151,7 +151,7 @@ _ALL = (
         uses=(*_LINES, *_VALUE, "shade"),
         own={**_LINED, "position": _POSITION},
         needed_axes=("x", "y"),
-        # This kind ignores its field timeFormat (P13).
+        # This kind ignores its field timeFormat (docs/reference/package-format.md, "Oddities").
         fixed={"timeFormat": ""},
     ),
     ChartKind(

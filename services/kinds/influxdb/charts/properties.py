@@ -42,7 +42,7 @@ def properties(chart: Mapping[str, Any]) -> dict[str, Any]:
             case "axes" if kind.flat_axes:
                 shown |= _flat(value)
             case "axes":
-                # The domain is lost here (P14).
+                # Where axes are a map, the domain is lost (docs/reference/package-format.md, "Oddities").
                 shown["axes"] = {axis["name"]: {"bounds": [], **_axis(axis)} for axis in value}
             case "decimalPlaces":
                 shown["decimalPlaces"] = {"isEnforced": value is not None, "digits": value or 0}

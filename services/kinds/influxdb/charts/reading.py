@@ -82,7 +82,10 @@ def read_charts(fields: Fields, scope: Scope) -> Charts:
 
 
 def _unknown_kind(chart: Fields) -> Fault:
-    """The fault of a chart without a known kind; no other rule can be checked (CH1)."""
+    """
+    The fault of a chart without a known kind; no other rule can be checked (docs/reference/package-format.md, "Chart
+    rules", CH1).
+    """
     alike = nearest(chart.text("kind").strip(), CHART_KINDS)
     hint = f"; did you mean {alike!r}?" if alike else ""
     reason = f"kind must be {KIND_NAME.problem('')}; {found_text(chart, 'kind')}{hint}"

@@ -37,7 +37,10 @@ def chart_faults(
 
 
 def _domain_faults(chart: Fields) -> Iterator[Fault]:
-    """Faults of domains, for every kind of chart, even one that uses no axes; their path names the axes (CH2)."""
+    """
+    Faults of domains (docs/reference/package-format.md, "Chart rules", CH2), for every kind of chart, even one that
+    uses no axes; their path names the axes.
+    """
     for place, axis in enumerate(chart.items("axes")):
         if isinstance(axis, dict) and "domain" in axis:
             yield from _unreadable(chart, place, axis["domain"])

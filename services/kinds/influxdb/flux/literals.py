@@ -19,8 +19,8 @@ class Literal:
     The value of an expression.
 
     Attributes:
-        value_type: ``string``, ``integer``, ``float``, ``duration`` or ``time``; empty for an expression that has a
-            value but no type (``-5``), and for one that has neither.
+        value_type: ``string``, ``integer``, ``float``, ``duration`` or ``time``. Empty if there is none: for an
+            expression that only has a value, such as ``-5``, and for one that is no literal.
         value: A duration is its nanoseconds, a negative one its text, a time its RFC 3339 text. None: no value.
         duration: A duration, negative or not, as specs have it: in hours and below, or with its months and years.
     """

@@ -84,7 +84,10 @@ def test_the_axes_of_a_mosaic_that_has_none_are_empty_ones() -> None:
     ],
 )
 def test_the_domain_of_an_axis_is_normalised_to_numbers(written: Any, domain: list[Any]) -> None:
-    """Also in charts that do not show it (P14). JSON has no infinities, so they become texts."""
+    """
+    Also in charts that lose it (docs/reference/package-format.md, "Oddities"). JSON has no infinities, so they become
+    texts.
+    """
     source = chart("xy", axes=[{"name": "x", "domain": written}, {"name": "y"}])
     axis = kept(source)["axes"][0]
     assert list(axis["domain"]) == domain
@@ -100,7 +103,10 @@ PARAMETERS = 'option params = {start: -1h, name: "n"}\n\nfrom(bucket: params.nam
 
 
 def test_parameters_of_queries_become_references() -> None:
-    """Keys have positions in the source, fields positions in the normal form (P15)."""
+    """
+    Keys have positions in the source, fields positions in the normal form (docs/reference/package-format.md,
+    "Oddities").
+    """
     queries = [{"query": ""}, {"query": "buckets()"}, 5, {"query": PARAMETERS, "params": [{"key": "n", "default": 5}]}]
     found = read(chart("markdown"), chart("xy", geom=""), chart("xy", queries=queries))
     key, field = "dashboards[board].spec.charts[2].queries[2].params", "spec.charts[1].queries[1].params"

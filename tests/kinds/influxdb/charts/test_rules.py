@@ -81,7 +81,8 @@ FAULTY = [
     (chart("single_stat_plus_line", position=5), ["position"]),
     # CH10
     (chart("table", tableOptions={"wrapping": "Wrap"}), ["tableOptions.wrapping"]),
-    # All of them, in order, each with its own path (P21).
+    # A chart that breaks several rules has all violations, in order, each with its own path
+    # (docs/reference/package-format.md, "Oddities").
     (
         {"kind": "xy", "axes": [{"name": "y2", "domain": ["ten"]}], "colors": [{}], "position": "x"},
         ["axes", "width", "height", "colors[0].hex", "geom", "axes", "axes", "position"],
