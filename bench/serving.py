@@ -49,7 +49,7 @@ class Gateway:
 
     Attributes:
         http: Its client.
-        org: Id of its organisation.
+        org: Id of its organization.
         pid: Its process id.
         start: Seconds from the start of its process to its first response.
     """

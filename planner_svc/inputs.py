@@ -329,7 +329,7 @@ class PlanInputs:
 
     async def platforms(self, name: str) -> list[tuple[str, list[Organization], str]]:
         """
-        The platform of that *name*, or all: name, organisations, and the reason if these cannot be listed.
+        The platform of that *name*, or all: name, organizations, and the reason if these cannot be listed.
 
         Raises:
             PlatformUnknown: No platform has that name.
@@ -343,7 +343,7 @@ class PlanInputs:
             orgs = await list_orgs(self._platforms.driver(name))
         except PkgerError as error:
             return name, [], str(error)
-        return name, orgs or [], "" if orgs is not None else "its driver does not list organisations"
+        return name, orgs or [], "" if orgs is not None else "its driver does not list organizations"
 
     async def check(self, name: str, org: str) -> PlatformCheck:
         """

@@ -23,7 +23,7 @@ async def check(driver: Peer, org: str) -> PlatformCheck:
 def derived_check(org: str, traits: PlatformTraits, orgs: list[Organization] | None) -> PlatformCheck:
     """
     The result for a platform whose driver implements no check; *orgs* is None if the driver does not list
-    organisations.
+    organizations.
     """
     findings = [
         Finding(CheckAspect.PLATFORM, CheckVerdict.OK, "its driver answers"),
@@ -32,6 +32,6 @@ def derived_check(org: str, traits: PlatformTraits, orgs: list[Organization] | N
     if org and orgs and any(org == each.id for each in orgs):
         findings.append(Finding(CheckAspect.ORG, CheckVerdict.OK, "it is there", org))
     elif org:
-        text = "its driver does not list organisations" if orgs is None else "its driver does not list it"
+        text = "its driver does not list organizations" if orgs is None else "its driver does not list it"
         findings.append(Finding(CheckAspect.ORG, CheckVerdict.UNKNOWN, text, org))
     return PlatformCheck(tuple(findings), traits.platform, traits.version, tuple(orgs or ()))

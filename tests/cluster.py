@@ -166,7 +166,7 @@ class Cluster:
     Attributes:
         addresses: Their addresses.
         peers: Connections to them.
-        org: The organisation of calls that name none; empty: the default one.
+        org: The organization of calls that name none; empty: the default one.
         connect: Makes channels to the services.
     """
 
@@ -176,7 +176,7 @@ class Cluster:
     connect: Connect = grpc_channel
 
     def in_org(self, org: str) -> "Cluster":
-        """The same services, with another organisation for calls that name none."""
+        """The same services, with another organization for calls that name none."""
         return replace(self, org=org)
 
     def target(self, platform: str = "", org: str = "") -> object_pb2.Target:
@@ -326,7 +326,7 @@ class Cluster:
             request.page_token = page.next_page_token
 
     async def stack_names(self) -> list[str]:
-        """Names of the stacks of the organisation; without one, of all stacks."""
+        """Names of the stacks of the organization; without one, of all stacks."""
         stub = StackServiceStub(self.peers["stack"].channel)
         request = stack_pb2.ListStacksRequest(target=self.target() if self.org else None)
         answer = await self.peers["stack"].call(stub.ListStacks, request)

@@ -96,7 +96,7 @@ _numbers = count(1)
 
 @pytest.fixture
 def shared_services(module_services: Cluster) -> Cluster:
-    """The services of the module, with an empty organisation of its own for each test."""
+    """The services of the module, with an empty organization of its own for each test."""
     return module_services.in_org(f"org-{next(_numbers)}")
 
 

@@ -1,4 +1,4 @@
-"""The embedded platform behind an older driver: without preparing specs, listing organisations and checks."""
+"""The embedded platform behind an older driver: without preparing specs, listing organizations and checks."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -27,7 +27,7 @@ Sent = Mapping[int, Sending]
 
 
 class Prober:
-    """Reads from one organisation of one platform."""
+    """Reads from one organization of one platform."""
 
     def __init__(
         self,

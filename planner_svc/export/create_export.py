@@ -72,11 +72,11 @@ async def _doubts(
     check = await reader.check(target)
     doubts = doubts_of(check.findings) if check else Doubts("", is_certain=False)
     if doubts.is_certain and not kinds:
-        problem = f"nothing of organisation {target.org!r} can be read: {doubts.text}"
+        problem = f"nothing of organization {target.org!r} can be read: {doubts.text}"
         raise reader.unreadable(target, f"{problem}; give the credential of the platform the rights to read")
     if not doubts.text:
         return []
-    text = f"nothing is selected in organisation {target.org!r}: {doubts.text}"
+    text = f"nothing is selected in organization {target.org!r}: {doubts.text}"
     return [Warned("", "", "", text)]
 
 

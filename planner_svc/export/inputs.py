@@ -51,7 +51,7 @@ class ExportReader:
         return await live_resources(driver, target.org, kinds, resource_keys, platform, is_lenient=True)
 
     async def check(self, target: Target) -> PlatformCheck | None:
-        """The check of the platform of *target* in its organisation; None: its driver has no check."""
+        """The check of the platform of *target* in its organization; None: its driver has no check."""
         return await check_platform(self._platforms.driver(target.platform), target.org)
 
     def unreadable(self, target: Target, problem: str) -> ServiceUnavailable:

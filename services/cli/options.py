@@ -34,7 +34,7 @@ class Common:
 
     Attributes:
         server: Host of the services.
-        target: Platform and organisation.
+        target: Platform and organization.
         output: How to print.
         quiet: Print only data and errors.
         timeout: Seconds that the command may take.
@@ -70,7 +70,7 @@ class Common:
 
     def place(self, platform: str, org: str) -> tuple[str, str]:
         """
-        Platform and organisation by ``--platform`` and ``--org``, ``--target``, or a context; empty for the default.
+        Platform and organization by ``--platform`` and ``--org``, ``--target``, or a context; empty for the default.
 
         Raises:
             UsageError: The options contradict each other.
@@ -159,7 +159,7 @@ _target_option = click.option(
     metavar="PLATFORM/ORG",
     callback=_kept("target", _target),
     expose_value=False,
-    help="Platform and organisation.  [default: embedded/default]",
+    help="Platform and organization.  [default: embedded/default]",
 )
 
 
@@ -230,7 +230,7 @@ def stack_name(_context: click.Context, _option: click.Parameter, value: str | N
 
 
 def _place(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
-    """A platform or an organisation; empty without the option."""
+    """A platform or an organization; empty without the option."""
     if value == "":
         raise click.BadParameter("the name is empty; omit the option for the default")
     return value or ""
@@ -276,7 +276,7 @@ platform_option = click.option(
     "--platform", callback=_place, metavar="NAME", help="Platform, a row of the platforms file.  [default: embedded]"
 )
 org_option = click.option(
-    "--org", callback=_place, metavar="ORG", help="Organisation on the platform.  [default: default]"
+    "--org", callback=_place, metavar="ORG", help="Organization on the platform.  [default: default]"
 )
 file_option = click.option(
     "-f", "--file", "files", multiple=True, metavar="FILE", help="Package file or http(s) address; - is stdin."
@@ -319,7 +319,7 @@ secret_keys_option = click.option(
     "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that the apply will supply."
 )
 target_options = _grouped("target", lambda platform, org: common().place(platform, org), platform_option, org_option)
-"""Platform and organisation, as one pair."""
+"""Platform and organization, as one pair."""
 
 
 @dataclass(frozen=True, slots=True)

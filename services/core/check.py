@@ -12,7 +12,7 @@ class CheckAspect(Enum):
 
     PLATFORM = "platform"
     CREDENTIAL = "credential"
-    ORG = "organisation"
+    ORG = "organization"
     READ = "read"
     WRITE = "write"
 
@@ -51,7 +51,7 @@ class PlatformCheck:
         findings: In the order of the checks. A check that depends on a failed one is not made.
         platform: Type of the platform, such as "embedded"; empty: unknown.
         version: Its version; empty: unknown.
-        orgs: Its organisations; if a target may name any organisation, those that hold resources.
+        orgs: Its organizations; if a target may name any organization, those that hold resources.
     """
 
     findings: tuple[Finding, ...]

@@ -198,14 +198,14 @@ class StackNotFound(PkgerError):
 
 
 class StackExists(PkgerError):
-    """The organisation already has a stack of the name."""
+    """The organization already has a stack of the name."""
 
     reason = Reason.STACK_EXISTS
     code = "ALREADY_EXISTS"
     resource = ("pkger.stack.v1.Stack", "stack")
 
     def __init__(self, stack: str, org: str) -> None:
-        super().__init__(f"a stack {stack!r} already exists in organisation {org!r}", stack=stack, org=org)
+        super().__init__(f"a stack {stack!r} already exists in organization {org!r}", stack=stack, org=org)
 
 
 class StackNotEmpty(PkgerError):
@@ -388,7 +388,7 @@ class PlatformUnknown(PkgerError):
 
 
 class OrgUnknown(PkgerError):
-    """The platform has no organisation of the name, or its driver may not read it; *problem* says which."""
+    """The platform has no organization of the name, or its driver may not read it; *problem* says which."""
 
     reason = Reason.ORG_UNKNOWN
     code = "NOT_FOUND"
@@ -396,7 +396,7 @@ class OrgUnknown(PkgerError):
 
     def __init__(self, platform: str, org: str, problem: str) -> None:
         super().__init__(
-            f"organisation {org!r} of platform {platform!r}: {problem}", platform=platform, org=org, problem=problem
+            f"organization {org!r} of platform {platform!r}: {problem}", platform=platform, org=org, problem=problem
         )
 
 

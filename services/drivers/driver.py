@@ -51,13 +51,13 @@ class Driver(Protocol):
         """List the keys of all secrets, in any order; not called on a platform that holds none."""
 
     async def orgs(self) -> Sequence[Organization]:
-        """List the organisations of the platform; if it accepts any name as one, those that hold data."""
+        """List the organizations of the platform; if it accepts any name as one, those that hold data."""
 
     async def check(self, org: str) -> PlatformCheck:
         """
         Check the platform without writing: does it answer, accept the credential of the driver, and grant it rights.
 
-        Every problem is a finding, not an error. *org* is the organisation whose rights are checked, as far as that is
+        Every problem is a finding, not an error. *org* is the organization whose rights are checked, as far as that is
         possible; empty: no rights are checked.
         """
 
@@ -66,7 +66,7 @@ class Driver(Protocol):
         Perform a batch, whose items are independent of each other.
 
         Args:
-            org: Organisation on the platform.
+            org: Organization on the platform.
             fence: The right to write; None for writes on behalf of no stack. A platform without fencing ignores it.
             batch: At most ``max_batch_size`` mutations.
 

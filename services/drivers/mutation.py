@@ -9,7 +9,7 @@ from services.engine.outcome import RejectionReason
 
 
 class ResourceId(NamedTuple):
-    """Names one resource of an organisation; sorts by kind, then id."""
+    """Names one resource of an organization; sorts by kind, then id."""
 
     kind: str
     id: str

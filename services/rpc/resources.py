@@ -89,7 +89,7 @@ async def list_resources(
 
     Args:
         driver: The driver.
-        org: The organisation.
+        org: The organization.
         kinds: The kinds to list.
         expected: Resources that existed before, of any kind.
         is_lenient: Whether an invalid spec is an error only when it is used.
@@ -169,7 +169,7 @@ async def prepare_specs(
 
     Args:
         driver: The driver.
-        org: The organisation.
+        org: The organization.
         desired: Specs of kinds that the platform has.
         platform: The traits of the platform.
 
@@ -262,7 +262,7 @@ async def list_secret_keys(driver: Peer, org: str) -> frozenset[str]:
 
 async def list_orgs(driver: Peer) -> list[Organization] | None:
     """
-    List the organisations of the platform of *driver*, sorted by id; None if the driver cannot list them.
+    List the organizations of the platform of *driver*, sorted by id; None if the driver cannot list them.
 
     Raises:
         PkgerError: They cannot be listed.

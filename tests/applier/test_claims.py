@@ -28,7 +28,7 @@ BOARD = an_object("Dashboard", "d", "board")
 
 
 def another(case: Case, stack: str = "theirs") -> Case:
-    """A second stack in the same organisation."""
+    """A second stack in the same organization."""
     return replace(case, stack=stack)
 
 

@@ -27,7 +27,7 @@ ADOPTED = object_pb2.ORIGIN_ADOPTED
 
 
 def beside(case: Case, stack: str) -> Case:
-    """Another stack in the same organisation."""
+    """Another stack in the same organization."""
     return replace(case, stack=stack)
 
 

@@ -1,4 +1,4 @@
-"""One organisation with one stack under faults: its resources, its record, and what holds of both."""
+"""One organization with one stack under faults: its resources, its record, and what holds of both."""
 
 import asyncio
 import contextlib
@@ -102,12 +102,12 @@ class Snapshot(NamedTuple):
 @dataclass
 class Case:
     """
-    One stack in an organisation of its own.
+    One stack in an organization of its own.
 
     Attributes:
         services: The services.
         driver: The driver of the platform.
-        org: The organisation.
+        org: The organization.
         stack: Name of the stack; empty for operations on behalf of none.
     """
 
@@ -227,7 +227,7 @@ class World:
     _count: int = field(default=0)
 
     def case(self, stack: str = "s") -> Case:
-        """A stack in an unused organisation, and a driver without faults."""
+        """A stack in an unused organization, and a driver without faults."""
         self._count += 1
         self.driver.heal()
         return Case(self.services, self.driver, f"org-{self._count}", stack)
@@ -351,7 +351,7 @@ def display_names(keys: set[tuple[str, str]], events: Events) -> set[tuple[str, 
 
 def check(before: Snapshot, events: Events, after: Snapshot, wanted: Content) -> None:
     """
-    Check what holds after every operation on a stack that owns all resources of its organisation.
+    Check what holds after every operation on a stack that owns all resources of its organization.
 
     Args:
         before: The state before the operation.

@@ -159,7 +159,7 @@ async def test_the_end_of_an_empty_stack_is_a_change(services: Cluster) -> None:
     assert await services.stack_names() == []
 
 
-async def test_organisations_do_not_see_each_other(services: Cluster) -> None:
+async def test_organizations_do_not_see_each_other(services: Cluster) -> None:
     one, two = (services.in_org(f"{services.org}-{name}") for name in ("one", "two"))
     for each in (one, two):
         await each.apply(STEPS[1])

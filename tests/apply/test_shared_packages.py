@@ -1,5 +1,5 @@
 """
-Case 16 of docs/reference/engine.md, "Cases": whole packages are applied side by side in one organisation, and
+Case 16 of docs/reference/engine.md, "Cases": whole packages are applied side by side in one organization, and
 uninstalled in random order.
 """
 

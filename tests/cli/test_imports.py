@@ -27,7 +27,7 @@ def env(services: Cluster, tmp_path: Path) -> Mapping[str, str]:
 
 
 class Client:
-    """Runs commands in the organisation of the test, with files of its folder."""
+    """Runs commands in the organization of the test, with files of its folder."""
 
     def __init__(self, services: Cluster, env: Mapping[str, str], folder: Path) -> None:
         self.services, self.env, self.folder = services, env, folder

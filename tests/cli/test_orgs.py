@@ -1,4 +1,4 @@
-"""The list of organisations, and the warning about an empty one, which may be mistyped."""
+"""The list of organizations, and the warning about an empty one, which may be mistyped."""
 
 import json
 from pathlib import Path
@@ -9,10 +9,10 @@ from tests.cli.command import environment, pkger
 from tests.cluster import Cluster, cluster
 
 PACKAGE = text(an_object("Label", "l", "label"))
-WARNING = "warning: organisation 'defualt' of platform 'embedded' holds nothing, and others do: default, other\n"
+WARNING = "warning: organization 'defualt' of platform 'embedded' holds nothing, and others do: default, other\n"
 
 
-async def test_an_empty_organisation_gets_a_warning_as_it_may_be_mistyped(services: Cluster, tmp_path: Path) -> None:
+async def test_an_empty_organization_gets_a_warning_as_it_may_be_mistyped(services: Cluster, tmp_path: Path) -> None:
     env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
     file.write_text(PACKAGE)
     assert "holds nothing" not in (await pkger("plan", "-f", str(file), "--org", "first", env=env)).out
@@ -30,11 +30,11 @@ async def test_an_empty_organisation_gets_a_warning_as_it_may_be_mistyped(servic
     }
 
 
-async def test_a_driver_that_does_not_list_organisations_is_no_problem(tmp_path: Path) -> None:
+async def test_a_driver_that_does_not_list_organizations_is_no_problem(tmp_path: Path) -> None:
     async with cluster(tmp_path, {"platform": older_platform.opened}) as services:
         env, file = environment(tmp_path, services.addresses), tmp_path / "package.json"
         file.write_text(PACKAGE)
         for org in ("default", "other"):
             assert (await pkger("apply", "-f", str(file), "--stack", "s", "--org", org, env=env)).code == 0
         listed = await pkger("platforms", "list", env=env)
-    assert listed.out.splitlines()[1].split(maxsplit=1) == ["embedded", "its driver does not list organisations"]
+    assert listed.out.splitlines()[1].split(maxsplit=1) == ["embedded", "its driver does not list organizations"]

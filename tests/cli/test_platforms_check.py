@@ -50,7 +50,7 @@ Platform embedded: embedded 1
 Platform eu: influxdb v2.9.1
   ok       platform      {server.url} answers
   ok       credential    the server knows the token, and it is active
-  ok       organisation  the token can read 1: main
+  ok       organization  the token can read 1: main
 """
     )
 
@@ -81,10 +81,10 @@ async def test_a_wrong_token_is_not_logged(server: Influx, short_path: Path) -> 
     assert "canary" not in end.out + end.err + logs
 
 
-async def test_no_stack_is_created_for_a_missing_organisation(env: Mapping[str, str]) -> None:
+async def test_no_stack_is_created_for_a_missing_organization(env: Mapping[str, str]) -> None:
     end = await pkger("stacks", "init", "s", "--target", "eu/nowhere", env=env)
     assert (end.code, end.out) == (1, "")
-    assert end.err.startswith("Error: organisation 'nowhere' of platform 'eu': there is none with exactly that name")
+    assert end.err.startswith("Error: organization 'nowhere' of platform 'eu': there is none with exactly that name")
     assert (await pkger("stacks", "init", "s", "--target", "eu/main", env=env)).code == 0
     listed = await pkger("stacks", "list", "-o", "json", env=env)
     assert [stack["target"]["org"] for stack in json.loads(listed.out)] == ["main"]
@@ -107,7 +107,7 @@ async def test_programs_read_findings(env: Mapping[str, str]) -> None:
     }
 
 
-async def test_a_target_names_platform_and_organisation(env: Mapping[str, str]) -> None:
+async def test_a_target_names_platform_and_organization(env: Mapping[str, str]) -> None:
     end = await pkger("platforms", "check", "--target", "eu/main", env=env)
     assert end.code == 0
     assert "  ok       read secrets " in end.out
@@ -126,7 +126,7 @@ async def test_a_driver_without_checks_is_no_error(tmp_path: Path) -> None:
 Platform embedded: embedded 1
   ok       platform           its driver answers
   unknown  credential         its driver does not check credentials and rights
-  unknown  organisation acme  its driver does not list organisations
+  unknown  organization acme  its driver does not list organizations
 """
     )
 

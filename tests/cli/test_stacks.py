@@ -190,7 +190,7 @@ async def test_a_mistyped_kind_is_reported_with_a_suggestion(services: Cluster, 
         assert (refused.code, message in refused.err) == (1, True), refused.err
 
 
-async def test_lists_of_one_organisation(services: Cluster, tmp_path: Path) -> None:
+async def test_lists_of_one_organization(services: Cluster, tmp_path: Path) -> None:
     env = environment(tmp_path, services.addresses)
     package = tmp_path / "raw.yml"
     package.write_text(BUCKET)

@@ -1,4 +1,4 @@
-"""Random actors in one organisation: clients of stacks that share resources, and a person who edits the platform."""
+"""Random actors in one organization: clients of stacks that share resources, and a person who edits the platform."""
 
 import json
 import random

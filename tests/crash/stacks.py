@@ -1,4 +1,4 @@
-"""Stacks in one organisation, and appliers that die again and again while they work on these."""
+"""Stacks in one organization, and appliers that die again and again while they work on these."""
 
 import asyncio
 import random
@@ -50,7 +50,7 @@ Answer = operation_pb2.Finished | PkgerError | None
 @dataclass
 class Shared:
     """
-    One organisation with its services, and counts of the events in it.
+    One organization with its services, and counts of the events in it.
 
     Attributes:
         services: The services; its applier is the first one.
@@ -220,7 +220,7 @@ async def live(shared: Shared, name: str, rng: random.Random, most_beats: int) -
     Run an applier that dies at a failpoint, or is killed, and start it again, until the pulse has ended.
 
     Args:
-        shared: The organisation.
+        shared: The organization.
         name: The name of the applier.
         rng: Draws how it dies.
         most_beats: Most beats of the pulse before it is killed.

@@ -27,7 +27,7 @@ class Crashing:
     count: int = 0
 
     async def case_with(self, package: str) -> Case:
-        """A stack in an organisation of its own, with *package* applied."""
+        """A stack in an organization of its own, with *package* applied."""
         self.count += 1
         case = Case(self.services, None, f"org-{self.count}")  # type: ignore[arg-type]
         if package:

@@ -74,8 +74,8 @@ class DriverClient:
 
         Args:
             address: Its address.
-            orgs: Names on the platform of the organisations of the tests, where they differ.
-            refers_to: A kind of which one resource per organisation is made, to which writes without a reference refer;
+            orgs: Names on the platform of the organizations of the tests, where they differ.
+            refers_to: A kind of which one resource per organization is made, to which writes without a reference refer;
                 empty: they are sent without one.
             connect: Makes the channel.
         """
@@ -90,7 +90,7 @@ class DriverClient:
         await self._peer.close()
 
     def org_name(self, org: str) -> str:
-        """The name on the platform of an organisation of the tests."""
+        """The name on the platform of an organization of the tests."""
         return self._orgs.get(org, org)
 
     async def describe(self) -> PlatformTraits:
@@ -177,7 +177,7 @@ class DriverClient:
         return list((await self._peer.call(self._stub.ListSecretKeys, request)).keys)
 
     async def orgs(self) -> list[tuple[str, str]]:
-        """Id and name of each organisation."""
+        """Id and name of each organization."""
         answer = await self._peer.call(self._stub.ListOrgs, driver_pb2.ListOrgsRequest())
         return [(org.id, org.name) for org in answer.orgs]
 

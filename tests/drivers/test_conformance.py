@@ -147,7 +147,7 @@ async def test_an_id_counts_in_its_own_kind_only(driver: DriverClient, sample: S
     assert await driver.listing("Label") == [label]
 
 
-async def test_organisations_do_not_see_each_other(driver: DriverClient, sample: Sample, kind: str) -> None:
+async def test_organizations_do_not_see_each_other(driver: DriverClient, sample: Sample, kind: str) -> None:
     wanted = sample(kind, "same name", "")
     [ours] = await driver.made(create(kind, wanted, "ours"), org="ours")
     assert await driver.listing(kind, org="theirs") == []

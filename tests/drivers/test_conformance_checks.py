@@ -21,7 +21,7 @@ async def test_a_working_platform_has_no_wrong_verdict(driver: DriverClient, sam
     assert [(org.id, org.name) for org in found.orgs] == await driver.orgs()
 
 
-async def test_an_existing_organisation_is_a_finding(driver: DriverClient, sample: Sample) -> None:
+async def test_an_existing_organization_is_a_finding(driver: DriverClient, sample: Sample) -> None:
     await driver.made(create("Label", sample("Label", "first", "what it is"), "key"))
     held = await driver.listing("Label")
     found = await driver.check(ORG)

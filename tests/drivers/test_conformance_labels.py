@@ -87,7 +87,7 @@ async def test_attaching_is_rejected_if_either_end_is_missing(
     assert await label_ids(driver, resource) == []
 
 
-async def test_labels_of_another_organisation_cannot_be_attached(
+async def test_labels_of_another_organization_cannot_be_attached(
     driver: DriverClient, sample: Sample, made: Made
 ) -> None:
     resource, _ = made

@@ -1,10 +1,10 @@
-"""The contract for organisations: one that holds resources is listed."""
+"""The contract for organizations: one that holds resources is listed."""
 
 from tests.drivers.client import ORG, DriverClient, create
 from tests.drivers.platforms import Sample
 
 
-async def test_an_organisation_that_holds_resources_is_listed(driver: DriverClient, sample: Sample) -> None:
+async def test_an_organization_that_holds_resources_is_listed(driver: DriverClient, sample: Sample) -> None:
     await driver.made(create("Label", sample("Label", "first", "what it is"), "key"))
     orgs = await driver.orgs()
     assert driver.org_name(ORG) in {id_ for id_, _ in orgs}

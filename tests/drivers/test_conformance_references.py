@@ -66,7 +66,7 @@ async def test_a_reference_to_a_missing_resource_is_rejected(
     kept = [reference(pointer, other, referred.id)]
     [made] = await driver.made(create(kind, sample(kind, "refers", ""), "key", kept))
     assert await driver.refusal(update(kind, made.id, sample(kind, "renamed", ""), nothing)) == NOT_FOUND
-    # An id is valid only in its own kind and organisation.
+    # An id is valid only in its own kind and organization.
     mistaken = [reference(pointer, kind, referred.id)]
     assert await driver.refusal(update(kind, made.id, sample(kind, "renamed", ""), mistaken)) == NOT_FOUND
     foreign = create(kind, sample(kind, "refers", ""), "foreign", kept)

@@ -55,7 +55,7 @@ async def test_a_key_that_is_empty_is_rejected(driver: DriverClient) -> None:
     assert await driver.secret_keys() == []
 
 
-async def test_organisations_have_secrets_of_their_own(driver: DriverClient) -> None:
+async def test_organizations_have_secrets_of_their_own(driver: DriverClient) -> None:
     await driver.mutate(put_secret("k", "ours"), org="ours")
     assert await driver.secret_keys(org="theirs") == []
     await driver.mutate(delete_secret("k"), org="theirs")

@@ -262,8 +262,8 @@ async def test_a_label_deleted_in_a_batch_is_gone_for_the_rest_of_it(driver: Dri
     assert (spec(left), list(left.label_ids)) == (sample("Task", "t", "new"), [])
 
 
-async def test_idempotency_keys_apply_within_their_organisation_and_kind(driver: DriverClient) -> None:
-    """A key that another organisation used must not return its resource."""
+async def test_idempotency_keys_apply_within_their_organization_and_kind(driver: DriverClient) -> None:
+    """A key that another organization used must not return its resource."""
     [task] = await driver.made(create("Task", sample("Task", "t", ""), "key"))
     [dashboard] = await driver.made(create("Dashboard", sample("Dashboard", "d", ""), "key"))
     [foreign] = await driver.made(create("Task", sample("Task", "t", "theirs"), "key"), org="theirs")

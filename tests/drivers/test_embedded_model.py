@@ -57,7 +57,7 @@ class Held:
 
 @dataclass
 class Model:
-    """One organisation; every rule is a search through all resources."""
+    """One organization; every rule is a search through all resources."""
 
     held: dict[Id, Held] = field(default_factory=dict)
     created: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -205,7 +205,7 @@ async def driver(tmp_path: Path) -> AsyncIterator[DriverClient]:
 
 
 async def check_against_model(driver: DriverClient, batches: list[list[Any]]) -> None:
-    """Send *batches* to the platform and to the model; the platform is shared, but the organisation is new."""
+    """Send *batches* to the platform and to the model; the platform is shared, but the organization is new."""
     org, model, made = uuid.uuid4().hex, Model(), list[Id]()
     for batch in batches:
         mutations = [to_mutation(item, made) for item in batch]

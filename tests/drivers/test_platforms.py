@@ -28,7 +28,7 @@ def test_a_driver_is_asked_for_traits_that_its_row_lacks() -> None:
     assert platform.traits == EMBEDDED
 
 
-async def test_a_real_server_gets_organisations_that_are_removed_with_their_resources(
+async def test_a_real_server_gets_organizations_that_are_removed_with_their_resources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with influx() as server:

@@ -70,7 +70,7 @@ async def test_an_export_equals_the_platform(services: Cluster, drawn: Drawn) ->
     assert len(plan.warnings) >= len(created)
     assert all(any(warning.startswith(str(key)) for warning in plan.warnings) for key in created)
 
-    # Applied to another organisation, it makes resources whose export is the same text.
+    # Applied to another organization, it makes resources whose export is the same text.
     again = await services.export(org=org, everything=ALL)
     finished = await services.apply(again.text, stack="copy", org=copy)
     assert finished.state == SUCCEEDED, finished.cause

@@ -40,7 +40,7 @@ class Permission:
 
     Attributes:
         id: The one resource it is for, "" for all.
-        org: The organisation it is for, "" for all.
+        org: The organization it is for, "" for all.
     """
 
     action: str
@@ -64,7 +64,7 @@ class Permission:
 
 
 OPERATOR = tuple(Permission(action, type_) for type_ in TYPES if type_ != "instance" for action in ("read", "write"))
-"""The permissions of the token of the set-up: everything, in every organisation."""
+"""The permissions of the token of the set-up: everything, in every organization."""
 
 
 @dataclass(frozen=True, slots=True)

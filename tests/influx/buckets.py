@@ -36,7 +36,7 @@ _CHANGE = gojson.struct(
 
 
 class Buckets:
-    """Names are unique within an organisation, with case; there is always one retention rule."""
+    """Names are unique within an organization, with case; there is always one retention rule."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -176,7 +176,7 @@ def add_bucket(state: State, org: str, name: str, type_: str, description: str, 
 
 
 def add_system_buckets(state: State, org: str) -> None:
-    """Add the system buckets of a new organisation."""
+    """Add the system buckets of a new organization."""
     add_bucket(state, org, "_tasks", "system", "System bucket for task logs", 3 * DAY, DAY)
     add_bucket(state, org, "_monitoring", "system", "System bucket for monitoring logs", 7 * DAY, DAY)
 
@@ -231,7 +231,7 @@ def _changed_rule(old: Mapping[str, Any], rule: Mapping[str, Any]) -> tuple[int,
 
 
 def _may_read(caller: Caller, bucket: Resource) -> bool:
-    """System buckets are shown to any token that may read the organisation."""
+    """System buckets are shown to any token that may read the organization."""
     if bucket["type"] == "system":
         return caller.may("read", "orgs", "", bucket["orgID"])
     return caller.may("read", "buckets", bucket["orgID"], bucket["id"])

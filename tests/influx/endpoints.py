@@ -1,4 +1,4 @@
-"""Notification endpoints: plain texts in secret fields become secrets of the organisation."""
+"""Notification endpoints: plain texts in secret fields become secrets of the organization."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ _SHAPE = typed({name: gojson.struct_of({**_BASE, **fields}) for name, fields in 
 
 
 class Endpoints:
-    """Names are unique over all types; a PUT replaces all fields, and may move the endpoint to another organisation."""
+    """Names are unique over all types; a PUT replaces all fields, and may move the endpoint to another organization."""
 
     def __init__(self, state: State) -> None:
         self._state = state

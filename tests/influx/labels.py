@@ -47,7 +47,7 @@ class Labels:
     def _list(self, call: Call) -> Answer:
         org, name = call.query.get("orgID", ""), lowered(call.query.get("name", ""))
         if gojson.id_fault(org):
-            org = ""  # An invalid id is ignored, and labels of all organisations are listed.
+            org = ""  # An invalid id is ignored, and labels of all organizations are listed.
         found = (
             label
             for label in self._state.labels.values()

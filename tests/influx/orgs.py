@@ -1,4 +1,4 @@
-"""Organisations and their secrets."""
+"""Organizations and their secrets."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -18,7 +18,7 @@ _KEYS = gojson.struct(secrets=gojson.listing(gojson.text))
 
 
 class Orgs:
-    """Names are unique except for spaces at their ends; deleting an organisation leaves most of its resources."""
+    """Names are unique except for spaces at their ends; deleting an organization leaves most of its resources."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -128,7 +128,7 @@ class Secrets:
         return nothing()
 
     def _org(self, call: Call, action: str) -> str:
-        """The organisation, which the token has to be able to read."""
+        """The organization, which the token has to be able to read."""
         id_ = call.id()
         if id_ not in self._state.orgs or not call.caller.may("read", "orgs", "", id_):
             raise Problem("not found", "404 page not found")
@@ -137,7 +137,7 @@ class Secrets:
 
 
 def add_org(state: State, name: str, description: str = "") -> Resource:
-    """A new organisation with its system buckets."""
+    """A new organization with its system buckets."""
     id_, time = state.random_id(), now()
     org = {"id": id_, "name": name, "description": description, "createdAt": time, "updatedAt": time}
     state.orgs[id_] = org

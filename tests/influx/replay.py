@@ -36,7 +36,7 @@ class Replay:
         self._variables: dict[str, str] = {}
 
     async def run(self, scenario: Mapping[str, Any]) -> list[str]:
-        """The differences of the first step that has any, in a new organisation for the scenario."""
+        """The differences of the first step that has any, in a new organization for the scenario."""
         unique = secrets.token_hex(4)
         name = f"org-{unique}"
         _, org = await self._send({"method": "POST", "path": "/api/v2/orgs", "body": {"name": name}})

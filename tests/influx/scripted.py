@@ -57,7 +57,7 @@ class Scripted:
         return item
 
     def check_org(self, call: Call, org: str) -> None:
-        """Raise unless the caller may create resources in this organisation."""
+        """Raise unless the caller may create resources in this organization."""
         if not org:
             raise Problem("invalid", "invalid org id for permission: invalid ID")
         call.caller.require("write", self._kind, org)
@@ -90,7 +90,7 @@ class Scripted:
 
 
 def org_filter(state: State, call: Call) -> tuple[str, dict[str, str | Sequence[str]]]:
-    """The organisation of a list, "" for all, and the parameters that the links of the list repeat."""
+    """The organization of a list, "" for all, and the parameters that the links of the list repeat."""
     sent, tags = call.query.get("orgID", ""), [":".join(tag) for tag in tag_filters(call)]
     if sent:
         return checked_id(sent), {"orgID": sent, "tag": tags}

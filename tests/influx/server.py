@@ -30,8 +30,8 @@ class Influx:
     A running stand-in.
 
     Attributes:
-        token: The operator's token, which may do everything in every organisation.
-        org: The id of the organisation of the set-up; ``org_name`` is its name.
+        token: The operator's token, which may do everything in every organization.
+        org: The id of the organization of the set-up; ``org_name`` is its name.
         state: The state of the server, for reading it without the API.
     """
 
@@ -58,7 +58,7 @@ async def influx(
     Args:
         token: The operator's token; a new one if empty.
         tls: The TLS context with the certificate of the server; None for plain HTTP.
-        is_set_up: Whether the set-up was done; if not, token and organisation are empty.
+        is_set_up: Whether the set-up was done; if not, token and organization are empty.
     """
     state = State()
     done = set_up(state, {**FORM, "token": token}) if is_set_up else None

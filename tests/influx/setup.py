@@ -1,4 +1,4 @@
-"""The first steps of a server: health, and the set-up that creates the first user, organisation, bucket and token."""
+"""The first steps of a server: health, and the set-up that creates the first user, organization, bucket and token."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -64,9 +64,9 @@ class Setup:
 
 def set_up(state: State, form: Mapping[str, Any]) -> Resource:
     """
-    The first user, organisation, bucket and token.
+    The first user, organization, bucket and token.
 
-    A retention that is too short is detected after user and organisation are stored: the server is then unusable.
+    A retention that is too short is detected after user and organization are stored: the server is then unusable.
     """
     user = state.new_id()
     state.users[user] = form["username"]

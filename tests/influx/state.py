@@ -60,7 +60,7 @@ class Names:
         self._ids: dict[tuple[str, str], str] = {}
 
     def record(self, resource: Resource) -> None:
-        """Record the current name and organisation of the resource."""
+        """Record the current name and organization of the resource."""
         self._ids[self._key(resource["orgID"], resource["name"])] = resource["id"]
 
     def are_taken(self, org: str, name: str, own: str = "") -> bool:
@@ -83,7 +83,7 @@ class State:
         views: Names and properties of views by the ids of their dashboards and cells.
         attached: Ids of labels by kind and id of the labelled resource, whether it exists or not.
         names: For each kind with unique names, the taken ones.
-        secrets: Values by key, for each organisation.
+        secrets: Values by key, for each organization.
         erased: System buckets that lost their data because of a DELETE, which no driver sends.
     """
 
@@ -110,7 +110,7 @@ class State:
         return format(next(self._ids), "016x")
 
     def random_id(self) -> str:
-        """An id in the form of buckets and organisations."""
+        """An id in the form of buckets and organizations."""
         while True:
             found = secrets.token_hex(8)
             if found not in self.orgs and found not in self.kinds["buckets"]:
@@ -124,7 +124,7 @@ class State:
         return self.orgs[org]["name"] if org in self.orgs else ""
 
     def named_org(self, name: str, code: str = "not found") -> str:
-        """The id of the organisation with this name."""
+        """The id of the organization with this name."""
         org = self.org_by_name(name)
         if org is None:
             raise Problem(code, f'organization name "{name}" not found')

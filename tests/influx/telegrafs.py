@@ -27,7 +27,7 @@ _CHANGE = gojson.struct_of(_FIELDS)
 
 
 class Telegrafs:
-    """A PUT replaces everything except the organisation."""
+    """A PUT replaces everything except the organization."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -53,7 +53,7 @@ class Telegrafs:
         return answer(201, self._shown(self._all[id_]))
 
     def _list(self, call: Call) -> Answer:
-        org = call.query_id("orgID")  # The name of an organisation is ignored.
+        org = call.query_id("orgID")  # The name of an organization is ignored.
         listed = [
             self._shown(telegraf)
             for telegraf in self._all.values()

@@ -111,7 +111,7 @@ def takes_long(name: str) -> bool:
 
 
 async def replayed(compare: ModuleType, is_chosen: Callable[[str], bool]) -> list[str]:
-    """The differences in the scenarios with certain names; each has an organisation of its own."""
+    """The differences in the scenarios with certain names; each has an organization of its own."""
     scenarios = [
         scenario
         for scenario in compare.load(RECORDED / "transcripts.jsonl")

@@ -31,7 +31,7 @@ _CHANGE = gojson.struct(
 
 
 class Variables:
-    """A variable whose organisation was changed by a PUT is listed in both."""
+    """A variable whose organization was changed by a PUT is listed in both."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -70,7 +70,7 @@ class Variables:
             org = known["id"]
         found = [variable for variable in self._all.values() if not org or org in variable["_orgs"]]
         items = page(found, call)
-        items = found if org else items  # Limit and offset are checked, but ignored with an organisation.
+        items = found if org else items  # Limit and offset are checked, but ignored with an organization.
         listed = [
             self._shown(variable)
             for variable in items

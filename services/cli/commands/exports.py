@@ -16,7 +16,7 @@ Examples:
   pkger export Bucket raw --as readings Label fleet""",
 )
 @click.argument("pairs", nargs=-1, type=click.UNPROCESSED, metavar="[KIND NAME [--as NEW]]...")
-@click.option("--all", "everything", is_flag=True, help="Export all resources of the organisation.")
+@click.option("--all", "everything", is_flag=True, help="Export all resources of the organization.")
 @click.option(
     "--stack", callback=options.stack_name, metavar="NAME", help="Export the resources of this stack; a name or an id."
 )

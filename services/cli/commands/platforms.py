@@ -18,7 +18,7 @@ def platforms() -> None:
 @platforms.command("list", epilog="\b\nExamples:\n  pkger platforms list -o json")
 @common_options
 def list_platforms() -> None:
-    """List the platforms, with the organisations that hold resources."""
+    """List the platforms, with the organizations that hold resources."""
     from services.cli.platforms.list_platforms import list_all
     from services.cli.run_async import run
 
@@ -31,13 +31,13 @@ def list_platforms() -> None:
     "  pkger platforms check eu -o json",
 )
 @click.argument("name", default="", metavar="[NAME]")
-@click.option("--org", default="", metavar="ORG", help="Organisation in which to check rights, too.")
+@click.option("--org", default="", metavar="ORG", help="Organization in which to check rights, too.")
 @common_options
 def check_platforms(name: str, org: str) -> "Exit":
     """
-    Check platform NAME, or all platforms: connection, credential and organisations.
+    Check platform NAME, or all platforms: connection, credential and organizations.
 
-    With an organisation, also check the rights of the credential there. Nothing is written, so rights to write are
+    With an organization, also check the rights of the credential there. Nothing is written, so rights to write are
     unknown. The exit status is 1 if a check fails.
     """
     from services.cli.platforms.check import check

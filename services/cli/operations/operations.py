@@ -50,7 +50,7 @@ async def list_all(
     Args:
         environ: The environment.
         unfinished: Whether to list only unfinished operations.
-        place: Platform and organisation of the operations; an empty one is the default, both empty: all targets.
+        place: Platform and organization of the operations; an empty one is the default, both empty: all targets.
         output: How to print.
         limit: How many; None: ``LISTED``.
     """

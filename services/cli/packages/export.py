@@ -37,7 +37,7 @@ class ExportInput:
 
     Attributes:
         platform: Platform; empty for the default one.
-        org: Organisation; empty for the default one.
+        org: Organization; empty for the default one.
         stack: Name or id of a stack; empty for none.
         everything: Whether to export all resources of the target that match *kinds* and *labels*.
         kinds: Kinds and families to export; empty for all.

@@ -22,7 +22,7 @@ from services.rpc.missing_values import refuse_deletes, refuse_missing_values
 from services.rpc.plan_parts import JoinedPlan, joined
 
 _LISTED_ORGS = 10
-"""How many organisations a warning names."""
+"""How many organizations a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ async def planned(
 
 
 async def _unused_org(services: Session, header: plan_pb2.Plan) -> list[str]:
-    """A warning if the organisation holds nothing while others of the platform do: its name may be mistyped."""
+    """A warning if the organization holds nothing while others of the platform do: its name may be mistyped."""
     target, counts = header.target, header.counts
     if target.org == Target().org or not counts.creates or counts.updates or counts.deletes or header.base_generation:
         return []
@@ -163,7 +163,7 @@ async def _unused_org(services: Session, header: plan_pb2.Plan) -> list[str]:
     if not orgs or any(target.org in (org.id, org.name) for org in orgs):
         return []
     others = ", ".join(org.name for org in orgs[:_LISTED_ORGS]) + (", …" if len(orgs) > _LISTED_ORGS else "")
-    return [f"organisation {target.org!r} of platform {target.platform!r} holds nothing, and others do: {others}"]
+    return [f"organization {target.org!r} of platform {target.platform!r} holds nothing, and others do: {others}"]
 
 
 async def approved_plan(services: Session, request: planner_pb2.CreatePlanRequest, approval: Approval) -> ApprovedPlan:

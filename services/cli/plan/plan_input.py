@@ -20,7 +20,7 @@ class PlanInput:
     Attributes:
         files: Package files and addresses, and folders if *recursive*; the URLs of the stack follow them.
         stack: Name of the stack; empty for none.
-        org: Organisation; empty for the default one.
+        org: Organization; empty for the default one.
         env: Environment values by key: JSON values.
         platform: Platform; empty for the default one.
         recursive: Whether a folder stands for the package files in it and below.

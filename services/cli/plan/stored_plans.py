@@ -34,7 +34,7 @@ async def list_all(
     Args:
         environ: The environment.
         stack: Name of the stack of the plans; empty: all stacks.
-        place: Platform and organisation of the plans; an empty one is the default, both empty: all targets.
+        place: Platform and organization of the plans; an empty one is the default, both empty: all targets.
         output: How to print.
         limit: How many; None: ``LISTED``.
     """

@@ -19,14 +19,14 @@ from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import PLANNING, Session, session
 from services.rpc.documents import document_of
 
-_ASPECTS = {"org": "organisation"}
+_ASPECTS = {"org": "organization"}
 """Texts for aspects whose names in the contract are abbreviated."""
 
 _STYLES = {"ok": "green", "wrong": "bold red", "unknown": "yellow"}
 
 
 async def check(environ: Mapping[str, str], platform: str, org: str, output: str) -> Exit:
-    """Check *platform*, and rights in *org*; empty: all platforms, and no organisation."""
+    """Check *platform*, and rights in *org*; empty: all platforms, and no organization."""
     with Interrupts() as interrupts, plain_errors():
         async with session(PLANNING, environ, platform or None) as services:
             answers = await interrupts.or_stop(_checks(services, platform, org))

@@ -15,7 +15,7 @@ from services.rpc.documents import document_of
 
 
 async def list_all(environ: Mapping[str, str], output: str) -> None:
-    """Print all platforms with their organisations."""
+    """Print all platforms with their organizations."""
     with Interrupts() as interrupts, plain_errors():
         async with session(PLANNING, environ) as services:
             stub = PlannerServiceStub(services.planner.channel)

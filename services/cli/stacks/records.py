@@ -31,7 +31,7 @@ NEEDS = ("stack",)
 CHECKING = ("planner", "stack", "platform")
 
 _WITH_IMPLICIT_ORGS = ("embedded",)
-"""Drivers whose organisations come into being with their first resource, so there is nothing to check."""
+"""Drivers whose organizations come into being with their first resource, so there is nothing to check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ def _needs(platform: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 async def _refuse_unknown_target(services: Session, target: object_pb2.Target) -> None:
     """
-    Refuse a platform that is not configured, and an organisation that the platform does not have.
+    Refuse a platform that is not configured, and an organization that the platform does not have.
 
     Raises:
         PlatformUnknown: The planner has no platform of that name.
-        OrgUnknown: The platform has no such organisation.
+        OrgUnknown: The platform has no such organization.
     """
     stub = PlannerServiceStub(services.planner.channel)
     request = planner_pb2.CheckPlatformRequest(platform=target.platform, org=target.org)
@@ -117,7 +117,7 @@ async def update(
         changes: What changes.
         etag: The etag that the stack must have; empty: any.
         platform: Platform; empty for the default one.
-        org: Organisation; empty for the default one.
+        org: Organization; empty for the default one.
         environ: The environment.
         output: "text" or "json".
 

@@ -50,7 +50,7 @@ class StackFilter:
 
     Attributes:
         platform: Platform; empty: the default one, or any target if *org* is empty, too.
-        org: Organisation; empty: the default one, or any target if *platform* is empty, too.
+        org: Organization; empty: the default one, or any target if *platform* is empty, too.
         ids: Ids, one of which a stack must have; empty: no such condition.
         names: Names, one of which a stack must have; empty: no such condition.
         pattern: Pattern that the name must match; empty: no such condition.

@@ -33,7 +33,7 @@ _IGNORED = {
 @dataclass(frozen=True, slots=True)
 class Extract:
     """
-    The part of one organisation that a batch can see; performing the batch changes its mappings.
+    The part of one organization that a batch can see; performing the batch changes its mappings.
 
     Attributes:
         resources: The existing resources, labels and referenced resources that the batch names.

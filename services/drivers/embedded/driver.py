@@ -83,7 +83,7 @@ class EmbeddedDriver:
         return await self._database.read(partial(store.secret_keys, org=org))
 
     async def orgs(self) -> list[Organization]:
-        """See ``Driver``: the platform accepts any name as an organisation."""
+        """See ``Driver``: the platform accepts any name as an organization."""
         return [Organization(org, org) for org in await self._database.read(store.orgs)]
 
     async def check(self, org: str) -> PlatformCheck:

@@ -55,7 +55,7 @@ EMBEDDED = PlatformTraits(
 
 
 def name_scope(kind: str) -> str:
-    """The scope, within an organisation, in which names of *kind* are unique."""
+    """The scope, within an organization, in which names of *kind* are unique."""
     return EMBEDDED.kinds[kind].scope
 
 

@@ -19,7 +19,7 @@ _OK, _WRONG, _UNKNOWN = CheckVerdict.OK, CheckVerdict.WRONG, CheckVerdict.UNKNOW
 
 
 async def check(reader: ResourceReader, url: str, org: str) -> PlatformCheck:
-    """Check the server at *url*, and the rights of the token to read in *org*; empty: in no organisation."""
+    """Check the server at *url*, and the rights of the token to read in *org*; empty: in no organization."""
     try:
         version = await reader.version()
     except CannotRead as error:
@@ -45,7 +45,7 @@ def _of_version(url: str, version: str) -> Finding:
 
 def _of_orgs(orgs: list[Organization]) -> Finding:
     if not orgs:
-        return Finding(CheckAspect.ORG, _WRONG, "the token can read no organisation")
+        return Finding(CheckAspect.ORG, _WRONG, "the token can read no organization")
     names = ", ".join(sorted(org.name for org in orgs)[:_SHOWN_ORGS]) + (", …" if len(orgs) > _SHOWN_ORGS else "")
     return Finding(CheckAspect.ORG, _OK, f"the token can read {len(orgs):,}: {names}")
 

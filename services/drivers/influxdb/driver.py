@@ -36,7 +36,7 @@ _OF_ENDPOINTS = re.compile("[0-9a-f]{16}-(token|username|password|routing-key)")
 
 
 class InfluxdbDriver:
-    """One server, accessed with one token; organisations are identified by name."""
+    """One server, accessed with one token; organizations are identified by name."""
 
     def __init__(self, client: Client, clock: Clock, platform: str = "") -> None:
         """
@@ -64,7 +64,7 @@ class InfluxdbDriver:
     async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
         """See ``Driver``."""
         async with self._reading(org):
-            # An empty list proves nothing, so the access to the organisation is checked.
+            # An empty list proves nothing, so the access to the organization is checked.
             org_id = await self._reader.org_id(org)
             resources = await self._reader.resources(org_id, kinds)
             await self._scripts.catch_up(org_id, [each.id.id for each in resources])
@@ -96,7 +96,7 @@ class InfluxdbDriver:
         return [key for key in keys if not _OF_ENDPOINTS.fullmatch(key)]
 
     async def orgs(self) -> list[Organization]:
-        """See ``Driver``: the organisations that the token can read."""
+        """See ``Driver``: the organizations that the token can read."""
         async with self._reading():
             return await self._reader.orgs()
 
@@ -133,7 +133,7 @@ class InfluxdbDriver:
         except OrgMissing as error:
             raise OrgUnknown(self._platform, org, str(error)) from error
         except CannotRead as error:
-            problem = f"in organisation {org!r}, {error}" if org and error.answered else str(error)
+            problem = f"in organization {org!r}, {error}" if org and error.answered else str(error)
             raise ServiceUnavailable(
                 "platform", self._client.url, problem, self._platform, answered=error.answered
             ) from error

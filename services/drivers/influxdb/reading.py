@@ -52,7 +52,7 @@ class CannotRead(Exception):
 
 
 class OrgMissing(Exception):
-    """The server has no organisation with this name, or does not show it to this token."""
+    """The server has no organization with this name, or does not show it to this token."""
 
 
 class ResourceReader:
@@ -76,14 +76,14 @@ class ResourceReader:
 
     async def orgs(self) -> list[Organization]:
         """
-        The organisations that the token can read.
+        The organizations that the token can read.
 
         Raises:
             CannotRead: The read failed.
         """
         orgs: dict[str, Organization] = {}
         offset = 0
-        # A page leaves out organisations that the token may not read, so only an empty page is the last.
+        # A page leaves out organizations that the token may not read, so only an empty page is the last.
         while page := await self._page("orgs", [("limit", str(_PAGE)), ("offset", str(offset))]):
             orgs |= {org["id"]: Organization(org["name"], org["name"], org["id"]) for org in page}
             offset += _PAGE
@@ -91,10 +91,10 @@ class ResourceReader:
 
     async def org_id(self, name: str) -> str:
         """
-        The id of the organisation *name*, which the token can read. So an empty list of its resources is reliable.
+        The id of the organization *name*, which the token can read. So an empty list of its resources is reliable.
 
         Raises:
-            OrgMissing: There is no such organisation.
+            OrgMissing: There is no such organization.
             CannotRead: The read failed, or the token is unknown or inactive.
         """
         if cached_id := self._org_ids.pop(name, None):
@@ -103,11 +103,11 @@ class ResourceReader:
                 self._org_ids[name] = cached_id
                 return cached_id
             if answer.status not in {200, 404}:
-                raise _unreadable(f"organisation {name!r}", answer)
+                raise _unreadable(f"organization {name!r}", answer)
         answer = await self._get("/api/v2/orgs", [("org", name)])
         if answer.status not in {200, 404}:
-            raise _unreadable(f"organisation {name!r}", answer)
-        # The server ignores white space around a name. It lists only organisations that an active token can read.
+            raise _unreadable(f"organization {name!r}", answer)
+        # The server ignores white space around a name. It lists only organizations that an active token can read.
         shown = answer.body.get("orgs") or () if answer.status == 200 else ()
         ids = [org["id"] for org in shown if org["name"] == name]
         if not ids:
@@ -137,7 +137,7 @@ class ResourceReader:
         Raises:
             CannotRead: The read failed.
         """
-        # Every organisation has system buckets, which the server shows to any token.
+        # Every organization has system buckets, which the server shows to any token.
         limit = _PAGE if collection == "buckets" else 1
         page = await self._page(collection, [("orgID", org_id), ("limit", str(limit))])
         return any(body.get("type") != "system" for body in page)
@@ -174,7 +174,7 @@ class ResourceReader:
 
     async def body(self, org_id: str, collection: str, id_: str) -> Body | None:
         """
-        The resource with an id, a dashboard with the content of its cells; None: certainly not in this organisation.
+        The resource with an id, a dashboard with the content of its cells; None: certainly not in this organization.
 
         Raises:
             CannotRead: The read failed.
@@ -367,7 +367,7 @@ def unwrapped(collection: str, body: Mapping[str, Any]) -> Body:
 def _in_org(org_id: str, collection: str, id_: str, answer: Response) -> Body | None:
     if answer.status == 200:
         body = unwrapped(collection, answer.body)
-        # The server finds an id in every organisation that the token can read.
+        # The server finds an id in every organization that the token can read.
         return body if body.get("orgID") == org_id else None
     if is_gone(collection, answer):
         return None

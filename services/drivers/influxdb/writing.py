@@ -78,7 +78,7 @@ class Stopped(Exception):
 
 
 class BatchWriter:
-    """One batch in one organisation."""
+    """One batch in one organization."""
 
     def __init__(self, client: Client, reader: ResourceReader, scripts: RuleScripts, org_id: str, clock: Clock) -> None:
         self._client = client
@@ -312,7 +312,7 @@ class BatchWriter:
         """The body of an update, with the further fields that its kind requires."""
         if not codec.replaces:
             return body
-        # The id of another organisation would move an endpoint there, and show a variable in both.
+        # The id of another organization would move an endpoint there, and show a variable in both.
         further = {"orgID": self._org_id}
         if codec.collection == "variables":
             further["updatedAt"] = _rfc3339(self._clock())

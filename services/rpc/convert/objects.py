@@ -69,12 +69,12 @@ def check_stack_ref(ref: object_pb2.StackRef) -> None:
 
 
 def org_to_pb(org: model.Organization) -> object_pb2.Organization:
-    """Translate an organisation."""
+    """Translate an organization."""
     return object_pb2.Organization(id=org.id, name=org.name, native_id=org.native_id)
 
 
 def org_from_pb(message: object_pb2.Organization) -> model.Organization:
-    """Translate an organisation."""
+    """Translate an organization."""
     return model.Organization(message.id, message.name, message.native_id)
 
 

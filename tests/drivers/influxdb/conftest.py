@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.drivers.client import ORG, DriverClient
-from tests.drivers.influxdb.running import influxdb_client, organisation, services_on
+from tests.drivers.influxdb.running import influxdb_client, organization, services_on
 from tests.influx.server import Influx, influx
 
 
@@ -19,8 +19,8 @@ async def server() -> AsyncIterator[Influx]:
 
 @pytest.fixture
 async def client(server: Influx, tmp_path: Path) -> AsyncIterator[DriverClient]:
-    """The driver of the stand-in, which has the organisation of the suite."""
-    await organisation(server.url, server.token, ORG)
+    """The driver of the stand-in, which has the organization of the suite."""
+    await organization(server.url, server.token, ORG)
     async with influxdb_client(server.url, server.token, {}, tmp_path) as driver:
         server.records.clear()
         yield driver
@@ -29,6 +29,6 @@ async def client(server: Influx, tmp_path: Path) -> AsyncIterator[DriverClient]:
 @pytest.fixture
 async def on_influxdb(server: Influx, tmp_path: Path) -> AsyncIterator[Cluster]:
     """All services; their platform is the stand-in."""
-    await organisation(server.url, server.token, "default")
+    await organization(server.url, server.token, "default")
     async with services_on(server, server.token, tmp_path) as running:
         yield running

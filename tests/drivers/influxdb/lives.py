@@ -85,7 +85,7 @@ class Life:
     _count: int = 0
 
     async def case_with(self, package: str) -> Case:
-        """A stack of *package*, in an organisation of its own; the count of requests starts again."""
+        """A stack of *package*, in an organization of its own; the count of requests starts again."""
         self._count += 1
         org = f"org-{self._count}"
         add_org(self.server.state, org)
@@ -96,7 +96,7 @@ class Life:
         return case
 
     def content(self, case: Case) -> list[str]:
-        """All that the server holds in the organisation of *case*, including the scripts that it made itself."""
+        """All that the server holds in the organization of *case*, including the scripts that it made itself."""
         return contents(self.server.state, case.org)
 
 
@@ -119,7 +119,7 @@ _ID = re.compile("[0-9a-f]{16}")
 
 
 def contents(state: State, org_name: str) -> list[str]:
-    """The content of an organisation as sorted texts, with names in place of ids, and without times."""
+    """The content of an organization as sorted texts, with names in place of ids, and without times."""
     found = state.org_by_name(org_name)
     assert found
     org = str(found["id"])

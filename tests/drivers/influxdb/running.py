@@ -21,10 +21,10 @@ from tests.influx.orgs import add_org
 from tests.influx.server import Influx, influx
 
 ORGS = ("acme", "ours", "theirs", "elsewhere")
-"""The organisations that the suite uses."""
+"""The organizations that the suite uses."""
 
 VARIABLES = ("PKGER_TEST_INFLUX_URL", "PKGER_TEST_INFLUX_TOKEN", "PKGER_TEST_INFLUX_ORG")
-"""Address of a real server, a token that may create organisations, and a prefix of their names."""
+"""Address of a real server, a token that may create organizations, and a prefix of their names."""
 
 REAL = all(os.environ.get(name) for name in VARIABLES)
 
@@ -52,12 +52,12 @@ async def influxdb_client(
 @dataclass(frozen=True, slots=True)
 class Server:
     """
-    A server with the organisations of the suite, empty.
+    A server with the organizations of the suite, empty.
 
     Attributes:
         url: Its address.
         token: A token with all rights.
-        orgs: Its names of the organisations, by their names in the suite.
+        orgs: Its names of the organizations, by their names in the suite.
     """
 
     url: str
@@ -79,11 +79,11 @@ async def stand_in() -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def real_server() -> AsyncIterator[Server]:
-    """The real server, with new organisations that are removed afterwards with their resources."""
+    """The real server, with new organizations that are removed afterwards with their resources."""
     url, token, prefix = (os.environ[name] for name in VARIABLES)
     url = url.rstrip("/")
     unique = f"{prefix}-{secrets.token_hex(4)}-"
-    async with organisations(url, token, unique) as orgs:
+    async with organizations(url, token, unique) as orgs:
         yield Server(url, token, orgs)
 
 
@@ -122,7 +122,7 @@ async def driver_behind_losses(serving: Serving, folder: Path) -> AsyncIterator[
 
 @asynccontextmanager
 async def _reading_token(server: Server) -> AsyncIterator[str]:
-    """A token that may read everything in the organisation of most tests; it is removed afterwards."""
+    """A token that may read everything in the organization of most tests; it is removed afterwards."""
     async with _session(server.token) as session:
         [org] = (await _asked(session, "GET", f"{server.url}/api/v2/orgs?org={server.orgs[ORG]}"))["orgs"]
         permissions = [{"action": "read", "resource": {"type": "orgs", "id": org["id"]}}]
@@ -142,8 +142,8 @@ def _session(token: str) -> aiohttp.ClientSession:
 
 
 @asynccontextmanager
-async def organisations(url: str, token: str, prefix: str) -> AsyncIterator[dict[str, str]]:
-    """New organisations: their names, by the names in the suite."""
+async def organizations(url: str, token: str, prefix: str) -> AsyncIterator[dict[str, str]]:
+    """New organizations: their names, by the names in the suite."""
     async with _session(token) as session:
         ids: list[str] = []
         try:
@@ -157,7 +157,7 @@ async def organisations(url: str, token: str, prefix: str) -> AsyncIterator[dict
 
 
 async def _remove(session: aiohttp.ClientSession, url: str, org_id: str) -> None:
-    """Remove an organisation and its resources, which the server would keep as orphans."""
+    """Remove an organization and its resources, which the server would keep as orphans."""
     for collection in _COLLECTIONS:
         path = f"{url}/api/v2/{collection}"
         while held := [
@@ -191,7 +191,7 @@ async def services_on(server: Influx, token: str, folder: Path) -> AsyncIterator
         yield services
 
 
-async def organisation(url: str, token: str, name: str) -> str:
-    """Create an organisation; return its id."""
+async def organization(url: str, token: str, name: str) -> str:
+    """Create an organization; return its id."""
     async with _session(token) as session:
         return str((await _asked(session, "POST", f"{url}/api/v2/orgs", {"name": name}))["id"])

@@ -53,7 +53,7 @@ async def test_listed_collections_are_readable_and_others_are_unknown(client: Dr
     assert server.token not in str(found)
 
 
-async def test_a_missing_organisation_is_wrong(client: DriverClient) -> None:
+async def test_a_missing_organization_is_wrong(client: DriverClient) -> None:
     found = await client.check("nowhere")
     assert verdicts(found)["ORG nowhere"] == "WRONG"
     assert "READ labels" not in verdicts(found)
@@ -84,7 +84,7 @@ async def test_missing_rights_are_findings_where_they_can_be_checked(
     assert verdicts(found)["READ secrets"] == "WRONG"
 
 
-async def test_a_token_of_another_organisation_is_a_finding(
+async def test_a_token_of_another_organization_is_a_finding(
     client: DriverClient, server: Influx, tmp_path: Path
 ) -> None:
     async with with_token(server, tmp_path / "other", [], org=server.org_name) as other:

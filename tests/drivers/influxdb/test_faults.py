@@ -143,7 +143,7 @@ async def test_labels_of_a_batch_are_attached_with_one_read_of_each_list(client:
     assert (server.records.count("GET", "/api/v2/tasks"), server.records.count("GET", LABELS)) == (2, 1)
 
 
-async def test_a_missing_organisation_is_named(client: DriverClient, server: Influx) -> None:
+async def test_a_missing_organization_is_named(client: DriverClient, server: Influx) -> None:
     with pytest.raises(OrgUnknown, match="nowhere"):
         await client.listing("Label", org="nowhere")
     assert await client.refusal(a_label(), org="nowhere") == NOT_FOUND

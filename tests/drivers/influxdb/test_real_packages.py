@@ -22,7 +22,7 @@ THEIRS = 4
 
 
 async def make_unowned(server: Influx) -> None:
-    """Create resources in the organisation that no stack owns."""
+    """Create resources in the organization that no stack owns."""
     org = server.state.org_by_name("default")
     assert org
     in_org = {"orgID": org["id"]}

@@ -11,7 +11,7 @@ from services.core.errors import ContentRefused, OrgUnknown, PkgerError, PlanSta
 from tests.apply.packages import a_check, a_rule, an_endpoint, an_object, text
 from tests.cluster import Cluster
 from tests.drivers.influxdb.lives import FIELD, FULL
-from tests.drivers.influxdb.running import organisation, services_on
+from tests.drivers.influxdb.running import organization, services_on
 from tests.drivers.influxdb.test_keeping import asked
 from tests.influx.server import Influx
 
@@ -29,7 +29,7 @@ async def refused(server: Influx, work: Awaitable[object], error: type[PkgerErro
 
 
 async def token_with(server: Influx, org_id: str, *types: str, status: str = "active") -> str:
-    """A token that may read an organisation, and write resources of some types."""
+    """A token that may read an organization, and write resources of some types."""
     permissions: list[dict[str, Any]] = [{"action": "read", "resource": {"type": "orgs", "id": org_id}}]
     permissions += [{"action": "write", "resource": {"type": type_, "orgID": org_id}} for type_ in types]
     made = await asked(
@@ -95,17 +95,17 @@ async def test_a_label_attached_outside_makes_a_plan_stale(server: Influx, on_in
     assert "Bucket 'raw' got Label" in await refused(server, applied(), PlanStale)
 
 
-async def test_a_missing_organisation_is_an_error(server: Influx, on_influxdb: Cluster) -> None:
+async def test_a_missing_organization_is_an_error(server: Influx, on_influxdb: Cluster) -> None:
     for work in (on_influxdb.plan(RAW, stack="s", org="nowhere"), on_influxdb.apply(RAW, stack="s", org="nowhere")):
         assert "nowhere" in await refused(server, work, OrgUnknown)
 
 
 async def test_wrong_tokens_write_nothing(server: Influx, tmp_path: Path) -> None:
-    org = await organisation(server.url, server.token, "default")
+    org = await organization(server.url, server.token, "default")
     tokens: dict[str, tuple[str, type[PkgerError], str]] = {
         "wrong": ("canary-8a1f", ServiceUnavailable, "unknown or inactive"),
         "inactive": (await token_with(server, org, status="inactive"), ServiceUnavailable, "token is inactive"),
-        "of another organisation": (await token_with(server, server.org, "labels", "buckets"), OrgUnknown, "default"),
+        "of another organization": (await token_with(server, server.org, "labels", "buckets"), OrgUnknown, "default"),
     }
     for name, (token, error, expected) in tokens.items():
         folder = tmp_path / name
@@ -123,7 +123,7 @@ async def test_wrong_tokens_write_nothing(server: Influx, tmp_path: Path) -> Non
 
 async def test_a_token_without_rights_to_read_creates_nothing_twice(server: Influx, tmp_path: Path) -> None:
     """Its lists are empty, but it may write, so the resources of the stack would be created again."""
-    org = await organisation(server.url, server.token, "default")
+    org = await organization(server.url, server.token, "default")
     async with services_on(server, server.token, tmp_path) as services:
         await services.apply(FULL, stack="s")
     blind = await token_with(server, org, "labels", "buckets", "tasks", "dashboards", "variables", "telegrafs")

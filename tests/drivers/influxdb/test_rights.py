@@ -26,7 +26,7 @@ READ_LABELS = ("read", "labels")
 async def with_token(
     server: Influx, folder: Path, rights: Sequence[tuple[str, str]], org: str = ORG, status: str = "active"
 ) -> AsyncIterator[DriverClient]:
-    """A driver whose token can read the organisation *org*, and has some *rights* in it."""
+    """A driver whose token can read the organization *org*, and has some *rights* in it."""
     [found] = [each for each in (await asked(server, "GET", "orgs"))["orgs"] if each["name"] == org]
     resources: list[tuple[str, dict[str, Any]]] = [("read", {"type": "orgs", "id": found["id"]})]
     resources += [(action, {"type": type_, "orgID": found["id"]}) for action, type_ in rights]
@@ -89,7 +89,7 @@ async def test_a_list_that_the_server_refuses_is_an_error_that_says_so(
 ) -> None:
     server.faults.add(faults.refused(status, retry_after="60"), "GET", "/api/v2/labels", times=None)
     with pytest.raises(
-        ServiceUnavailable, match=f"in organisation '{ORG}', the .*list of labels.*: {status}"
+        ServiceUnavailable, match=f"in organization '{ORG}', the .*list of labels.*: {status}"
     ) as raised:
         await client.listing("Label")
     assert raised.value.answered
@@ -103,7 +103,7 @@ async def test_an_answer_that_is_cut_off_is_an_answer(client: DriverClient, serv
     assert "does not answer" not in str(raised.value)
 
 
-async def test_for_an_inactive_token_an_organisation_is_not_empty(
+async def test_for_an_inactive_token_an_organization_is_not_empty(
     client: DriverClient, server: Influx, tmp_path: Path
 ) -> None:
     server.records.clear()
@@ -112,7 +112,7 @@ async def test_for_an_inactive_token_an_organisation_is_not_empty(
             await inactive.listing("Label")
 
 
-async def test_a_token_of_another_organisation_reads_none(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+async def test_a_token_of_another_organization_reads_none(client: DriverClient, server: Influx, tmp_path: Path) -> None:
     async with with_token(server, tmp_path / "other", [READ_LABELS], org=server.org_name) as other:
         with pytest.raises(OrgUnknown):
             await other.listing("Label")
@@ -120,8 +120,8 @@ async def test_a_token_of_another_organisation_reads_none(client: DriverClient, 
         assert await other.listing("Label", org=server.org_name) == []
 
 
-async def test_organisations_are_listed_completely(client: DriverClient, server: Influx, tmp_path: Path) -> None:
-    """A page leaves out organisations that the token may not read."""
+async def test_organizations_are_listed_completely(client: DriverClient, server: Influx, tmp_path: Path) -> None:
+    """A page leaves out organizations that the token may not read."""
     for number in range(120):
         add_org(server.state, f"org {number:03}")
     assert len(await client.orgs()) == 122

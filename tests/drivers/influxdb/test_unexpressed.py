@@ -164,7 +164,7 @@ async def test_metadata_of_a_user_survives_an_update_of_a_telegraf_configuration
 
 
 async def made_by_hand(server: Influx, collection: str, **body: Any) -> Any:
-    """A resource as a user creates it, in the organisation of the services."""
+    """A resource as a user creates it, in the organization of the services."""
     [org] = (await asked(server, "GET", "orgs?org=default"))["orgs"]
     return await asked(server, "POST", collection, {"orgID": org["id"], **body})
 

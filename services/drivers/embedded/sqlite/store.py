@@ -66,7 +66,7 @@ def read_resources(
         "SELECT resource_id, pointer, kind, referred_id FROM bindings"
         " JOIN resources ON resources.id = referred_id WHERE resource_id IN ({}) ORDER BY pointer"
     )
-    # With a plain "org = ?" SQLite scans the whole organisation for ten or more ids; "+" prevents that.
+    # With a plain "org = ?" SQLite scans the whole organization for ten or more ids; "+" prevents that.
     by_id = "SELECT kind, id, spec, display_name FROM resources WHERE +org = ? AND id IN ({})"
     rows = _rows_for(db, by_id, [org], id_texts)
     labels, references = _rows_for(db, attached, [], id_texts), _rows_for(db, referring, [], id_texts)
@@ -79,7 +79,7 @@ def secret_keys(db: sqlite_utils.Database, org: str) -> list[str]:
 
 
 def orgs(db: sqlite_utils.Database) -> list[str]:
-    """The organisations that hold a resource or a secret."""
+    """The organizations that hold a resource or a secret."""
     rows = db.conn.execute("SELECT org FROM resources UNION SELECT org FROM secrets")
     return [org for (org,) in rows]
 
@@ -92,7 +92,7 @@ def mutate(
 
     Args:
         db: The database, in a transaction that writes.
-        org: The organisation.
+        org: The organization.
         fence: The right to write; None for writes on behalf of no stack.
         batch: The items.
         draw_id: Draws ids for new resources; called until one is free.

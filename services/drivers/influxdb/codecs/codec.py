@@ -28,7 +28,7 @@ Raises ``Refused``.
 
 Write = Callable[[Content, References, Body | None], dict[str, Any]]
 """
-Returns the body that writes a prepared spec, without the organisation.
+Returns the body that writes a prepared spec, without the organization.
 
 The last argument is the resource before an update, whose fields unknown to specs are kept; None: a creation.
 """
