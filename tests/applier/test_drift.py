@@ -364,6 +364,19 @@ async def test_without_any_history_drift_says_what_is_missing(faulty: World, tmp
     assert (found.differences, found.summary.without_baseline_count, found.summary.revision) == ({}, 0, 1)
 
 
+async def test_an_apply_with_nothing_to_do_records_the_baselines_that_are_missing(
+    faulty: World, tmp_path: Path
+) -> None:
+    case = await faulty.case_with(ALL)
+    forget(tmp_path, revisions=False)
+    assert (await drift(case)).summary.without_baseline_count == len(KEYS)
+
+    assert end(await case.apply(ALL)).state == SUCCEEDED
+
+    found = await drift(case)
+    assert (found.differences, found.summary.without_baseline_count, found.summary.revision) == ({}, 0, 1)
+
+
 async def test_without_baselines_the_package_stands_for_them(faulty: World, tmp_path: Path) -> None:
     case = await faulty.case_with(ALL)
     forget(tmp_path, revisions=False)
