@@ -244,6 +244,11 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
     kept = {each.step.key for each in progress.effects if each.makes and progress.is_kept(each.number)}
     for key in kept & entries.keys():
         entries[key] = entries[key]._replace(origin=Origin.ADOPTED)
+    detached = {
+        (each.step.key, each.step.label)
+        for each in progress.effects
+        if each.step.verb is Verb.DETACH and progress.stands(each.number)
+    }
     for step in left:
         key = step.key
         if ids.is_replaced(key, step.resource_id):
@@ -252,7 +257,8 @@ def after_success(progress: Progress, leftovers: Collection[int], recorded: Sequ
                 pending = before[key].beside(resource_id)
                 entries[pending.key] = pending
         elif key in before and key in removed:
-            entries[key] = before[key]._replace(is_pending_delete=True)
+            associations = tuple(label for label in before[key].associations if (key, label) not in detached)
+            entries[key] = before[key]._replace(associations=associations, is_pending_delete=True)
     removed -= entries.keys()
     return RecordChanges(
         tuple(entries[key] for key in sorted(entries)),

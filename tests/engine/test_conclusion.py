@@ -32,7 +32,7 @@ from services.kinds.format.canonical import spec_of
 from tests.engine.plans import a_plan, changed, changes_to, progress_of
 
 RAW, CPU, MEM = Key("Bucket", "raw"), Key("Dashboard", "cpu"), Key("Dashboard", "mem")
-RED = Key(LABEL, "red")
+BLUE, RED = Key(LABEL, "blue"), Key(LABEL, "red")
 
 
 def entry(key: Key, resource_id: str = "", origin: Origin = Origin.CREATED) -> InventoryEntry:
@@ -54,6 +54,7 @@ def _after(recorded: StackRecord, changes: RecordChanges) -> list[InventoryEntry
 CREATE_CPU = Step(0, 0, Verb.CREATE, CPU, new_spec=spec_of({"name": "cpu"}))
 DELETE_MEM = Step(0, 0, Verb.DELETE, MEM, "mem-1", old_spec=spec_of({"name": "mem"}), undo=Undo.RECREATE)
 DELETE_RAW = Step(0, 0, Verb.DELETE, RAW, "raw-1", old_spec=spec_of({"name": "raw"}), undo=Undo.NONE)
+DETACH_RED = Step(0, 0, Verb.DETACH, RAW, "raw-1", label=RED, label_id="red-1")
 UPDATE_RAW = Step(0, 0, Verb.UPDATE, RAW, "raw-2", old_spec=spec_of({"name": "old"}), new_spec=spec_of({"name": "new"}))
 REPLACE_RAW = Step(0, 0, Verb.CREATE, RAW, new_spec=spec_of({"name": "raw"}))
 REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
@@ -70,6 +71,15 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
             [0],
             [entry(RAW, "raw-1")._replace(is_pending_delete=True)],
             id="a leftover removal",
+        ),
+        pytest.param(
+            plan([], DETACH_RED, DELETE_RAW, removed=[RAW]),
+            record(entry(RAW, "raw-1")._replace(associations=(BLUE, RED)), entry(BLUE, "blue-1"), entry(RED, "red-1")),
+            {0: "raw-1"},
+            [1],
+            [entry(RAW, "raw-1")._replace(associations=(BLUE,), is_pending_delete=True)]
+            + [entry(BLUE, "blue-1"), entry(RED, "red-1")],
+            id="a leftover removal, after a label was detached",
         ),
         pytest.param(
             plan([], DELETE_RAW, removed=[RAW]), record(entry(RAW, "raw-1")), {0: "raw-1"}, [], [], id="a removal"
