@@ -77,8 +77,11 @@ REPLACE_MEM = Step(0, 0, Verb.CREATE, MEM, new_spec=spec_of({"name": "new"}))
             record(entry(RAW, "raw-1")._replace(associations=(BLUE, RED)), entry(BLUE, "blue-1"), entry(RED, "red-1")),
             {0: "raw-1"},
             [1],
-            [entry(RAW, "raw-1")._replace(associations=(BLUE,), is_pending_delete=True)]
-            + [entry(BLUE, "blue-1"), entry(RED, "red-1")],
+            [
+                entry(RAW, "raw-1")._replace(associations=(BLUE,), is_pending_delete=True),
+                entry(BLUE, "blue-1"),
+                entry(RED, "red-1"),
+            ],
             id="a leftover removal, after a label was detached",
         ),
         pytest.param(
