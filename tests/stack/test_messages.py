@@ -3,7 +3,7 @@
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
-from stack_svc.messages import ending_from_pb
+from stack_svc.messages.operations import ending_from_pb
 
 
 def test_equal_ends_are_equal_values() -> None:

@@ -30,8 +30,8 @@ from services.core.errors import (
 from services.engine import step_state
 from services.rpc.claim_parts import joined_claim
 from services.system import MachineIds
+from stack_svc.journal_servicer import JournalServicer
 from stack_svc.rules import journal_replay, operations
-from stack_svc.servicer import JournalServicer
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.operations import Operation
 from stack_svc.store.store import ReadTransaction, RetentionLimits, Store

@@ -1,0 +1,1 @@
+"""Translates between messages and the values of the store."""

@@ -1,0 +1,49 @@
+"""Changes of a stack, for its watchers, as messages."""
+
+from hashlib import blake2b
+
+from pkger.stack.v1 import stack_pb2
+
+from stack_svc.messages.operations import operation_to_pb
+from stack_svc.messages.stacks import stack_to_pb
+from stack_svc.rules import pages
+from stack_svc.rules.watching import Phase, PhaseChange, WatchPosition
+from stack_svc.store.drift_checks import DriftCheck
+from stack_svc.store.stacks import Stack
+
+
+def record_digest(stack: Stack | None, drift_check: DriftCheck | None = None) -> str:
+    """A digest of a stack as clients see it, with its last drift detection *drift_check*; empty for no stack."""
+    if stack is None:
+        return ""
+    return blake2b(stack_to_pb(stack, drift_check).SerializeToString(deterministic=True), digest_size=8).hexdigest()
+
+
+def position_from_pb(position: str) -> WatchPosition:
+    """
+    Translate the position at which a watcher resumes.
+
+    Raises:
+        RequestInvalid: This service did not make *position*.
+    """
+    start: tuple[str, str, str, int, str] = ("", "", "", 0, "")
+    return WatchPosition(*pages.place_of(position, start, "position", "position"))
+
+
+def change_to_pb(
+    stack_id: str, change: PhaseChange | Stack | None, position: WatchPosition, drift_check: DriftCheck | None = None
+) -> stack_pb2.WatchStackResponse:
+    """Translate a change of ``watching.changes``; *drift_check* is the last drift detection of the stack."""
+    message = stack_pb2.WatchStackResponse(position=pages.token_of(tuple(position)))
+    match change:
+        case PhaseChange(operation, Phase.BEGUN):
+            message.operation_begun.CopyFrom(operation_to_pb(operation))
+        case PhaseChange(operation, Phase.BLOCKED):
+            message.operation_blocked.CopyFrom(operation_to_pb(operation))
+        case PhaseChange(operation, _):
+            message.operation_ended.CopyFrom(operation_to_pb(operation))
+        case None:
+            message.gone.stack_id = stack_id
+        case _:
+            message.stack.CopyFrom(stack_to_pb(change, drift_check))
+    return message
