@@ -9,8 +9,8 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from services.cli.caller import Caller
+from services.cli.common import Common
 from services.cli.exit_codes import Exit
-from services.cli.options import Common
 from services.cli.output.escapes import escaped
 from services.system import leave_no_core
 

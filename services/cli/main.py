@@ -5,8 +5,9 @@ import copy
 import click
 
 from services.cli.commands import about, exports, operations, packages, plans, platforms, resources, services, stacks
+from services.cli.common import caller
 from services.cli.entrypoint import Root
-from services.cli.options import caller, common_options
+from services.cli.options import common_options
 
 
 def _print_version(context: click.Context, _option: click.Parameter, is_set: bool) -> None:

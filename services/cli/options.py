@@ -1,113 +1,29 @@
 """Options that several commands have, and how they combine."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from services.cli.caller import Caller
+from services.cli.common import Common, caller, common, target_pair
 
 if TYPE_CHECKING:
     from pkger.applier.v1.applier_pb2 import RunOptions
     from pkger.planner.v1.planner_pb2 import PlanOptions
-
 _LONGEST_SECONDS = 365 * 86_400
 
+
 F = TypeVar("F", bound=Callable[..., Any])
+
 
 SERVER_HELP = (
     "Host of the services, which are called on their default ports. Without it, and without PKGER_SERVER,"
     " PKGER_<SERVICE>_ADDRESS or a context in use, the services run for the time of this command, on databases in"
     " PKGER_HOME (~/.pkger)."
 )
-
-SERVICES = ("parser", "planner", "applier", "stack", "platform")
-
-
-@dataclass
-class Common:
-    """
-    The options that all commands have, typed before or after the name of the command; None: not typed.
-
-    Attributes:
-        server: Host of the services.
-        target: Platform and organization.
-        output: How to print.
-        quiet: Print only data and errors.
-        timeout: Seconds that the command may take.
-        no_color: Print no colours.
-        caller: The caller of the command.
-    """
-
-    server: str | None = None
-    target: tuple[str, str] | None = None
-    output: str | None = None
-    quiet: bool = False
-    timeout: float | None = None
-    no_color: bool = False
-    caller: Caller = field(default_factory=Caller.of_process)
-
-    @property
-    def format(self) -> str:
-        """How to print: "text", "json" or "yaml"."""
-        return self.output or "text"
-
-    def environ(self) -> dict[str, str]:
-        """The environment of the caller, with the server of ``--server``, of the environment, or of a context."""
-        environ = dict(self.caller.environ)
-        variables = ["PKGER_SERVER", *(f"PKGER_{name.upper()}_ADDRESS" for name in SERVICES)]
-        if self.server:
-            # The option takes precedence over the environment.
-            return {key: value for key, value in environ.items() if key not in variables} | {
-                "PKGER_SERVER": self.server
-            }
-        if not any(environ.get(name) for name in variables) and (server := _context(environ).get("server")):
-            environ["PKGER_SERVER"] = server
-        return environ
-
-    def place(self, platform: str, org: str) -> tuple[str, str]:
-        """
-        Platform and organization by ``--platform`` and ``--org``, ``--target``, or a context; empty for the default.
-
-        Raises:
-            UsageError: The options contradict each other.
-        """
-        if self.target:
-            for name, value, meant in zip(("--platform", "--org"), (platform, org), self.target, strict=True):
-                if value and value != meant:
-                    raise click.UsageError(f"{name} {value} contradicts --target {'/'.join(self.target)}")
-            return self.target
-        written = _context(self.caller.environ).get("target", "")
-        target = _split(written) if written else ("", "")
-        return platform or target[0], org or target[1]
-
-
-def home_folder(environ: Mapping[str, str]) -> Path:
-    """The folder of the command line."""
-    return Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")
-
-
-def _context(environ: Mapping[str, str]) -> Mapping[str, str]:
-    home = home_folder(environ)
-    if not (home / "config.yml").exists():
-        return {}
-    from services.cli.contexts import in_use
-
-    return in_use(home)
-
-
-def common() -> Common:
-    """The common options of the running command."""
-    return click.get_current_context().find_root().ensure_object(Common)
-
-
-def caller() -> Caller:
-    """The caller of the running command; outside a command, the caller of this process."""
-    context = click.get_current_context(silent=True)
-    return context.find_root().ensure_object(Common).caller if context else Caller.of_process()
 
 
 def _host(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
@@ -118,14 +34,7 @@ def _host(_context: click.Context, _option: click.Parameter, value: str | None) 
 
 
 def _target(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, str] | None:
-    return None if value is None else _split(value)
-
-
-def _split(value: str) -> tuple[str, str]:
-    platform, slash, org = value.partition("/")
-    if not (platform and slash and org):
-        raise click.BadParameter(f"{value!r}: write PLATFORM/ORG, such as embedded/default")
-    return platform, org
+    return None if value is None else target_pair(value)
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -154,6 +63,8 @@ def _kept(name: str, check: Callable[..., Any] | None = None) -> Callable[[click
 server_option = click.option(
     "--server", metavar="HOST", callback=_kept("server", _host), expose_value=False, help=SERVER_HELP
 )
+
+
 _target_option = click.option(
     "--target",
     metavar="PLATFORM/ORG",
@@ -176,6 +87,7 @@ class _Revision(click.IntRange):
 REVISION = _Revision(1, 2**63 - 1)
 """Number of a revision; the store knows which revisions exist."""
 
+
 _output_option = click.option(
     "-o",
     "--output",
@@ -184,6 +96,8 @@ _output_option = click.option(
     expose_value=False,
     help="Output format.  [default: text]",
 )
+
+
 _talk_options = (
     click.option(
         "--quiet", "-q", is_flag=True, callback=_kept("quiet"), expose_value=False, help="Print only data and errors."
@@ -272,21 +186,31 @@ def _names_of(added: Sequence[Callable[[F], F]]) -> list[str]:
 
 
 stack_option = click.option("--stack", callback=stack_name, metavar="NAME", help="Stack that records what is applied.")
+
+
 platform_option = click.option(
     "--platform", callback=_place, metavar="NAME", help="Platform, a row of the platforms file.  [default: embedded]"
 )
+
+
 org_option = click.option(
     "--org", callback=_place, metavar="ORG", help="Organization on the platform.  [default: default]"
 )
+
+
 file_option = click.option(
     "-f", "--file", "files", multiple=True, metavar="FILE", help="Package file or http(s) address; - is stdin."
 )
+
+
 encoding_option = click.option(
     "-e",
     "--encoding",
     type=click.Choice(["yml", "yaml", "json", "jsonnet"]),
     help="Encoding of standard input, and of files whose names do not show it.",
 )
+
+
 jpath_option = click.option(
     "--jpath",
     multiple=True,
@@ -295,8 +219,14 @@ jpath_option = click.option(
     help="Folder with libraries that Jsonnet programs may import; the last one is searched first.  [default: folders of"
     " PKGER_JPATH]",
 )
+
+
 recursive_option = click.option("-R", "--recursive", is_flag=True, help="Read all package files in folders.")
+
+
 more_files = click.argument("more_files", nargs=-1, metavar="[FILE]...")
+
+
 env_option = click.option(
     "--env-ref",
     "env",
@@ -304,9 +234,13 @@ env_option = click.option(
     metavar="KEY=VALUE",
     help="Value for an environment reference of the package; KEY:=JSON for any JSON value.",
 )
+
+
 env_file_option = click.option(
     "--env-file", "env_files", multiple=True, metavar="FILE", help="YAML or JSON file of environment values."
 )
+
+
 secret_option = click.option(
     "--secret",
     "secrets",
@@ -315,9 +249,13 @@ secret_option = click.option(
     help="Secret to write to the platform first. Other users of this machine can see =VALUE. Without it, the value is"
     " asked for at a terminal; elsewhere it is the next line of standard input.",
 )
+
+
 secret_keys_option = click.option(
     "--secret", "secrets", multiple=True, metavar="KEY", help="Secret that the apply will supply."
 )
+
+
 target_options = _grouped("target", lambda platform, org: common().place(platform, org), platform_option, org_option)
 """Platform and organization, as one pair."""
 
@@ -369,6 +307,8 @@ class PackageOptions:
 package_options = _grouped(
     "package_options", PackageOptions, recursive_option, encoding_option, jpath_option, env_option, env_file_option
 )
+
+
 full_option = click.option("--full", is_flag=True, help="Show the whole plan: every step, field and line.")
 
 
@@ -425,6 +365,7 @@ plan_options = _grouped(
 )
 """The options of a plan, as one ``PlanOptions``."""
 
+
 _options_of_removal = (
     click.option(
         "--author",
@@ -439,6 +380,8 @@ _options_of_removal = (
         help="Refuse a plan with more than N deletions and updates that lose data, together.",
     ),
 )
+
+
 run_options = _grouped(
     "run_options",
     _run_options,
@@ -447,13 +390,19 @@ run_options = _grouped(
 )
 """The options of a run, as one ``RunOptions``."""
 
+
 removal_options = _grouped("run_options", _run_options, *_options_of_removal)
 """The options of a run that deletes a stack or its resources, as one ``RunOptions``: it has no missing values."""
+
 
 secret_file_option = click.option(
     "--secret-file", "secret_files", multiple=True, metavar="FILE", help="YAML or JSON file of secrets."
 )
+
+
 yes_option = click.option("--yes", is_flag=True, help="Run the plan without asking.")
+
+
 wait_option = click.option(
     "--wait",
     type=float,
@@ -462,4 +411,6 @@ wait_option = click.option(
     metavar="SECONDS",
     help="Wait up to so many seconds for another operation of the stack to end.",
 )
+
+
 limit_option = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N.")

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from services.cli.common import common
 from services.cli.errors import CommandFailed
-from services.cli.options import common
 from services.core.errors import Reason
 from services.rpc.call import loop_time, until
 

@@ -2,7 +2,8 @@
 
 import click
 
-from services.cli.options import caller, common, common_options, home_folder
+from services.cli.common import caller, common, home_folder
+from services.cli.options import common_options
 
 
 @click.group()

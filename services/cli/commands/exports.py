@@ -3,7 +3,8 @@
 import click
 
 from services.cli import options
-from services.cli.options import common, export_options
+from services.cli.common import common
+from services.cli.options import export_options
 from services.cli.resource_args import KindNameCommand, named_resources
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from services.cli import options
-from services.cli.options import common, common_options
+from services.cli.common import common
+from services.cli.options import common_options
 
 if TYPE_CHECKING:
     from pkger.applier.v1.applier_pb2 import RunOptions

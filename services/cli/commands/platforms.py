@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from services.cli.options import common, common_options
+from services.cli.common import common
+from services.cli.options import common_options
 
 if TYPE_CHECKING:
     from services.cli.exit_codes import Exit

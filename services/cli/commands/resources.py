@@ -3,7 +3,8 @@
 import click
 
 from services.cli import options
-from services.cli.options import common, common_options
+from services.cli.common import common
+from services.cli.options import common_options
 
 
 @click.command(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from services.cli.options import caller, common, common_options
+from services.cli.common import caller, common
+from services.cli.options import common_options
 
 
 @click.command(

@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 from rich.text import Span, Text
 
-from services.cli.options import Common
+from services.cli.common import Common
 from services.cli.output.escapes import escaped
 
 _UNBOUNDED = 100_000

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from services.cli.options import caller
+from services.cli.common import caller
 from services.cli.output.escapes import escaped
 
 

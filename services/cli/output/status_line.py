@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Self, TextIO
 
-from services.cli.options import caller
+from services.cli.common import caller
 from services.cli.output.escapes import one_line
 from services.rpc.call import loop_time
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.options import caller
+from services.cli.common import caller
 from services.cli.output.escapes import one_line
 
 _GAP = 2

@@ -6,8 +6,8 @@ from rich.text import Text
 from planner_svc.export.naming import names_of
 from planner_svc.export.objects import export_objects
 from planner_svc.export.selection import Chosen
+from services.cli.common import caller
 from services.cli.errors import CommandFailed, plain_errors
-from services.cli.options import caller
 from services.cli.output.consoles import console
 from services.cli.packages.export import write_file
 from services.cli.packages.sources import read_sources

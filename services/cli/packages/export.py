@@ -15,9 +15,9 @@ from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from rich.text import Text
 
+from services.cli.common import caller
 from services.cli.errors import CommandFailed, plain_errors
 from services.cli.find_stack import ref_of
-from services.cli.options import caller
 from services.cli.output.consoles import console
 from services.cli.output.facts import LISTED
 from services.cli.process.interrupts import Interrupts

@@ -9,8 +9,8 @@ from typing import Any
 
 from pkger.parser.v1 import parser_pb2
 
+from services.cli.common import caller
 from services.cli.errors import CommandFailed
-from services.cli.options import caller
 from services.jsonnet.evaluation import EvaluationLimits, evaluate
 from services.rpc.convert.values import env_texts
 from services.settings import Bounds

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
+from services.cli.common import caller
 from services.cli.errors import CommandFailed
-from services.cli.options import caller
 from services.cli.packages.sources import STDIN
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.terminal import Terminal, controlling_terminal

@@ -5,8 +5,8 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from services.cli.common import caller
 from services.cli.errors import CommandFailed
-from services.cli.options import caller
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from services.cli.options import caller
+from services.cli.common import caller
 from services.cli.output.escapes import escaped
 from services.cli.process.interrupts import Interrupts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.options import caller
+from services.cli.common import caller
 from services.cli.output.consoles import console
 from services.cli.output.escapes import one_line
 from services.cli.process.inline_platform import given_platform, refuse_faulty, row_of
