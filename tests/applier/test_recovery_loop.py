@@ -17,8 +17,9 @@ from pkger.model.v1 import operation_pb2
 
 from services.core.errors import TokenStale
 from services.system import MachineIds
-from stack_svc.servicer import JournalServicer, StackServicer
+from stack_svc.journal_servicer import JournalServicer
 from stack_svc.sqlite.store import SqliteStore
+from stack_svc.stack_servicer import StackServicer
 from stack_svc.store.store import Store
 from tests.applier.faulty import CallFault
 from tests.applier.stores import serving_store
