@@ -14,8 +14,10 @@ from pkger.stack.v1.stack_pb2_grpc import add_StackServiceServicer_to_server
 from services.core.errors import ServiceUnavailable
 from services.rpc.process import Service
 from services.system import MachineIds
-from stack_svc.servicer import SERVICES, JournalServicer, StackServicer
+from stack_svc.journal_servicer import JournalServicer
+from stack_svc.servicer import SERVICES
 from stack_svc.sqlite.store import SqliteStore
+from stack_svc.stack_servicer import StackServicer
 from stack_svc.store.store import Store
 from tests.transport import transport_of_loop
 

@@ -16,13 +16,9 @@ WIDTH = 120
 _GENERATED = {ROOT / "docs" / "reference" / "errors.md", ROOT / "docs" / "diagnostics.md"}
 """Pages made from tables of the code, one line for each fact."""
 
-_EDITED = {ROOT / "docs" / "architecture.md", ROOT / "docs" / "index.md"}
-"""Pages that are being rewritten; once they are, they belong to ``PAGES``."""
-
 PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page not in _GENERATED | _EDITED),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page not in _GENERATED),
 ]
 """All wrapped pages."""
 
