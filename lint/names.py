@@ -1,5 +1,5 @@
 """
-Checks names: each says what its thing is in the domain (CONTRIBUTING.md, "Style").
+Checks names: each says what its thing is in the domain (CONTRIBUTING.md, "Names").
 
 A participle says only what happened to a thing. Two classes of one name in one package make a reader look twice.
 """
