@@ -26,7 +26,7 @@ from pkger.planner.v1 import planner_pb2
 from bench.cluster import Cluster, Unexpected, cluster, cpu_of
 from bench.figures import Figure, Seconds, median_of_async, seconds
 from bench.package import Mix, package_text
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.plan_parts import joined
 from services.settings import address_variable
 

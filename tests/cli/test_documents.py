@@ -3,7 +3,7 @@
 from pkger.stack.v1 import stack_pb2
 
 from services.rpc.convert.policies import checked_policy, policy_to_pb
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 POLICY = {"history": 5, "protect": True, "overrides": [{"match": {"kind": "*"}, "ignore": ["/a"]}], "share": "always"}
 

@@ -22,7 +22,7 @@ from services.cli.process.session import Session
 from services.core.errors import OperationNotFound, PkgerError, ServiceUnavailable
 from services.rpc.call import deadline, loop_time
 from services.rpc.convert.objects import violation_from_pb
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.plan_parts import JoinedPlan
 
 WATCHED_SECONDS = 60.0

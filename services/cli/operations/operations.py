@@ -24,7 +24,7 @@ from services.cli.output.tables import print_table
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import APPLYING, Session, session
 from services.core.errors import OperationNotFound
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.paging import first_items
 from services.rpc.plan_parts import JoinedPlan
 

@@ -8,7 +8,7 @@ from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli.process.session import Session
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.plan_parts import JoinedPlan, View
 
 SHOWN = (plan_pb2.PLAN_VIEW_STEPS, plan_pb2.PLAN_VIEW_DIFFS, plan_pb2.PLAN_VIEW_RECORD)

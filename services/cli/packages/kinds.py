@@ -13,7 +13,7 @@ from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import FAMILY_NAMES, kinds_meant
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 
 async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:

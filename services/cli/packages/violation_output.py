@@ -14,7 +14,7 @@ from services.core.masking import masked
 from services.core.model import Location, Violation
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import violation_from_pb, violation_to_pb
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.parsed_package import ParsedPackage
 from services.views.warnings import repeated
 

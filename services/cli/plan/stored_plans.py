@@ -18,7 +18,7 @@ from services.cli.output.facts import LARGEST_PAGE, LISTED, moment, print_facts,
 from services.cli.output.plan_text import print_plan
 from services.cli.output.tables import print_table
 from services.cli.process.session import APPLYING, Session, session
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.paging import first_items
 from services.views.ids import fill_in
 

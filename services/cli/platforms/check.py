@@ -17,7 +17,7 @@ from services.cli.output.enum_words import word
 from services.cli.output.escapes import one_line
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import PLANNING, Session, session
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 _ASPECTS = {"org": "organization"}
 """Texts for aspects whose names in the contract are abbreviated."""

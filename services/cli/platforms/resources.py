@@ -12,7 +12,7 @@ from services.cli.output.documents import print_document
 from services.cli.output.tables import print_table
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import PLANNING, Session, session
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 
 async def list_all(target: object_pb2.Target, kinds: Sequence[str], environ: Mapping[str, str], output: str) -> None:

@@ -10,7 +10,7 @@ from services.cli.errors import plain_errors
 from services.cli.output.consoles import console, print_lines
 from services.cli.output.documents import print_document
 from services.cli.process.session import session
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 NEEDS = ("stack",)
 """The store alone: an applier would resume operations before they are marked."""

@@ -22,7 +22,7 @@ from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
 from services.core.text_lists import and_more
 from services.rpc.convert.drift import counts_from_pb
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.views.cutting import cut
 from services.views.drift import SideGroup, counts_text, lines_of, side_groups
 from services.views.lines import ADDED, LEFT_OUT, REMOVED

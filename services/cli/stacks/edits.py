@@ -19,7 +19,7 @@ from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
 from services.cli.stacks.records import policy_message
 from services.rpc.convert.policies import policy_from_pb
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 READING = ("stack",)
 

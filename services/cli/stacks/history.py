@@ -18,7 +18,7 @@ from services.cli.output.plan_text import entries_lines
 from services.cli.output.tables import print_table
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.paging import pages
 from services.views.revisions import difference_entries
 

@@ -26,7 +26,7 @@ from services.cli.process.session import APPLYING, Session, session
 from services.cli.process.terminal import Terminal
 from services.core.text_lists import listed
 from services.rpc.convert.objects import violation_from_pb
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.settings import load
 
 _SHOWN_IDS = 5

@@ -24,7 +24,7 @@ from services.drivers.registry import DRIVERS
 from services.kinds.format.canonical import plain
 from services.platforms import find_platform, read_platforms
 from services.rpc.convert.policies import checked_policy, policy_to_pb
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.settings import is_configured, load
 
 NEEDS = ("stack",)

@@ -11,7 +11,7 @@ from rich.text import Text
 from services.cli.output.facts import moment, print_facts
 from services.cli.output.tables import print_table
 from services.cli.stacks.resource_holders import NO_HOLDERS, ResourceHolders
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.views.drift import counts_text
 
 

@@ -14,7 +14,7 @@ from services.cli.output.documents import print_records
 from services.cli.output.enum_words import word
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from services.rpc.watching import watch_stack
 
 NEEDS = ("stack",)

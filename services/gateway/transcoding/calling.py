@@ -44,7 +44,7 @@ from services.gateway.transcoding.streaming import (
     running,
 )
 from services.rpc.client import Peer
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 LARGE = 64 * 1024
 """Bytes of a body or message from which on a thread decodes or encodes it, so that other requests do not wait."""

@@ -7,7 +7,7 @@ from pkger.model.v1 import object_pb2
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 
 class PackageInvalid(Problem):

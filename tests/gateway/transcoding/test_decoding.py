@@ -25,7 +25,7 @@ from services.gateway.http_request import HttpRequest
 from services.gateway.routes import Found, Route, Routes
 from services.gateway.transcoding.bindings import Binding, bindings
 from services.gateway.transcoding.decoding import decode, is_map
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 BINDINGS = {binding.name: binding for binding in bindings()}
 

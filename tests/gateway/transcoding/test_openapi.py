@@ -18,7 +18,7 @@ from services.gateway.transcoding.openapi import Descriptions
 from services.gateway.transcoding.schemas import REF, example_of
 from services.gateway.transcoding.table import api_components, api_routes
 from services.rpc.client import Peer
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 
 BINDINGS = bindings()
 

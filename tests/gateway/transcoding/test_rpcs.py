@@ -11,7 +11,7 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 from services.gateway.transcoding.bindings import bindings
 from services.gateway.transcoding.calling import LARGE
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
-from services.rpc.documents import document_of
+from services.rpc.message_json import document_of
 from tests.apply.packages import an_object
 from tests.cluster import ALL_VIEWS, Cluster, sources
 from tests.gateway.gateway import TOKEN
