@@ -27,13 +27,22 @@ _WORDS = frozenset(
 _NUMBER_LIKE = re.compile(r"[-+.]*[0-9][-+0-9a-fA-FoOxX_.,:tTzZ ]*")
 """Everything that some version of YAML reads as a number, a date or a time, and more that looks like one."""
 
+_HARD = re.compile(r"\t| (?=\n|$)|[\U00010000-\U0010ffff]", re.MULTILINE)
+"""Characters that keep PyYAML from writing a text as a block, although YAML allows them there."""
+
+_PRIVATE = range(0xE000, 0xF900)
+"""The private characters of Unicode, which stand in for the characters of ``_HARD``."""
+
+_PRIVATE_CHARACTER = re.compile("[\ue000-\uf8ff]")
+_HARD_START = re.compile(r"\t| +(\n|$)")
+"""The beginning of a text from which a block scalar cannot infer its indentation."""
+
 
 class Writer(Protocol):
     """
     Writes documents one by one, so that only the text of a large package is kept in memory.
 
-    Text that YAML 1.1 or 1.2 would read as another type is quoted; texts of several lines are blocks,
-    unless a line ends with a space or has a tab: libyaml quotes them.
+    Text that YAML 1.1 or 1.2 would read as another type is quoted; texts of several lines are blocks.
     """
 
     def document(self, document: Document) -> str:
@@ -64,7 +73,7 @@ class JsonWriter:
 
     def document(self, document: Document) -> str:
         """The text of one item."""
-        # JSON strings contain no line breaks, so every line break is between items.
+        # Strings have no line breaks in JSON, so all of them are between items.
         return "\t" + json.dumps(document, indent="\t", ensure_ascii=False).replace("\n", "\n\t")
 
     def joined(self, documents: Sequence[str]) -> str:
@@ -75,13 +84,51 @@ class JsonWriter:
 def _yaml(document: Document) -> str:
     stream = io.StringIO()
     dumper = _Dumper(stream, allow_unicode=True, width=_WIDTH, default_flow_style=False, sort_keys=False)
+    dumper.stand_ins = _StandIns(document)
     try:
         dumper.open()
         dumper.represent(document)
         dumper.close()
     finally:
         dumper.dispose()
-    return stream.getvalue()
+    return dumper.stand_ins.undone(stream.getvalue())
+
+
+class _StandIns:
+    """
+    Private characters that replace others while PyYAML writes one document.
+
+    libyaml writes texts with tabs, with spaces at the end of a line or with characters beyond U+FFFF as quoted lines.
+    Queries and configurations have such texts, and should be readable.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._taken: dict[str, str] = {}
+        self._is_possible: bool | None = None
+
+    def easy(self, text: str) -> str:
+        """*text* in a form that can be written as a block; unchanged if there is none."""
+        if not _HARD.search(text) or not self._may_begin() or _HARD_START.match(text):
+            return text
+        return _HARD.sub(lambda match: self._stand_in(match[0]), text)
+
+    def undone(self, written: str) -> str:
+        """*written* with the original characters restored."""
+        if not self._taken:
+            return written
+        return written.translate({ord(stand_in): character for character, stand_in in self._taken.items()})
+
+    def _may_begin(self) -> bool:
+        # Private characters of the document itself would be indistinguishable from stand-ins.
+        if self._is_possible is None:
+            self._is_possible = not _PRIVATE_CHARACTER.search(json.dumps(self._document, ensure_ascii=False))
+        return self._is_possible and len(self._taken) < len(_PRIVATE)
+
+    def _stand_in(self, character: str) -> str:
+        if character not in self._taken and len(self._taken) == len(_PRIVATE):
+            return character
+        return self._taken.setdefault(character, chr(_PRIVATE[len(self._taken)]))
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -91,6 +138,8 @@ class _Dumper(yaml.CSafeDumper):
     All scalars have the tag of texts, so the emitter writes no tags and no quotes of its own. Text that would be read
     as another type requests quotes; numbers, booleans and null do not.
     """
+
+    stand_ins: _StandIns
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         """The tag of all nodes of *kind*."""
@@ -110,7 +159,7 @@ class _Dumper(yaml.CSafeDumper):
 
     def _text(self, text: str) -> yaml.ScalarNode:
         if "\n" in text:
-            return yaml.ScalarNode(_TEXT_TAG, text, style="|")
+            return yaml.ScalarNode(_TEXT_TAG, self.stand_ins.easy(text), style="|")
         return yaml.ScalarNode(_TEXT_TAG, text, style='"' if _is_ambiguous(text) else None)
 
 

@@ -130,15 +130,19 @@ def test_no_trap_catches_a_reader(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("from(x)\n  |> range()\n", ["a: |", "  from(x)", "    |> range()"]),
-        ("from(x)\n\t|> range()\n", ['a: "from(x)\\n\\t|> range()\\n"']),
-        ("a \nb", ['a: "a \\nb"']),
+        ("from(x)\n\t|> range()\n", ["a: |", "  from(x)", "  \t|> range()"]),
+        ("a \nb", ["a: |-", "  a ", "  b"]),
+        ("  a\nb 😀\n\n", ["a: |2+", "    a", "  b 😀", "", "..."]),
         ("yes", ['a: "yes"']),
         ("1h30m", ["a: 1h30m"]),
     ],
 )
 def test_lines_of_a_text_are_written_as_lines(text: str, lines: list[str]) -> None:
     assert YamlWriter().document({"a": text}) == "\n".join([*lines, ""])
+
+
+def test_a_text_with_private_characters_is_quoted_instead() -> None:
+    assert YamlWriter().document({"a": "x\n\ty", "b": "\ue000"}) == 'a: "x\\n\\ty"\nb: \ue000\n'
 
 
 def test_the_stream_begins_with_the_comment() -> None:
