@@ -119,8 +119,8 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.BeginOperationRequest, context: object
     ) -> AsyncIterator[journal_pb2.BeginOperationResponse]:
         """Acquire the lease of a stack for a new operation."""
-        beginning = operation_messages.beginning_from_pb(request, self._ids.token(stacks.ID_BYTES))
-        begun, header, parts = await self._store.write(lambda tx: _begin(tx, beginning))
+        begin_request = operation_messages.begin_request_from_pb(request, self._ids.token(stacks.ID_BYTES))
+        begun, header, parts = await self._store.write(lambda tx: _begin(tx, begin_request))
         if isinstance(begun, Operation):
             yield journal_pb2.BeginOperationResponse(operation=operation_messages.operation_to_pb(begun))
             return
@@ -165,7 +165,7 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.FinishOperationResponse:
         """Store the outcome of an operation, end it and release its lease."""
         ending, writes = (
-            operation_messages.ending_from_pb(request),
+            operation_messages.finish_request_from_pb(request),
             operation_messages.writes_from_pb(request, self._limit),
         )
         try:

@@ -35,10 +35,11 @@ def registrations(
         watchers: The watchers of stacks; None: a new, empty set.
     """
     watchers = watchers or Watchers()
-    announcing = NotifyingStore(store, watchers)
+    notifying_store = NotifyingStore(store, watchers)
     return [
         partial(
-            stack_pb2_grpc.add_StackServiceServicer_to_server, StackServicer(announcing, ids, allow_jsonnet, watchers)
+            stack_pb2_grpc.add_StackServiceServicer_to_server,
+            StackServicer(notifying_store, ids, allow_jsonnet, watchers),
         ),
-        partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(announcing, ids, limit)),
+        partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(notifying_store, ids, limit)),
     ]

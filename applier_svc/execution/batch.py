@@ -31,7 +31,7 @@ class Batch:
 
     def __init__(
         self,
-        exchange: ExecutionContext,
+        context: ExecutionContext,
         order: SendMode,
         effects: Sequence[AnyEffect],
         before: IdsByName | Failed,
@@ -42,7 +42,7 @@ class Batch:
         Prepare to send *effects*.
 
         Args:
-            exchange: The connection to the platform.
+            context: The connection to the platform.
             order: How the effects are sent.
             effects: The effects of the batch.
             before: Ids of the resources of the kinds whose creations may have to be searched for, or why the resources
@@ -50,15 +50,15 @@ class Batch:
             relist: Lists the resources of the kinds of some effects again.
             is_last: Whether no other batch runs at the same time, or follows.
         """
-        self._exchange = exchange
-        self._journal = exchange.journal
-        self._progress = exchange.journal.progress
+        self._context = context
+        self._journal = context.journal
+        self._progress = context.journal.progress
         self._order = order
         self._effects = {effect.number: effect for effect in effects}
         self._before = before
         self._relist = relist
         self._is_last = is_last
-        self._claims = RefusedClaims(exchange, order.direction, self._effects)
+        self._claims = RefusedClaims(context, order.direction, self._effects)
         self._waiting = list(effects)
         self._intended: set[int] = set()
         # Retracted steps (sent before, no effect found), and the retracted steps whose name was taken on the retry.
@@ -105,7 +105,7 @@ class Batch:
             if any(awaits_claim(self._outcomes.get(each.number)) for each in again):
                 await self._record_ended()
             return max((retry_delay(self._outcomes[each.number]) or 0.0 for each in throttled), default=0.0)
-        failed, traits = await self._conclude(), self._exchange.traits
+        failed, traits = await self._conclude(), self._context.traits
         self._waiting = [effect for effect in failed if not effect.is_repeatable(traits)]
         self._attempts += 1
         # Repeatable effects were already retried as often as the timeouts allow.
@@ -139,7 +139,7 @@ class Batch:
         if isinstance(effect, Create) and (there := effect.in_its_place(ids)):
             problem = f"it replaces {effect.step.key.kind} {there}, which still exists"
             return Failed(problem, RejectionReason.NAME_TAKEN)
-        if isinstance(self._before, Failed) and effect.is_searched_for(self._exchange.traits):
+        if isinstance(self._before, Failed) and effect.is_searched_for(self._context.traits):
             return self._before
         return None
 
@@ -182,7 +182,7 @@ class Batch:
         new = [effect for effect in effects if isinstance(effect, PutSecret) and not effect.overwrites]
         if not new or self._order.direction is Direction.UNDO:
             return
-        live_keys = await self._exchange.lookup.secret_keys()
+        live_keys = await self._context.lookup.secret_keys()
         for effect in new:
             if isinstance(live_keys, Failed) or effect.step.key.name in live_keys:
                 changed = Failed("another writer has written it since the plan was made", RejectionReason.CHANGED)
@@ -192,12 +192,12 @@ class Batch:
     async def _relist_after_waiting(self, effects: Sequence[AnyEffect]) -> None:
         """List the resources again: the stack that held a claim on a name may have created a resource of that name."""
         waited = [each for each in effects if self._claims.met(each)]
-        if any(each.is_searched_for(self._exchange.traits) for each in waited):
+        if any(each.is_searched_for(self._context.traits) for each in waited):
             self._before = await self._relist(effects)
 
     def _before_ids(self, effect: AnyEffect) -> tuple[str, ...]:
         """Ids of the resources that have the kind and display name of a searched creation before it is sent."""
-        spec, traits = effect.step.new_spec, self._exchange.traits
+        spec, traits = effect.step.new_spec, self._context.traits
         if isinstance(self._before, Failed) or spec is None or not effect.is_searched_for(traits):
             return ()
         return self._before.get(traits.compared(effect.step.key.kind, spec), ())
@@ -205,17 +205,17 @@ class Batch:
     async def _answers(self, effects: Sequence[AnyEffect], sendings: Mapping[int, Sending]) -> Outcomes:
         if not effects:
             return {}
-        exchange = self._exchange
-        key = f"{exchange.operation}/{{}}/{self._order.direction.lower()}"
+        context = self._context
+        key = f"{context.operation}/{{}}/{self._order.direction.lower()}"
         try:
-            return await exchange.sender.send(effects, sendings, key)
+            return await context.sender.send(effects, sendings, key)
         except PkgerError:
             raise
         except Exception as error:
-            trace = exchange.secrets.masked(traceback.format_exc())
-            log.error("batch interrupted by a defect", extra={"operation_id": exchange.operation, "trace": trace})  # noqa: TRY400
-            exchange.sender.mark_unanswered()
-            problem = exchange.secrets.masked(repr(error))
+            trace = context.secrets.masked(traceback.format_exc())
+            log.error("batch interrupted by a defect", extra={"operation_id": context.operation, "trace": trace})  # noqa: TRY400
+            context.sender.mark_unanswered()
+            problem = context.secrets.masked(repr(error))
             return {effect.number: Unknown(f"a defect of the applier: {problem}") for effect in effects}
 
     def _reconsidered(self, step: int, answer: Outcome) -> Outcome:
@@ -224,7 +224,7 @@ class Batch:
         """
         effect = self._effects[step]
         is_taken = effect.makes and isinstance(answer, Failed) and answer.reason is RejectionReason.NAME_TAKEN
-        if not is_taken or step not in self._retracted or effect.is_resolved_by_retry(self._exchange.traits):
+        if not is_taken or step not in self._retracted or effect.is_resolved_by_retry(self._context.traits):
             return answer
         self._taken.add(step)
         return Unknown("it was sent before without a response; sent again: its name is taken")
@@ -234,11 +234,11 @@ class Batch:
         outcomes, self._outcomes = self._outcomes, {}
         if self._order.direction is Direction.UNDO:
             lacking = [self._effects[step] for step, outcome in outcomes.items() if _is_not_found(outcome)]
-            outcomes |= await self._exchange.lookup.already_undone(lacking)
+            outcomes |= await self._context.lookup.already_undone(lacking)
         await self._journal.record(outcomes, self._order.direction, may_wait=self._is_last)
         reach(f"after_{self._order.place}record")
         unknown = [self._effects[step] for step, outcome in outcomes.items() if isinstance(outcome, Unknown)]
-        failed = await self._exchange.lookup.look_up(unknown, self._order.direction, self._taken)
+        failed = await self._context.lookup.look_up(unknown, self._order.direction, self._taken)
         numbers = {effect.number for effect in failed}
         self._retracted |= numbers
         self._intended -= numbers
@@ -271,25 +271,25 @@ class Batch:
     def _is_worth_repeating(self, effect: AnyEffect) -> bool:
         """Whether the outcome of *effect* is unknown and it may be sent again."""
         is_unknown = isinstance(self._outcomes.get(effect.number), Unknown)
-        return is_unknown and effect.number in self._intended and effect.is_repeatable(self._exchange.traits)
+        return is_unknown and effect.number in self._intended and effect.is_repeatable(self._context.traits)
 
     def _is_worth_waiting_for(self, effect: AnyEffect) -> bool:
         """Whether *effect* is asked to wait, and may be sent again after that."""
         outcome = self._outcomes.get(effect.number)
-        may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._exchange.traits)
+        may_repeat = isinstance(outcome, Failed) or effect.is_repeatable(self._context.traits)
         return may_repeat and retry_delay(outcome) is not None
 
     def _wait(self, state: RetryCallState) -> float:
         retry_after: float = state.outcome.result() if state.outcome else 0.0
-        return max(retry_after, self._exchange.timeouts.between_attempts(state))
+        return max(retry_after, self._context.timeouts.between_attempts(state))
 
     def _is_over(self, state: RetryCallState) -> bool:
         """Whether there is no time for another attempt: each cause of waiting has its own limit."""
-        timeouts, until_resolved = self._exchange.timeouts, self._order.until_resolved
+        timeouts, until_resolved = self._context.timeouts, self._order.until_resolved
         if any(awaits_claim(self._outcomes.get(effect.number)) for effect in self._waiting):
             return False
         if any(self._is_worth_waiting_for(effect) for effect in self._waiting):
-            return not self._exchange.affords(state.upcoming_sleep, until_resolved)
+            return not self._context.affords(state.upcoming_sleep, until_resolved)
         if until_resolved:
             return loop_time() - self._started >= timeouts.resolution
         return self._attempts >= timeouts.attempts

@@ -14,9 +14,9 @@ from services.rpc.call import loop_time
 class RefusedClaims:
     """The claims of one batch that were refused."""
 
-    def __init__(self, exchange: ExecutionContext, direction: Direction, effects: Mapping[int, AnyEffect]) -> None:
+    def __init__(self, context: ExecutionContext, direction: Direction, effects: Mapping[int, AnyEffect]) -> None:
         """*effects*: The effects of the batch, by number."""
-        self._exchange = exchange
+        self._context = context
         self._direction = direction
         self._effects = effects
         self._seen: set[int] = set()
@@ -33,7 +33,7 @@ class RefusedClaims:
         new = [refused[step] for step in sorted(refused.keys() & self._give_up_at.keys() - self._seen)]
         self._seen |= refused.keys()
         if new:
-            await self._exchange.journal.wait(new, self._direction)
+            await self._context.journal.wait(new, self._direction)
         return outcomes_of_refused
 
     def met(self, effect: AnyEffect) -> bool:
@@ -41,12 +41,12 @@ class RefusedClaims:
         return effect.number in self._seen
 
     def _outcome(self, effect: AnyEffect, refusal: Refusal) -> Outcome:
-        exchange, step, now = self._exchange, effect.number, loop_time()
-        waits = effect.awaits_claims(exchange.traits)
-        is_in_time = waits and now < self._give_up_at.setdefault(step, now + exchange.timeouts.lease)
-        if exchange.journal.progress.is_unresolved(step, self._direction):
+        context, step, now = self._context, effect.number, loop_time()
+        waits = effect.awaits_claims(context.traits)
+        is_in_time = waits and now < self._give_up_at.setdefault(step, now + context.timeouts.lease)
+        if context.journal.progress.is_unresolved(step, self._direction):
             return Unknown(f"it was sent before without a response, and cannot be sent again: {refusal}")
-        return Failed(str(refusal), refusal.reason, exchange.timeouts.watch if is_in_time else None)
+        return Failed(str(refusal), refusal.reason, context.timeouts.watch if is_in_time else None)
 
 
 def awaits_claim(outcome: Outcome | None) -> bool:

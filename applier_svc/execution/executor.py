@@ -26,9 +26,9 @@ class Executor:
             written. None: batches are sent.
     """
 
-    def __init__(self, exchange: ExecutionContext, prober: Prober) -> None:
+    def __init__(self, context: ExecutionContext, prober: Prober) -> None:
         self.halted: PkgerError | None = None
-        self._exchange = exchange
+        self._context = context
         self._prober = prober
 
     async def send(self, effects: Sequence[AnyEffect], order: SendMode) -> None:
@@ -43,13 +43,13 @@ class Executor:
         """
         before = await self._list_before(effects, order)
         relist = partial(self._list_before, order=order)
-        traits = self._exchange.traits
+        traits = self._context.traits
         slots = asyncio.Semaphore(max(traits.max_concurrency, 1))
         turns = [batches(turn, traits.max_batch_size) for turn in rounds(effects)]
         for turn in turns:
             # The outcomes of the last batch are stored with the next move.
             is_last = turn is turns[-1] and len(turn) == 1
-            cut = [Batch(self._exchange, order, batch, before, relist, is_last) for batch in turn]
+            cut = [Batch(self._context, order, batch, before, relist, is_last) for batch in turn]
             # All batches are awaited: if one ends with a defect, no other batch may run on after the operation has
             # ended.
             for result in await asyncio.gather(*(self._run(batch, slots) for batch in cut), return_exceptions=True):
@@ -69,21 +69,21 @@ class Executor:
 
     async def _list_before(self, effects: Sequence[AnyEffect], order: SendMode) -> IdsByName | Failed:
         """List the resources of the kinds whose creations may have to be searched for, before *effects* are sent."""
-        kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._exchange.traits)}
+        kinds = {effect.step.key.kind for effect in effects if effect.is_searched_for(self._context.traits)}
         if not kinds:
             return {}
 
-        await self._exchange.journal.flush()
-        expected = self._exchange.journal.progress.ids.all_resources()
+        await self._context.journal.flush()
+        expected = self._context.journal.progress.ids.all_resources()
 
         async def attempt() -> IdsByName | Failed:
             try:
                 return await self._prober.ids_by_name(kinds, expected)
             except UNREADABLE as error:
-                problem = self._exchange.secrets.masked(str(error))
+                problem = self._context.secrets.masked(str(error))
                 return Failed(f"it was not sent: the existing resources of its kind cannot be listed: {problem}")
 
-        timeouts = self._exchange.timeouts
+        timeouts = self._context.timeouts
         retrying = AsyncRetrying(
             retry=retry_if_result(lambda listing: isinstance(listing, Failed)),
             wait=timeouts.between_attempts,

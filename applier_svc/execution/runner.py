@@ -30,11 +30,11 @@ End = Finish | Block
 class Runner:
     """One run of one plan."""
 
-    def __init__(self, exchange: ExecutionContext, executor: Executor, is_cancelled: Callable[[], bool]) -> None:
-        self._exchange = exchange
+    def __init__(self, context: ExecutionContext, executor: Executor, is_cancelled: Callable[[], bool]) -> None:
+        self._context = context
         self._executor = executor
-        self._journal = exchange.journal
-        self._progress = exchange.journal.progress
+        self._journal = context.journal
+        self._progress = context.journal.progress
         self._is_cancelled = is_cancelled
 
     async def decide(self, decisions: Sequence[StepDecision], blocked: Sequence[BlockedStep]) -> None:
@@ -46,7 +46,7 @@ class Runner:
         """
         # All steps that block an operation have the same direction.
         decided = decided_records(decisions, blocked, self._progress)
-        records = await self._exchange.lookup.with_live_specs(decided)
+        records = await self._context.lookup.with_live_specs(decided)
         await self._journal.decide(records, blocked[0].direction)
 
     async def consent(self) -> None:
@@ -72,12 +72,12 @@ class Runner:
         """
         self._progress.cause = cause
         while True:
-            lost = self._exchange.secrets.lost(self._progress)
-            move = next_move(self._progress, self._exchange.traits, self._is_cancelled(), lost)
+            lost = self._context.secrets.lost(self._progress)
+            move = next_move(self._progress, self._context.traits, self._is_cancelled(), lost)
             try:
                 if isinstance(move, Finish | Block):
                     # No request may take effect after the end.
-                    await self._exchange.lookup.settle()
+                    await self._context.lookup.settle()
                     return move
                 await self._make(move)
             except OutcomeRefused as error:
@@ -86,8 +86,8 @@ class Runner:
     async def _make(self, move: Move) -> None:
         match move:
             case LookUp(undone, done):
-                await self._exchange.lookup.look_up(undone, Direction.UNDO)
-                await self._exchange.lookup.look_up(done, Direction.DO)
+                await self._context.lookup.look_up(undone, Direction.UNDO)
+                await self._context.lookup.look_up(done, Direction.DO)
             case RunStage(index, name, effects):
                 await self._journal.start_stage(index, name, len(effects))
                 await self._executor.send(effects, SendMode(Direction.DO, self._is_stopped))
@@ -98,7 +98,7 @@ class Runner:
                 await self._resend(stages, lost)
             case RollBack(cause, step_count):
                 # A request without a response may arrive late, even if its retry is done: it would overwrite the undo.
-                await self._exchange.lookup.settle(until_resolved=True)
+                await self._context.lookup.settle(until_resolved=True)
                 await self._journal.roll_back(cause, step_count)
             case Undo(effects):
                 await self._executor.send(effects, SendMode(Direction.UNDO, until_resolved=True))

@@ -101,8 +101,8 @@ async def complete(
     prober = Prober(place.driver, place.store, place.traits, target, place.timeouts, secrets.masked)
     sender = Sender(place.driver, place.traits, target.org, lease, place.timeouts, secrets)
     lookup = OutcomeLookup(prober, sender, journal, place.traits, place.timeouts, work.taken_over)
-    exchange = ExecutionContext(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
-    runner = Runner(exchange, Executor(exchange, prober), lambda: is_cancelled() or lease.cancel_requested)
+    context = ExecutionContext(lease.operation, place.traits, sender, lookup, journal, secrets, place.timeouts)
+    runner = Runner(context, Executor(context, prober), lambda: is_cancelled() or lease.cancel_requested)
     end = await _end_before_sending(work, place, sender, runner) or await _end_outdated(work, prober, runner)
     if work.has_consent and not end:
         await runner.consent()

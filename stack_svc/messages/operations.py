@@ -38,7 +38,7 @@ _NOT_OF_A_RUN = ("begun", "package_invalid", "accepted", "finished")
 """Events that are not stored, or that another request than AdvanceOperation stores."""
 
 
-def beginning_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str) -> BeginRequest:
+def begin_request_from_pb(request: journal_pb2.BeginOperationRequest, new_stack: str) -> BeginRequest:
     """
     Translate a new operation; if a stack is created for it, its id is *new_stack*.
 
@@ -239,7 +239,7 @@ def _stored_events(events: Iterable[operation_pb2.OperationEvent]) -> bytes:
     return journal_pb2.StoredEvents(events=events).SerializeToString()
 
 
-def ending_from_pb(request: journal_pb2.FinishOperationRequest) -> FinishRequest:
+def finish_request_from_pb(request: journal_pb2.FinishOperationRequest) -> FinishRequest:
     """
     Translate the end of an operation.
 

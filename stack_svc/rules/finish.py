@@ -157,7 +157,7 @@ class FinishResult:
 
 
 def finish(
-    tx: Transaction, operation_id: str, token: int, ending: FinishRequest, writes: Writes = NO_WRITES
+    tx: Transaction, operation_id: str, token: int, request: FinishRequest, writes: Writes = NO_WRITES
 ) -> FinishResult:
     """
     Make *writes* of the operation that has the lease with *token*, and end it.
@@ -180,53 +180,55 @@ def finish(
     stack_id = tx.operations.stack_of(operation_id) or ""
     unlocked = tx.stacks.find(stack_id)
     others = (
-        {*_estate(tx, unlocked, ending.outcome).stacks, *_yielding(tx, unlocked, ending.outcome)} if unlocked else set()
+        {*_transfer(tx, unlocked, request.outcome).stacks, *_yielding(tx, unlocked, request.outcome)}
+        if unlocked
+        else set()
     )
     # All transactions lock stacks in the order of their ids.
     locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *others})}
     stack = locked[stack_id]
     now = tx.now()
     operation = operations.existing(tx, operation_id)
-    if _is_repeated(tx, operation, token, ending):
-        if ending.finished and operation.last_event:
+    if _is_repeated(tx, operation, token, request):
+        if request.finished and operation.last_event:
             return FinishResult(operation_pb2.OperationEvent.FromString(operation.last_event).finished.generation)
         return FinishResult(stack.record.generation if stack else 0)
     lease = leases.check(tx.leases.of(operation.stack), operation.stack, token, now)
     if stack is None or operation.token != token:
         raise LeaseLost(operation.stack, token)
-    estate = _estate(tx, stack, ending.outcome)
-    if estate.orphaned or estate.orphaned_labels:
-        return FinishResult(0, estate.orphaned, estate.orphaned_labels)
+    transfer = _transfer(tx, stack, request.outcome)
+    if transfer.orphaned or transfer.orphaned_labels:
+        return FinishResult(0, transfer.orphaned, transfer.orphaned_labels)
     operation = operations.written(tx, operation, writes, now)
-    _check(operation, ending)
-    if ending.position != operation.position + 1:
+    _check(operation, request)
+    if request.position != operation.position + 1:
         raise RequestInvalid(
             "position",
-            f"the next position of operation {operation_id} is {operation.position + 1}, and not {ending.position}",
+            f"the next position of operation {operation_id} is {operation.position + 1}, and not {request.position}",
         )
     existing = {key: each for key, each in locked.items() if each}
-    if isinstance(ending.outcome, RecordOutcome) and (owned := _yielding(tx, stack, ending.outcome)):
-        changes = ownership_transfer.take_over(tx, ending.outcome.changes, owned, existing, now)
-        ending = replace(ending, outcome=replace(ending.outcome, changes=changes))
-    left = stack if ending.state is OperationState.BLOCKED else _left(tx, operation, stack, ending, now)
+    if isinstance(request.outcome, RecordOutcome) and (owned := _yielding(tx, stack, request.outcome)):
+        changes = ownership_transfer.take_over(tx, request.outcome.changes, owned, existing, now)
+        request = replace(request, outcome=replace(request.outcome, changes=changes))
+    left = stack if request.state is OperationState.BLOCKED else _left(tx, operation, stack, request, now)
     generation = left.record.generation if left else 0
     if left:
-        tx.leases.put(operation.stack, leases.released(lease, ending.seen_token))
+        tx.leases.put(operation.stack, leases.released(lease, request.seen_token))
     else:
         tx.stacks.delete(operation.stack)
-    ownership_transfer.hand_over(tx, estate, existing, now)
-    _end(tx, operation, ending, generation, now)
+    ownership_transfer.hand_over(tx, transfer, existing, now)
+    _end(tx, operation, request, generation, now)
     return FinishResult(generation)
 
 
-def _estate(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> Transfer:
+def _transfer(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> Transfer:
     """The resources that *stack* releases."""
     target, stack_id = stack.record.target, stack.record.id
     match outcome:
         case RecordOutcome(changes=changes):
-            return ownership_transfer.estate_of(reading, target, stack_id, changes)
+            return ownership_transfer.transfer_of(reading, target, stack_id, changes)
         case RemoveOutcome(staying=staying, staying_labels=labels):
-            return ownership_transfer.whole_estate(reading, target, stack_id, staying, labels)
+            return ownership_transfer.whole_transfer(reading, target, stack_id, staying, labels)
         case AbandonOutcome():
             return ownership_transfer.NOTHING
 
@@ -240,17 +242,17 @@ def _yielding(reading: ReadTransaction, stack: Stack, outcome: Outcome) -> dict[
             return {}
 
 
-def _is_repeated(reading: ReadTransaction, operation: Operation, token: int, ending: FinishRequest) -> bool:
-    """Whether this ending was recorded before, as its response was lost."""
-    if (operation.token, operation.position, operation.state) != (token, ending.position, ending.state):
+def _is_repeated(reading: ReadTransaction, operation: Operation, token: int, request: FinishRequest) -> bool:
+    """Whether this request was recorded before, as its response was lost."""
+    if (operation.token, operation.position, operation.state) != (token, request.position, request.state):
         return False
-    row = reading.journal.row(operation.id, ending.position)
+    row = reading.journal.row(operation.id, request.position)
     # An operation that did not start has no journal.
-    return row is None or row.records == ending.records
+    return row is None or row.records == request.records
 
 
-def _check(operation: Operation, ending: FinishRequest) -> None:
-    current, state, outcome = operation.unblocked_state, ending.state, ending.outcome
+def _check(operation: Operation, request: FinishRequest) -> None:
+    current, state, outcome = operation.unblocked_state, request.state, request.outcome
     if state not in _MAY_BECOME.get(current, ()):
         raise RequestInvalid("state", f"operation {operation.id} is {current} and cannot end {state}")
     if operation.sealed and state is OperationState.ROLLED_BACK:
@@ -261,35 +263,35 @@ def _check(operation: Operation, ending: FinishRequest) -> None:
         )
     if operation.stackless and isinstance(outcome, RecordOutcome):
         raise RequestInvalid("outcome", "an operation without a stack has no record; send abandon")
-    if ending.finished is None and current is not OperationState.PREPARING:
+    if request.finished is None and current is not OperationState.PREPARING:
         raise RequestInvalid("finished", f"must be set, as operation {operation.id} has started")
-    if ending.stale and state is not OperationState.FAILED:
+    if request.stale and state is not OperationState.FAILED:
         raise RequestInvalid("stale_plan", f"operation {operation.id} has started, so its plan was not stale")
 
 
-def _end(tx: Transaction, operation: Operation, ending: FinishRequest, generation: int, now: int) -> None:
-    changes: dict[str, Any] = {"state": ending.state, "cause": sanitize.clean(ending.cause)}
-    if ending.finished:
-        event = _with_generation(ending.finished, generation)
+def _end(tx: Transaction, operation: Operation, request: FinishRequest, generation: int, now: int) -> None:
+    changes: dict[str, Any] = {"state": request.state, "cause": sanitize.clean(request.cause)}
+    if request.finished:
+        event = _with_generation(request.finished, generation)
         events = journal_pb2.StoredEvents(events=[event]).SerializeToString()
-        body = event.SerializeToString() if ending.state in FINISHED else b""
-        write = JournalWrite(ending.position, ending.records, events, [event.seq])
+        body = event.SerializeToString() if request.state in FINISHED else b""
+        write = JournalWrite(request.position, request.records, events, [event.seq])
         ended = operations.appended(tx, operation, write, now, last_event=body, **changes)
     else:
         update_time = max(operation.update_time, now)
-        ended = replace(operation, update_time=update_time, position=ending.position, **changes)
+        ended = replace(operation, update_time=update_time, position=request.position, **changes)
     tx.operations.update(ended)
     if operation.state is OperationState.BLOCKED:
         tx.operations.unblock(operation.id)
-    if ending.state is OperationState.BLOCKED:
-        tx.operations.block(operation.id, ending.blocks)
-    if ending.state in FINISHED:
+    if request.state is OperationState.BLOCKED:
+        tx.operations.block(operation.id, request.blocks)
+    if request.state in FINISHED:
         claims.drop(tx, operation)
         plans.mark_applied(tx, operation.plan)
-    if ending.state is OperationState.FAILED:
+    if request.state is OperationState.FAILED:
         unstarted.forget(tx, operation)
-    if ending.stale:
-        plans.mark_stale(tx, ending.stale.plan, ending.stale.problem)
+    if request.stale:
+        plans.mark_stale(tx, request.stale.plan, request.stale.problem)
 
 
 def _with_generation(last: operation_pb2.OperationEvent, generation: int) -> operation_pb2.OperationEvent:
@@ -300,28 +302,28 @@ def _with_generation(last: operation_pb2.OperationEvent, generation: int) -> ope
     return event
 
 
-def _left(tx: Transaction, operation: Operation, stack: Stack, ending: FinishRequest, now: int) -> Stack | None:
+def _left(tx: Transaction, operation: Operation, stack: Stack, request: FinishRequest, now: int) -> Stack | None:
     """The stack after a finished operation; None: it is removed."""
-    match ending.outcome:
+    match request.outcome:
         case RecordOutcome() as record:
-            _check_generation(stack, operation, ending.base_generation)
+            _check_generation(stack, operation, request.base_generation)
             # Resources that could not be undone need a stack that owns them.
-            is_kept = ending.state is OperationState.SUCCEEDED or bool(record.changes.entries)
+            is_kept = request.state is OperationState.SUCCEEDED or bool(record.changes.entries)
             if stack.state is State.ACTIVE or is_kept:
-                return _recorded(tx, operation, stack, record, ending, now)
+                return _recorded(tx, operation, stack, record, request, now)
             return None
         case AbandonOutcome():
             return stack if stack.state is State.ACTIVE else None
         case RemoveOutcome():
-            _check_generation(stack, operation, ending.base_generation)
+            _check_generation(stack, operation, request.base_generation)
             return None
 
 
 def _recorded(
-    tx: Transaction, operation: Operation, stack: Stack, record: RecordOutcome, ending: FinishRequest, now: int
+    tx: Transaction, operation: Operation, stack: Stack, record: RecordOutcome, request: FinishRequest, now: int
 ) -> Stack:
     recorded, plan, changes = stack, tx.plans.find(operation.plan), record.changes
-    has_succeeded = ending.state is OperationState.SUCCEEDED
+    has_succeeded = request.state is OperationState.SUCCEEDED
     seen = baselines.planned(tx, plan) if plan and has_succeeded else []
     kept_baselines = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
     moved = {} if has_succeeded else baselines.moved(tx, stack.record.id, changes)
@@ -338,7 +340,7 @@ def _recorded(
             update_time=max(now, stack.update_time),
         )
     if plan and has_succeeded and (is_changed or plan.package_digest != stack.record.package_digest):
-        revised = revisions.after(tx, operation, plan, recorded.record, ending.leftover_count, now)
+        revised = revisions.after(tx, operation, plan, recorded.record, request.leftover_count, now)
         recorded = replace(recorded, record=revised)
     tx.baselines.put(stack.record.id, kept_baselines)
     if moved:

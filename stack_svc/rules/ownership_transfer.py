@@ -24,36 +24,36 @@ class Transfer:
     The resources that a stack releases.
 
     Attributes:
-        heirs: For each resource that other stacks use, as the store's text of it: the entry of the releasing stack, and
-            the user that becomes the owner.
+        new_owners: For each resource that other stacks use, as the store's text of it: the entry of the releasing
+            stack, and the user that becomes the owner.
         orphaned: Keys of resources that were to be left to other users, but have none, sorted.
         orphaned_labels: Labels that were to stay attached, but that no other record wants, sorted.
     """
 
-    heirs: Mapping[str, tuple[InventoryEntry, Owner]]
+    new_owners: Mapping[str, tuple[InventoryEntry, Owner]]
     orphaned: tuple[Key, ...] = ()
     orphaned_labels: tuple[Use, ...] = ()
 
     @property
     def stacks(self) -> set[str]:
         """Ids of the stacks that become owners."""
-        return {heir.stack for _, heir in self.heirs.values()}
+        return {owner.stack for _, owner in self.new_owners.values()}
 
 
 NOTHING = Transfer({})
-"""The estate of a stack that releases nothing."""
+"""The transfer of a stack that releases nothing."""
 
 
-def estate_of(reading: ReadTransaction, target: Target, stack: str, changes: RecordChanges) -> Transfer:
+def transfer_of(reading: ReadTransaction, target: Target, stack: str, changes: RecordChanges) -> Transfer:
     """The resources that leave the record of *stack*, of *target*, with *changes*; a renamed entry does not leave."""
     entries = reading.inventory.entries(stack, changes.removed) if changes.removed else []
     kept = {resource_of(entry) for entry in changes.entries}
     leaving = [entry for entry in entries if resource_of(entry) not in kept]
-    left = _estate(reading, target, stack, leaving, changes.staying)
+    left = _transfer(reading, target, stack, leaving, changes.staying)
     return replace(left, orphaned_labels=_orphaned(reading, target, stack, changes.staying_labels))
 
 
-def whole_estate(
+def whole_transfer(
     reading: ReadTransaction, target: Target, stack: str, staying: Collection[Key], labels: Sequence[Use]
 ) -> Transfer:
     """
@@ -62,7 +62,7 @@ def whole_estate(
     """
     if not (staying or labels or reading.uses.of_stack(target, stack)):
         return NOTHING
-    left = _estate(reading, target, stack, reading.inventory.page(stack, Key("", ""), ALL), staying)
+    left = _transfer(reading, target, stack, reading.inventory.page(stack, Key("", ""), ALL), staying)
     return replace(left, orphaned_labels=_orphaned(reading, target, stack, labels))
 
 
@@ -80,38 +80,36 @@ def _orphaned(reading: ReadTransaction, target: Target, stack: str, labels: Sequ
     return tuple(sorted(each for each in labels if (each.kind, each.resource_id, each.label_id) not in others))
 
 
-def _estate(
+def _transfer(
     reading: ReadTransaction, target: Target, stack: str, entries: Collection[InventoryEntry], staying: Collection[Key]
 ) -> Transfer:
     owned = {owners.what_of(*resource_of(each)): each for each in entries if each.origin is not Origin.SHARED}
-    heirs: dict[str, tuple[InventoryEntry, Owner]] = {}
+    new_owners: dict[str, tuple[InventoryEntry, Owner]] = {}
     for user in reading.uses.of(target, owned) if owned else ():
         if user.operation == RECORDED and user.stack != stack:
-            heirs.setdefault(user.what, (owned[user.what], user))
-    orphaned = {entry.key for what, entry in owned.items() if what not in heirs} & {*staying}
-    return Transfer(heirs, tuple(sorted(orphaned)))
+            new_owners.setdefault(user.what, (owned[user.what], user))
+    orphaned = {entry.key for what, entry in owned.items() if what not in new_owners} & {*staying}
+    return Transfer(new_owners, tuple(sorted(orphaned)))
 
 
-def hand_over(tx: Transaction, estate: Transfer, locked: Mapping[str, Stack], now: int) -> None:
+def hand_over(tx: Transaction, transfer: Transfer, locked: Mapping[str, Stack], now: int) -> None:
     """
-    Make the heirs the owners of the released resources.
+    Make the new owners the owners of the released resources.
 
     Args:
         tx: The store, in which the resources have no owner any more.
-        estate: The released resources.
-        locked: The stacks of its heirs, locked.
+        transfer: The released resources.
+        locked: The stacks of the new owners, locked.
         now: The time.
     """
     by_stack: defaultdict[str, dict[Key, tuple[str, Origin]]] = defaultdict(dict)
-    for what, (left, heir) in estate.heirs.items():
-        by_stack[heir.stack][Key(left.key.kind, heir.name)] = (what, left.origin)
-    for stack_id, inherited in sorted(by_stack.items()):
+    for what, (left, owner) in transfer.new_owners.items():
+        by_stack[owner.stack][Key(left.key.kind, owner.name)] = (what, left.origin)
+    for stack_id, received in sorted(by_stack.items()):
         stack = locked[stack_id]
         record = stack.record
-        entries = [
-            entry._replace(origin=inherited[entry.key][1]) for entry in tx.inventory.entries(stack_id, inherited)
-        ]
-        names = {inherited[entry.key][0]: entry.key.name for entry in entries}
+        entries = [entry._replace(origin=received[entry.key][1]) for entry in tx.inventory.entries(stack_id, received)]
+        names = {received[entry.key][0]: entry.key.name for entry in entries}
         tx.uses.remove(stack_id, record.target, names)
         tx.owners.take(stack_id, record.target, RECORDED, names, now)
         tx.inventory.change(stack_id, record.target, (), entries)

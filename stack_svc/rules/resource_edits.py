@@ -65,18 +65,18 @@ def forget(tx: Transaction, choice: Choice, key: Key, request: RequestId) -> Sta
     changes = RecordChanges(removed=(key,))
     header = stacks.existing(tx, choice).record
     stack_id, target = header.id, header.target
-    heirs = ownership_transfer.estate_of(tx, target, stack_id, changes).stacks
+    new_owners = ownership_transfer.transfer_of(tx, target, stack_id, changes).stacks
     # All transactions lock stacks in the order of their ids.
-    locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *heirs})}
+    locked = {each: tx.lock_stack(each) for each in sorted({stack_id, *new_owners})}
     stack = stacks.visible(locked[stack_id], stack_id)
     now = tx.now()
     if requests.earlier_answer(tx, request, now):
         return stack
     stacks.refuse_unfinished(tx, stack, now)
     _entry(tx, stack, key)
-    estate = ownership_transfer.estate_of(tx, target, stack_id, changes)
+    transfer = ownership_transfer.transfer_of(tx, target, stack_id, changes)
     changed = _changed(tx, stack, changes, now)
-    ownership_transfer.hand_over(tx, estate, _there(locked), now)
+    ownership_transfer.hand_over(tx, transfer, _there(locked), now)
     requests.store_answer(tx, request, stack_id, now)
     return changed
 

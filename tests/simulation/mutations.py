@@ -88,8 +88,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "new_idempotency_key_for_each_request",
         _BATCH,
-        'key = f"{exchange.operation}/{{}}/{self._order.direction.lower()}"',
-        'key = f"{exchange.operation}-{loop_time()}/{{}}/{self._order.direction.lower()}"',
+        'key = f"{context.operation}/{{}}/{self._order.direction.lower()}"',
+        'key = f"{context.operation}-{loop_time()}/{{}}/{self._order.direction.lower()}"',
         frozenset({"I1"}),
         10,
     ),
@@ -295,7 +295,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "undo_before_what_may_arrive_late",
         _RUNNER,
-        "await self._exchange.lookup.settle(until_resolved=True)\n",
+        "await self._context.lookup.settle(until_resolved=True)\n",
         "pass\n",
         frozenset({"CONTENT"}),
         600,
@@ -386,7 +386,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "what_is_let_go_gets_no_owner",
         "stack_svc/rules/finish.py",
-        "    ownership_transfer.hand_over(tx, estate, existing, now)\n",
+        "    ownership_transfer.hand_over(tx, transfer, existing, now)\n",
         "",
         frozenset({"I8"}),
         20,

@@ -3,7 +3,7 @@
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2
 
-from stack_svc.messages.operations import ending_from_pb
+from stack_svc.messages.operations import finish_request_from_pb
 
 
 def test_equal_ends_are_equal_values() -> None:
@@ -14,5 +14,5 @@ def test_equal_ends_are_equal_values() -> None:
         abandon=journal_pb2.Abandon(),
         finished=event,
     )
-    assert ending_from_pb(request) == ending_from_pb(request)
-    assert ending_from_pb(request).finished == event
+    assert finish_request_from_pb(request) == finish_request_from_pb(request)
+    assert finish_request_from_pb(request).finished == event

@@ -44,7 +44,7 @@ def show_operation(operation_id: str) -> None:
 def watch_operation(operation_id: str) -> None:
     """Show the events of operation ID, from the first to the last."""
     from services.cli.operations.operations import watch
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.run_async import run
 
     run(watch(operation_id, common().environ(), Interaction(common().format, common().quiet)))
@@ -82,7 +82,7 @@ def recover_operation(operation_id: str, steps: tuple[str, ...]) -> None:
     keep: accept what the platform holds as the outcome. adopt:ID: the creation made the resource with that id.
     """
     from services.cli.operations.operations import recover
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.run_async import run
 
     run(recover(operation_id, _decisions(steps), common().environ(), Interaction(common().format, common().quiet)))

@@ -116,7 +116,7 @@ def plan(
     plan_options: "PlanOptions",
 ) -> int:
     """Show what an apply of FILE... would do. Nothing is written, except a plan that --save or --out stores."""
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.plan.apply import SaveOptions
     from services.cli.plan.apply import plan as show
     from services.cli.plan.plan_input import PlanInput
@@ -195,7 +195,7 @@ def apply(
     At a terminal, the plan is shown and needs approval. Without a terminal, a plan that deletes resources, loses data
     or creates duplicates is refused, and any other plan runs. --yes runs the plan without asking.
     """
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.packages import values
     from services.cli.plan.apply import apply as apply_package
     from services.cli.plan.apply import apply_stored
@@ -204,13 +204,13 @@ def apply(
     from services.cli.run_async import run
 
     typed, sources = common(), files + more_files
-    manner = Interaction(typed.format, typed.quiet, full, yes, wait)
+    interaction = Interaction(typed.format, typed.quiet, full, yes, wait)
     if plan_name:
         typed_too = sources or stack or platform or org or package_options
         if typed_too or plan_options.ListFields():
             raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
         secret_values = {**values.secret_files(secret_files), **read_secrets(secrets, ())}
-        run(apply_stored(plan_name, typed.environ(), manner, run_options, secret_values))
+        run(apply_stored(plan_name, typed.environ(), interaction, run_options, secret_values))
         return
     platform, org = typed.place(platform, org)
     plan_input = PlanInput(
@@ -225,7 +225,7 @@ def apply(
         options=plan_options,
         secrets={**values.secret_files(secret_files), **read_secrets(secrets, sources)},
     )
-    run(apply_package(plan_input, typed.environ(), manner, run_options))
+    run(apply_package(plan_input, typed.environ(), interaction, run_options))
 
 
 def _some(files: tuple[str, ...], stack: str = "") -> tuple[str, ...]:

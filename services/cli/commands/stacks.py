@@ -195,7 +195,7 @@ def roll_back(
     run_options: "RunOptions",
 ) -> None:
     """Roll back stack NAME to REVISION: apply it, and record it as a new revision."""
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.plan.apply import apply
     from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
@@ -272,7 +272,7 @@ def import_resources(
     KIND NAME is one resource, by id or by display name. With -f, it is every object of the package whose display name
     exactly one resource has: they are listed, and at a terminal, the import needs approval.
     """
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
     from services.cli.stacks.imports import import_package, import_resource
@@ -411,7 +411,7 @@ def uninstall_stack(
     run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and keep the stack; adopted resources stay."""
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
     from services.cli.stacks.removal import uninstall
@@ -443,7 +443,7 @@ def delete_stack(
     run_options: "RunOptions",
 ) -> None:
     """Delete all resources that stack NAME created, and the stack; adopted resources stay."""
-    from services.cli.output.manner import Interaction
+    from services.cli.output.interaction import Interaction
     from services.cli.plan.plan_input import PlanInput
     from services.cli.run_async import run
     from services.cli.stacks.removal import delete

@@ -18,7 +18,7 @@ from services.cli.output.consoles import console, progress_console
 from services.cli.output.documents import print_document
 from services.cli.output.enum_words import word
 from services.cli.output.facts import LARGEST_PAGE, LISTED, moment, print_facts, print_more
-from services.cli.output.manner import Interaction
+from services.cli.output.interaction import Interaction
 from services.cli.output.status_line import StatusLine
 from services.cli.output.tables import print_table
 from services.cli.process.interrupts import Interrupts
@@ -91,28 +91,28 @@ async def show(operation_id: str, environ: Mapping[str, str], output: str) -> No
         print_blocked(console(), operation)
 
 
-async def watch(operation_id: str, environ: Mapping[str, str], manner: Interaction) -> None:
+async def watch(operation_id: str, environ: Mapping[str, str], interaction: Interaction) -> None:
     """
     Print the events of an operation, from the first to the last.
 
     Raises:
         Failed: It did not succeed, or left steps to do.
     """
-    async with StatusLine(quiet=manner.quiet) as status:
+    async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
             async with session(APPLYING, environ) as services:
                 request = applier_pb2.WatchOperationRequest(operation_id=operation_id)
                 progress = Progress()
-                following = _following(services, interrupts, status, progress, manner)
+                following = _following(services, interrupts, status, progress, interaction)
                 work = following.watch(
                     lambda: services.applier.stream(_stub(services).WatchOperation, request, seconds=math.inf),
                     lambda plan: _steps(services, plan),
                 )
-                _print_end(progress, await interrupts.or_stop(work, _interrupted(operation_id)), manner)
+                _print_end(progress, await interrupts.or_stop(work, _interrupted(operation_id)), interaction)
 
 
 async def recover(
-    operation_id: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], manner: Interaction
+    operation_id: str, decisions: Mapping[int, tuple[str, str]], environ: Mapping[str, str], interaction: Interaction
 ) -> None:
     """
     Recover a blocked operation, and print its events.
@@ -122,12 +122,12 @@ async def recover(
         decisions: A key of ``DECISIONS``, and the id of the resource for "adopt", by step number; other steps are
             retried.
         environ: The environment.
-        manner: How it is shown.
+        interaction: How it is shown.
 
     Raises:
         Failed: It is blocked again, or rolled back.
     """
-    async with StatusLine(quiet=manner.quiet) as status:
+    async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
             async with session(APPLYING, environ) as services:
                 blocked = applier_pb2.GetOperationRequest(operation_id=operation_id)
@@ -143,12 +143,12 @@ async def recover(
                 progress = Progress(joined_plan.steps)
                 if answer.operation.state == operation_pb2.OPERATION_STATE_BLOCKED:
                     await interrupts.or_stop(_recall(services, progress, operation_id))
-                following = _following(services, interrupts, status, progress, manner)
+                following = _following(services, interrupts, status, progress, interaction)
                 work = following.watch(
                     lambda: services.applier.stream(_stub(services).RecoverOperation, request, seconds=math.inf),
                     lambda plan: _steps(services, plan),
                 )
-                _print_end(progress, await interrupts.or_stop(work, _interrupted(operation_id)), manner)
+                _print_end(progress, await interrupts.or_stop(work, _interrupted(operation_id)), interaction)
 
 
 async def _recall(services: Session, progress: Progress, operation_id: str) -> None:
@@ -159,23 +159,25 @@ async def _recall(services: Session, progress: Progress, operation_id: str) -> N
 
 
 def _following(
-    services: Session, interrupts: Interrupts, status: StatusLine, progress: Progress, manner: Interaction
+    services: Session, interrupts: Interrupts, status: StatusLine, progress: Progress, interaction: Interaction
 ) -> OperationFollower:
     report: EventReport = (
-        TextReport(progress, status, manner.full) if manner.output == "text" else DataReport(manner.output)
+        TextReport(progress, status, interaction.full)
+        if interaction.output == "text"
+        else DataReport(interaction.output)
     )
     status.show(progress.summary, "the applier")
     return OperationFollower(services, interrupts, status, report, progress)
 
 
-def _print_end(progress: Progress, finished: operation_pb2.Finished, manner: Interaction) -> None:
+def _print_end(progress: Progress, finished: operation_pb2.Finished, interaction: Interaction) -> None:
     state = _word(finished.state)
     if finished.leftover_count or finished.state != operation_pb2.OPERATION_STATE_SUCCEEDED:
         end = f"{state}: {progress.end(finished)}"
-        if manner.output == "text":
+        if interaction.output == "text":
             progress_console().print(Text(end, "bold red"))
         raise CommandFailed(progress.failure(finished, end), outcome_code(finished))
-    if manner.output == "text":
+    if interaction.output == "text":
         progress_console().print(Text(state, "bold"))
 
 

@@ -31,7 +31,7 @@ from services.cli.operations.progress import Progress
 from services.cli.output.consoles import console, progress_console
 from services.cli.output.documents import print_records
 from services.cli.output.facts import moment
-from services.cli.output.manner import Interaction
+from services.cli.output.interaction import Interaction
 from services.cli.output.plan_text import done_sum, print_plan
 from services.cli.output.status_line import StatusLine
 from services.cli.plan.approval import Approval, approved_plan, planned, planning
@@ -77,7 +77,7 @@ class ApplyResult:
     finished: operation_pb2.Finished
 
 
-async def plan(plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, saving: SaveOptions) -> int:
+async def plan(plan_input: PlanInput, environ: Mapping[str, str], interaction: Interaction, saving: SaveOptions) -> int:
     """
     Show the plan of an apply, and store it if *saving* says so.
 
@@ -88,20 +88,20 @@ async def plan(plan_input: PlanInput, environ: Mapping[str, str], manner: Intera
         Failed: There is no plan; the message lists every violation.
     """
     is_kept = saving.keep or saving.file is not None
-    async with StatusLine(quiet=manner.quiet) as status:
+    async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
             request = await interrupts.or_stop(plan_input.request(load(environ).bounds, store=is_kept))
-            request.view.extend(SHOWN if manner.output == "text" else WHOLE)
+            request.view.extend(SHOWN if interaction.output == "text" else WHOLE)
             async with session(PLANNING, environ, plan_input.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
                 joined_plan = await planned(services, request, interrupts, status)
     header = joined_plan.header
     if saving.file:
         _write(saving.file, header)
-    if manner.output != "text":
-        print_records(plan_documents(joined_plan), manner.output)
+    if interaction.output != "text":
+        print_records(plan_documents(joined_plan), interaction.output)
     else:
-        print_plan(progress_console(), joined_plan, manner.full)
+        print_plan(progress_console(), joined_plan, interaction.full)
         if is_kept:
             secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(plan_input.secrets))
             name = shlex.quote(str(saving.file)) if saving.file else header.id
@@ -139,7 +139,7 @@ def named_plan(text: str) -> tuple[str, str]:
 
 
 async def apply(
-    plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, options: applier_pb2.RunOptions
+    plan_input: PlanInput, environ: Mapping[str, str], interaction: Interaction, options: applier_pb2.RunOptions
 ) -> ApplyResult:
     """
     Apply a package, or uninstall or roll back a stack: show the plan, ask for approval, run exactly that plan.
@@ -147,7 +147,7 @@ async def apply(
     Args:
         plan_input: The input of the plan.
         environ: The environment.
-        manner: How it is shown and approved.
+        interaction: How it is shown and approved.
         options: The conditions under which the plan may run, without the digest.
 
     Returns:
@@ -156,17 +156,17 @@ async def apply(
     Raises:
         Failed: The operation did not start, was rolled back or is blocked, or left steps to do.
     """
-    async with StatusLine(quiet=manner.quiet) as status:
+    async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
             request = await interrupts.or_stop(plan_input.request(load(environ).bounds, store=False))
             async with session(APPLYING, environ, plan_input.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
-                run = _OperationRun(services, interrupts, status, manner)
-                if manner.yes:
+                run = _OperationRun(services, interrupts, status, interaction)
+                if interaction.yes:
                     begin = partial(_start, services, request, plan_input.stack, options, plan_input.secrets)
                     return await run.to_its_end(begin, planning(request))
                 request.view.extend(SHOWN)
-                approval = _approval(manner, terminal, interrupts, status, options)
+                approval = _approval(interaction, terminal, interrupts, status, options)
                 approved = await approved_plan(services, request, approval)
                 secrets, shown = {**plan_input.secrets, **approved.secrets}, approved.plan
                 options = _approved(options, shown.header.digest)
@@ -177,7 +177,7 @@ async def apply(
 async def apply_stored(
     name: str,
     environ: Mapping[str, str],
-    manner: Interaction,
+    interaction: Interaction,
     options: applier_pb2.RunOptions,
     secrets: Mapping[str, str],
 ) -> None:
@@ -187,14 +187,14 @@ async def apply_stored(
     Args:
         name: Its id, or the file that ``plan --out`` wrote.
         environ: The environment.
-        manner: How it is shown and approved.
+        interaction: How it is shown and approved.
         options: The conditions under which the plan may run, without the digest.
         secrets: Values of the secrets that the plan writes, by key.
 
     Raises:
         Failed: The operation did not start, was rolled back or is blocked, or left steps to do.
     """
-    async with StatusLine(quiet=manner.quiet) as status:
+    async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
             plan_id, digest = named_plan(name)
             # The plan names the platform, and with it the driver that local services need.
@@ -202,11 +202,11 @@ async def apply_stored(
                 joined_plan = await interrupts.or_stop(stored(services, plan_id, SHOWN))
             header = joined_plan.header
             async with session(APPLYING, environ, header.target.platform) as services:
-                if manner.yes and manner.output == "text":
-                    print_plan(progress_console(), joined_plan, manner.full)
-                if not manner.yes:
-                    await _approval(manner, terminal, interrupts, status, options).approve(joined_plan)
-                run = _OperationRun(services, interrupts, status, manner)
+                if interaction.yes and interaction.output == "text":
+                    print_plan(progress_console(), joined_plan, interaction.full)
+                if not interaction.yes:
+                    await _approval(interaction, terminal, interrupts, status, options).approve(joined_plan)
+                run = _OperationRun(services, interrupts, status, interaction)
                 # The digest makes sure that it is exactly that plan.
                 request = applier_pb2.ApplyPlanRequest(
                     plan_id=header.id, run_options=_approved(options, digest or header.digest), secrets=secrets
@@ -217,23 +217,23 @@ async def apply_stored(
 
 
 def _approval(
-    manner: Interaction,
+    interaction: Interaction,
     terminal: Terminal | None,
     interrupts: Interrupts,
     status: StatusLine,
     options: applier_pb2.RunOptions,
 ) -> Approval:
     """How plans are approved; where standard output is for data, a plan to approve goes to standard error."""
-    prompt = None if manner.yes else terminal
-    out = progress_console() if manner.output == "text" else console(stderr=True) if prompt else None
-    return Approval(prompt, interrupts, status, out, manner.full, options)
+    prompt = None if interaction.yes else terminal
+    out = progress_console() if interaction.output == "text" else console(stderr=True) if prompt else None
+    return Approval(prompt, interrupts, status, out, interaction.full, options)
 
 
 class _OperationRun:
     """Runs an operation and shows it."""
 
-    def __init__(self, services: Session, interrupts: Interrupts, status: StatusLine, manner: Interaction) -> None:
-        self._services, self._interrupts, self._status, self._manner = services, interrupts, status, manner
+    def __init__(self, services: Session, interrupts: Interrupts, status: StatusLine, interaction: Interaction) -> None:
+        self._services, self._interrupts, self._status, self._interaction = services, interrupts, status, interaction
 
     async def to_its_end(self, begin: Begin, doing: str, shown: JoinedPlan | None = None) -> ApplyResult:
         """
@@ -242,24 +242,26 @@ class _OperationRun:
         Raises:
             Failed: It did not succeed, or left steps to do.
         """
-        progress, manner = Progress(), self._manner
+        progress, interaction = Progress(), self._interaction
         report: EventReport = (
-            TextReport(progress, self._status, manner.full) if manner.output == "text" else DataReport(manner.output)
+            TextReport(progress, self._status, interaction.full)
+            if interaction.output == "text"
+            else DataReport(interaction.output)
         )
         following = OperationFollower(self._services, self._interrupts, self._status, report, progress)
         self._status.show(lambda: doing, "the services")
-        joined_plan, finished = await following.run(begin, self._read, manner.wait, shown)
+        joined_plan, finished = await following.run(begin, self._read, interaction.wait, shown)
         self._status.hide()
         has_succeeded = finished.state == operation_pb2.OPERATION_STATE_SUCCEEDED
-        out = progress_console() if manner.output == "text" else console(stderr=True)
-        if has_succeeded and manner.output == "text":
+        out = progress_console() if interaction.output == "text" else console(stderr=True)
+        if has_succeeded and interaction.output == "text":
             out.print(f"Done: {done_sum(finished)}.")
         if finished.leftover_count or not has_succeeded:
             end = progress.end(finished)
-            if manner.output == "text":
+            if interaction.output == "text":
                 out.print(Text(end, "bold red"))
             raise CommandFailed(progress.failure(finished, end), outcome_code(finished))
-        if manner.output == "text":
+        if interaction.output == "text":
             _print_end(joined_plan.header, finished)
         return ApplyResult(joined_plan.header, finished)
 

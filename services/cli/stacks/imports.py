@@ -17,7 +17,7 @@ from services.cli.find_stack import ref_of
 from services.cli.output.consoles import console, progress_console
 from services.cli.output.documents import print_document, print_records
 from services.cli.output.escapes import one_line
-from services.cli.output.manner import Interaction
+from services.cli.output.interaction import Interaction
 from services.cli.output.status_line import StatusLine
 from services.cli.output.tables import print_table
 from services.cli.plan.plan_input import PlanInput
@@ -73,15 +73,15 @@ async def import_resource(
     console().print(Text(one_line(f"{imported}; add it to the package, or the next apply removes it")))
 
 
-async def import_package(plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction) -> None:
+async def import_package(plan_input: PlanInput, environ: Mapping[str, str], interaction: Interaction) -> None:
     """
     Import the resources of the objects of a package: show them, ask for approval, and import exactly these.
 
     Raises:
         Failed: The package is invalid, the user refuses, or nothing can be imported because of a change in between.
     """
-    out = progress_console() if manner.output == "text" else console(stderr=True)
-    async with StatusLine(quiet=manner.quiet) as status:
+    out = progress_console() if interaction.output == "text" else console(stderr=True)
+    async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
             package = (await interrupts.or_stop(plan_input.request(load(environ).bounds, store=False))).package
             target = object_pb2.Target(platform=plan_input.platform, org=plan_input.org)
@@ -92,16 +92,16 @@ async def import_package(plan_input: PlanInput, environ: Mapping[str, str], mann
                 plan = await interrupts.or_stop(_planned(services, request))
                 status.hide()
                 resources = _to_import(plan)
-                approval_terminal = None if manner.yes or not resources else terminal
-                if not out.quiet and (manner.output == "text" or approval_terminal):
+                approval_terminal = None if interaction.yes or not resources else terminal
+                if not out.quiet and (interaction.output == "text" or approval_terminal):
                     _print_plan(out, plan, len(resources))
                 if approval_terminal and not await approval_terminal.confirm("Import these resources?", interrupts):
                     raise CommandFailed("not imported; nothing was written")
                 imported = applier_pb2.ImportResourcesResponse()
                 if resources:
                     imported = await interrupts.or_stop(_import(services, ref, resources))
-    if manner.output != "text":
-        print_records(map(document_of, [plan, imported] if resources else [plan]), manner.output)
+    if interaction.output != "text":
+        print_records(map(document_of, [plan, imported] if resources else [plan]), interaction.output)
     elif resources:
         counted = _counted(len(resources))
         out.print(Text(f"Imported {counted} into stack {plan_input.stack}, generation {imported.generation}."))

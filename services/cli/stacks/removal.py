@@ -9,14 +9,14 @@ from rich.text import Text
 
 from services.cli.errors import CommandFailed
 from services.cli.output.consoles import progress_console
-from services.cli.output.manner import Interaction
+from services.cli.output.interaction import Interaction
 from services.cli.plan.apply import apply, protected
 from services.cli.plan.plan_input import PlanInput
 from services.core.errors import StackNotFound
 
 
 async def uninstall(
-    plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
+    plan_input: PlanInput, environ: Mapping[str, str], interaction: Interaction, run_options: applier_pb2.RunOptions
 ) -> None:
     """
     Delete the resources that a stack created, and keep the stack.
@@ -24,11 +24,11 @@ async def uninstall(
     Raises:
         Failed: There is no such stack, or the operation did not succeed.
     """
-    await apply(replace(plan_input, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, manner, run_options)
+    await apply(replace(plan_input, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, interaction, run_options)
 
 
 async def delete(
-    plan_input: PlanInput, environ: Mapping[str, str], manner: Interaction, run_options: applier_pb2.RunOptions
+    plan_input: PlanInput, environ: Mapping[str, str], interaction: Interaction, run_options: applier_pb2.RunOptions
 ) -> None:
     """
     Delete the resources that a stack created, and then the stack; without such a stack, there is nothing to do.
@@ -38,11 +38,11 @@ async def delete(
     """
     try:
         deleting = replace(plan_input, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
-        done = await apply(deleting, environ, manner, run_options)
+        done = await apply(deleting, environ, interaction, run_options)
     except CommandFailed as error:
         if not isinstance(error.__cause__, StackNotFound):
             raise
-        if manner.output == "text":
+        if interaction.output == "text":
             progress_console().print(Text(f"there is no stack {plan_input.stack}; nothing to delete"))
         return
     if done.finished.stack_id:
