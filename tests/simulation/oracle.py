@@ -588,7 +588,13 @@ class Oracle:
         return operation.name not in before or began > before[operation.name]
 
     def _check_others(self, attempt: SimulatedAttempt, sent: Sent, verb: str, met: Resource) -> None:
-        """No write changes a resource that another stack owns, claims, or has created without a record yet."""
+        """
+        No write changes a resource that another stack owns, claims, or has created without a record yet.
+
+        A restored store does not know of the writes that are on their way, so it lets others adopt their resources.
+        """
+        if attempt.sent < self._restored_at:
+            return
         stack = sent.operation.stack
         owner, _ = self.store.owners.get(f"i:{met.kind}:{met.id}", ("", ""))
         maker = self.store.operations.get(self.made.get(met.id, ""))
