@@ -5,8 +5,6 @@ import zlib
 from dataclasses import dataclass
 
 from aiohttp import StreamReader
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.web import RequestPayloadError
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
@@ -63,7 +61,10 @@ async def _next_piece(stream: StreamReader, seconds: float) -> bytes:
     except TimeoutError:
         message = f"no part of the body arrived for {seconds:g} seconds; send it without pauses"
         raise Problem(Code.INVALID, message, status=408, headers={"Connection": "close"}) from None
-    except (RequestPayloadError, HttpProcessingError) as error:
+    except ConnectionError:
+        raise
+    except Exception as error:
+        # aiohttp raises classes of private modules here.
         message = "the body is truncated, or the length of a chunk is wrong; send the body again"
         raise Problem(Code.INVALID, message, headers={"Connection": "close"}) from error
 

@@ -11,12 +11,13 @@ from importlib.metadata import version
 
 from services.gateway.bodies import BodyLimits
 from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
+from services.gateway.middlewares import Limits, Site
 from services.gateway.organisations import Organisations
 from services.gateway.origins import OriginRules
-from services.gateway.server import Limits, Site, serving_http
+from services.gateway.server import serving_http
 from services.gateway.services import connected
 from services.gateway.settings import GatewaySettings, load_gateway
-from services.gateway.table import routes
+from services.gateway.table import FORMS, routes
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.log import log_to_stderr
 from services.rpc.process import CannotServe, collect_seldom
@@ -66,6 +67,7 @@ async def opened(
             ),
             settings.base_path,
             pkger,
+            FORMS,
         )
 
 

@@ -8,7 +8,7 @@ from services.gateway.operations import ORG_ID, ORG_QUERY, STACK_ID, content, op
 from services.gateway.org_routes import OrgRoutes
 from services.gateway.organisations import Organisations
 from services.gateway.probes import Probes
-from services.gateway.routes import Access, Route, Routes
+from services.gateway.routes import Access, Route
 from services.gateway.running import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
@@ -22,9 +22,13 @@ _CHANGE = (Code.NOT_FOUND, Code.UNPROCESSABLE_ENTITY, Code.REQUEST_TOO_LARGE, Co
 """Further errors of a route with a body."""
 
 
-def routes(services: Services, organisations: Organisations, version: str) -> Routes:
+FORMS = {API_PATH: pkger_form}
+"""Forms of errors at paths without a row, by prefix."""
+
+
+def routes(services: Services, organisations: Organisations, version: str) -> list[Route]:
     """
-    The table.
+    All rows.
 
     Args:
         services: Connections to the services.
@@ -37,9 +41,8 @@ def routes(services: Services, organisations: Organisations, version: str) -> Ro
         *_influx_rows(services, organisations),
         *api_routes(services),
     ]
-    table = Routes(rows, {API_PATH: pkger_form})
-    described.describe(table)
-    return table
+    described.describe(rows)
+    return rows
 
 
 def _own_rows(services: Services, version: str, described: OpenApi) -> list[Route]:

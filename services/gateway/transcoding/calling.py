@@ -5,7 +5,7 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import orjson
 from aiohttp import hdrs, web
@@ -359,7 +359,8 @@ def _check_escapes(request: HttpRequest) -> None:
         RequestInvalid: Path or query has such an escape.
     """
     address = request.http.rel_url
-    for name, escaped in (("path", address.raw_path), ("query", address.raw_query_string)):
+    # The percent signs of the path are encoded once more (as_received).
+    for name, escaped in (("path", unquote(address.raw_path)), ("query", address.raw_query_string)):
         try:
             unquote_to_bytes(escaped).decode()
         except UnicodeDecodeError:

@@ -12,9 +12,9 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.gateway.bodies import BodyLimits
 from services.gateway.credentials import Tokens
+from services.gateway.middlewares import Limits, Site
 from services.gateway.origins import OriginRules
-from services.gateway.routes import Routes
-from services.gateway.server import Limits, Site, serving_http
+from services.gateway.server import serving_http
 from services.gateway.services import connected
 from services.gateway.transcoding.streaming import STREAM_LIMITS, StreamLimits
 from services.gateway.transcoding.table import api_routes
@@ -86,6 +86,6 @@ async def scripted(
         addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), address)
         async with connected(addresses) as services:
             of_http = Limits(BodyLimits(10_000_000, 10), requests=requests, streams=streams)
-            site = Site(Routes(api_routes(services, limits)), Tokens(), OriginRules(), of_http, "", "test")
+            site = Site(api_routes(services, limits), Tokens(), OriginRules(), of_http, "", "test", {})
             async with serving_http(site, "127.0.0.1:0", grace=60) as http:
                 yield await clients.enter_async_context(aiohttp.ClientSession(f"http://{http}"))
