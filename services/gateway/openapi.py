@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from services.gateway.answers import Answer, json_answer
-from services.gateway.examples import EXAMPLES
 from services.gateway.http_request import HttpRequest
 from services.gateway.routes import Access, Route
-from services.gateway.schemas import SCHEMAS, ref
+from services.gateway.schemas import ref, schemas
 
 
 def document(rows: Iterable[Route], version: str, more_schemas: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -54,14 +53,6 @@ def document(rows: Iterable[Route], version: str, more_schemas: Mapping[str, Any
             },
         },
         "security": [{"token": []}],
-    }
-
-
-def schemas() -> dict[str, Any]:
-    """The schemas of the routes for InfluxDB's clients by name, each with an example."""
-    return {
-        name: {**schema, "examples": [EXAMPLES[name]]} if name in EXAMPLES else schema
-        for name, schema in SCHEMAS.items()
     }
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.gateway.answers import Code
-from services.gateway.schemas import ID_EXAMPLE, ref
+from services.gateway.requests.bodies import ID_EXAMPLE
+from services.gateway.schemas import ref
 
 Operation = dict[str, Any]
 
