@@ -23,15 +23,15 @@ from services.gateway.answers import Answer, Code
 from services.gateway.documents.answer import answer_json, refused_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
-from services.gateway.off_loop import off_loop
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.organizations import Organization, Organizations
 from services.gateway.progress import Run, run_to_end
 from services.gateway.requests.apply import Apply, read_apply
 from services.gateway.requests.templates import Encoding, Template
-from services.gateway.running import Runner
+from services.gateway.run_plan import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import other_org
+from services.gateway.threads import off_loop
 from services.gateway.warnings import warning_headers
 from services.rpc.convert.objects import target_to_pb
 from services.rpc.convert.values import env_texts
@@ -70,7 +70,7 @@ class _Done:
 class ApplyRoutes:
     """The handler."""
 
-    def __init__(self, services: Services, orgs: Organisations, stacks: StackReader, runner: Runner) -> None:
+    def __init__(self, services: Services, orgs: Organizations, stacks: StackReader, runner: Runner) -> None:
         self._services, self._orgs, self._stacks, self._runner = services, orgs, stacks, runner
 
     async def apply(self, request: HttpRequest) -> Answer:
@@ -98,7 +98,7 @@ class ApplyRoutes:
             return _refusal(done)
         return await off_loop(_size(done.plan), _answer, done.plan, 201, done.stack_id, org)
 
-    async def _applied(self, wanted: Apply, org: Organisation, request: HttpRequest) -> "_Done | list[Any]":
+    async def _applied(self, wanted: Apply, org: Organization, request: HttpRequest) -> "_Done | list[Any]":
         """
         Make a plan and run it; a plan that is stale when it is to run is made again.
 
@@ -137,7 +137,7 @@ class ApplyRoutes:
         raise AssertionError("the last attempt returns or raises")
 
     async def _planned(
-        self, wanted: Apply, org: Organisation, request_id: str = ""
+        self, wanted: Apply, org: Organization, request_id: str = ""
     ) -> tuple[Mapping[str, str], JoinedPlan | list[object_pb2.Violation]]:
         """
         Make a plan.
@@ -194,7 +194,7 @@ class ApplyRoutes:
             return
 
 
-def _plan_request(wanted: Apply, org: Organisation, request_id: str) -> planner_pb2.CreatePlanRequest:
+def _plan_request(wanted: Apply, org: Organization, request_id: str) -> planner_pb2.CreatePlanRequest:
     """
     The request to the planner.
 
@@ -232,7 +232,7 @@ def _source(template: Template) -> parser_pb2.Source:
     return source
 
 
-def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
+def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organization, new_keys: Collection[str] = ()) -> Answer:
     body = answer_json(made, stack_id, org.id, is_applied=status == 201, hidden=new_keys)
     return Answer(status, body, warning_headers(warning_lines(made.remarks)))
 

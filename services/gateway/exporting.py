@@ -1,4 +1,4 @@
-"""``POST /api/v2/templates/export``: writes resources of any organisations that are served as a package."""
+"""``POST /api/v2/templates/export``: writes resources of any organizations that are served as a package."""
 
 import asyncio
 import logging
@@ -19,12 +19,12 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.ids import id_of
 from services.gateway.media_types import YAML_TYPES, wants_yaml
-from services.gateway.off_loop import off_loop
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.organizations import Organization, Organizations
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
 from services.gateway.resource_ids import native_ids
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
+from services.gateway.threads import off_loop
 from services.gateway.warnings import warning_headers
 from services.kinds.registry import EXPORT_ORDER, family_of, kinds_meant
 from services.rpc.convert.objects import target_to_pb
@@ -43,7 +43,7 @@ YAML_TYPE = "application/x-yaml; charset=utf-8"
 class _Part:
     """The resources that one call of the planner exports."""
 
-    org: Organisation
+    org: Organization
     stack_id: str = ""
     whole: WholeOrg | None = None
     named: list[NamedResource] = field(default_factory=list)
@@ -80,13 +80,13 @@ class _Exported:
 
 
 class _NotInAnyOrg(Problem):
-    """Some of the resources are in no organisation that is served."""
+    """Some of the resources are in no organization that is served."""
 
 
 class ExportRoutes:
     """The handler."""
 
-    def __init__(self, services: Services, orgs: Organisations, stacks: StackReader) -> None:
+    def __init__(self, services: Services, orgs: Organizations, stacks: StackReader) -> None:
         self._planner, self._orgs, self._stacks = services.planner, orgs, stacks
 
     async def export(self, request: HttpRequest) -> Answer:
@@ -141,7 +141,7 @@ class ExportRoutes:
         return await asyncio.gather(*map(self._exported, await self._parts(wanted)))
 
     async def _parts(self, wanted: Export) -> list[_Part]:
-        """The calls that an export needs: one for each organisation, and for each filter."""
+        """The calls that an export needs: one for each organization, and for each filter."""
         parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in wanted.orgs]
         if wanted.stack_id:
             _, org = await self._stacks.stack(wanted.stack_id)
@@ -156,12 +156,12 @@ class ExportRoutes:
             part.named += named
         return parts
 
-    async def _located(self, resources: Sequence[NamedResource]) -> list[tuple[Organisation, list[NamedResource]]]:
+    async def _located(self, resources: Sequence[NamedResource]) -> list[tuple[Organization, list[NamedResource]]]:
         """
-        Find the organisation of each resource, which a request does not name.
+        Find the organization of each resource, which a request does not name.
 
         Raises:
-            Problem: Some resources are in no organisation.
+            Problem: Some resources are in no organization.
         """
         if not resources:
             return []
@@ -172,15 +172,15 @@ class ExportRoutes:
         found = await asyncio.gather(*(self._present_in(org, resources) for org in orgs))
         missing = [str(each) for each in resources if not any(each in there for there in found)]
         if missing:
-            raise _NotInAnyOrg(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
+            raise _NotInAnyOrg(Code.NOT_FOUND, f"no organization has {'; '.join(missing[:20])}")
         return [(org, there) for org, there in zip(orgs, found, strict=True) if there]
 
-    async def _present_in(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
-        """The resources out of *resources* that an organisation has."""
+    async def _present_in(self, org: Organization, resources: Sequence[NamedResource]) -> list[NamedResource]:
+        """The resources out of *resources* that an organization has."""
         try:
             await self._exported(_Part(org, named=list(resources)))
         except (ResourceNotFound, KindUnsupported) as error:
-            # Most organisations have none of the resources, so one call is enough for them.
+            # Most organizations have none of the resources, so one call is enough for them.
             if len(resources) == 1 or error.metadata.get("count") == str(len(resources)):
                 return []
             half = len(resources) // 2
@@ -239,7 +239,7 @@ def _joined(parts: Iterable[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
         kind, name = document["kind"], document["metadata"]["name"]
         other = found.setdefault((family_of(kind), name), document)
         if other != document:
-            message = f"two organisations have a {kind} that is named {name}; export one organisation at a time"
+            message = f"two organizations have a {kind} that is named {name}; export one organization at a time"
             raise Problem(Code.UNPROCESSABLE_ENTITY, message)
     return sorted(found.values(), key=lambda each: (EXPORT_ORDER.get(each["kind"], 99), each["metadata"]["name"]))
 

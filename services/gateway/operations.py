@@ -18,7 +18,7 @@ STACK_ID = {
     "description": "id of the stack",
 }
 
-ORG_ID = {**STACK_ID, "name": "orgID", "description": "id of the organisation"}
+ORG_ID = {**STACK_ID, "name": "orgID", "description": "id of the organization"}
 
 ORG_QUERY = {**ORG_ID, "in": "query", "required": False}
 

@@ -12,12 +12,12 @@ from importlib.metadata import version
 from services.gateway.bodies import BodyLimits
 from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
 from services.gateway.middlewares import Limits, Site
-from services.gateway.organisations import Organisations
+from services.gateway.organizations import Organizations
 from services.gateway.origins import OriginRules
+from services.gateway.route_table import FORMS, routes
 from services.gateway.server import serving_http
 from services.gateway.services import connected
 from services.gateway.settings import GatewaySettings, load_gateway
-from services.gateway.table import FORMS, routes
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.log import log_to_stderr
 from services.rpc.process import CannotServe, collect_seldom
@@ -54,9 +54,9 @@ async def opened(
     """
     tokens, pkger = _tokens(settings), version("pkger")
     async with connected(addresses, connect, times=times) as services:
-        organisations = Organisations(services.planner, settings.orgs)
+        organizations = Organizations(services.planner, settings.orgs)
         yield Site(
-            routes(services, organisations, pkger),
+            routes(services, organizations, pkger),
             tokens,
             OriginRules(settings.origins, settings.hosts, settings.is_on_loopback or bool(settings.hosts)),
             Limits(

@@ -11,14 +11,14 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import StackNotFound
 from services.gateway.documents.ids import hex_id
-from services.gateway.organisations import Organisation
+from services.gateway.organizations import Organization
 from services.gateway.stack_reading import StackReader
 
 READ_AT_ONCE = 16
 """Stacks that one request reads at a time."""
 
 
-async def native_ids(reader: StackReader, orgs: Iterable[Organisation]) -> dict[str, str]:
+async def native_ids(reader: StackReader, orgs: Iterable[Organization]) -> dict[str, str]:
     """
     The ids that answers show in another form, by that form, of all resources of the stacks of *orgs*.
 

@@ -8,7 +8,7 @@ from aiohttp import hdrs, web
 
 from services.gateway.answers import Answer
 from services.gateway.bodies import GZIP
-from services.gateway.off_loop import OFF_LOOP_FROM
+from services.gateway.threads import OFF_LOOP_FROM
 
 COMPRESSED_FROM = 1024
 """Bytes from which on an answer is compressed for clients that accept gzip."""

@@ -22,7 +22,7 @@ class GatewaySettings:
         listen: Address that the server binds to.
         is_open: Whether PKGER_LISTEN sets the address, and so allows other machines without tokens.
         tokens: The file of tokens; None: no token is needed.
-        orgs: Targets to serve, by name of the organisation; None: all organisations.
+        orgs: Targets to serve, by name of the organization; None: all organizations.
         hosts: Names of the server in addition to those of loopback, in lower case.
         origins: Origins of other sites whose pages may send requests.
         base_path: Prefix of all paths; empty for none.
@@ -57,7 +57,7 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     Read the settings.
 
     The server binds to ``PKGER_LISTEN``, or else to ``PKGER_HTTP_ADDRESS``. ``PKGER_HTTP_TOKENS`` is a file of tokens.
-    ``PKGER_HTTP_ORGS`` lists the organisations (``NAME=PLATFORM/ORG,...``). ``PKGER_HTTP_HOSTS`` and
+    ``PKGER_HTTP_ORGS`` lists the organizations (``NAME=PLATFORM/ORG,...``). ``PKGER_HTTP_HOSTS`` and
     ``PKGER_HTTP_ORIGINS`` are lists. ``PKGER_HTTP_BASE_PATH`` is a path. The limit of bodies is 110 % of
     ``PKGER_MAX_BYTES``. ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_MAX_STREAMS``, ``PKGER_HTTP_HEADER_SECONDS`` and
     ``PKGER_HTTP_BODY_SECONDS`` are whole numbers.

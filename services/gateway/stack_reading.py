@@ -8,7 +8,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import RequestInvalid, RevisionNotFound, StackNotFound
 from services.core.model import Target
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.organizations import Organization, Organizations
 from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb, target_to_pb
@@ -22,17 +22,17 @@ HISTORIES_AT_ONCE = 1000
 class StackReader:
     """Calls the stack service."""
 
-    def __init__(self, stacks: Peer, orgs: Organisations) -> None:
+    def __init__(self, stacks: Peer, orgs: Organizations) -> None:
         self._peer, self._orgs = stacks, orgs
         self._stub = StackServiceStub(stacks.channel)
 
-    async def stack(self, stack_id: str) -> tuple[stack_pb2.Stack, Organisation]:
+    async def stack(self, stack_id: str) -> tuple[stack_pb2.Stack, Organization]:
         """
-        A stack and its organisation.
+        A stack and its organization.
 
         Raises:
-            StackNotFound: There is none, or its organisation is not served.
-            Problem: A platform does not answer, so the id of the organisation is unknown.
+            StackNotFound: There is none, or its organization is not served.
+            Problem: A platform does not answer, so the id of the organization is unknown.
         """
         request = stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack_id))
         stack = (await self._peer.call(self._stub.GetStack, request)).stack

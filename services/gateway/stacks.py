@@ -19,11 +19,11 @@ from services.gateway.documents.stack import stack_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.ids import id_of
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.organizations import Organization, Organizations
 from services.gateway.progress import run_to_end
 from services.gateway.requests.stacks import Addition, Update, read_creation, read_listing, read_org, read_update
 from services.gateway.resource_ids import READ_AT_ONCE, native_ids
-from services.gateway.running import Runner
+from services.gateway.run_plan import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.kinds.registry import KINDS, family_of, kinds_meant
@@ -33,12 +33,12 @@ from services.rpc.convert.objects import target_to_pb
 class StackRoutes:
     """The handlers."""
 
-    def __init__(self, services: Services, orgs: Organisations, reader: StackReader, runner: Runner) -> None:
+    def __init__(self, services: Services, orgs: Organizations, reader: StackReader, runner: Runner) -> None:
         self._services, self._orgs, self._reader, self._runner = services, orgs, reader, runner
         self._stub = StackServiceStub(services.stack.channel)
 
     async def listing(self, request: HttpRequest) -> Answer:
-        """List stacks of an organisation, sorted by id; if the query names only ids, in its order."""
+        """List stacks of an organization, sorted by id; if the query names only ids, in its order."""
         wanted = read_listing(request.query)
         org = await self._orgs.of_id(wanted.org_id)
         found = await self._reader.listed(org.target, wanted.ids, wanted.names)
@@ -99,11 +99,11 @@ class StackRoutes:
 
     async def _of_org(self, stack_id: str, org_id: str) -> None:
         """
-        Check that a stack exists, and that it is of an organisation, if *org_id* is not empty.
+        Check that a stack exists, and that it is of an organization, if *org_id* is not empty.
 
         Raises:
             StackNotFound: There is no such stack.
-            Problem: It is of another organisation.
+            Problem: It is of another organization.
         """
         _, org = await self._reader.stack(stack_id)
         if org_id not in ("", org.id):
@@ -135,7 +135,7 @@ class StackRoutes:
             if not any((kind, each.resource_id) in there for kind in kinds_meant(each.kind))
         ]
 
-    async def _import(self, ref: object_pb2.StackRef, addition: Addition, org: Organisation) -> object_pb2.ObjectKey:
+    async def _import(self, ref: object_pb2.StackRef, addition: Addition, org: Organization) -> object_pb2.ObjectKey:
         """
         Import a resource into a stack.
 
@@ -163,7 +163,7 @@ class StackRoutes:
                 Code.UNPROCESSABLE_ENTITY, f"additionalResources: {error}", reason=error.reason, metadata=error.metadata
             ) from error
 
-    async def _documents(self, stacks: Sequence[stack_pb2.Stack], org: Organisation) -> "list[dict[str, Any]]":
+    async def _documents(self, stacks: Sequence[stack_pb2.Stack], org: Organization) -> "list[dict[str, Any]]":
         histories = await self._reader.revisions([stack.id for stack in stacks])
         places = asyncio.Semaphore(READ_AT_ONCE)
 
@@ -177,12 +177,12 @@ class StackRoutes:
 
         return [each for each in await asyncio.gather(*map(document, stacks)) if each is not None]
 
-    async def _document(self, stack: stack_pb2.Stack, org: Organisation) -> dict[str, Any]:
+    async def _document(self, stack: stack_pb2.Stack, org: Organization) -> dict[str, Any]:
         histories = await self._reader.revisions([stack.id])
         return await self._document_of(stack, histories[stack.id], org)
 
     async def _document_of(
-        self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organisation
+        self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organization
     ) -> dict[str, Any]:
         stack, resources = await self._reader.record(stack)
         # The record of a stack has no references between objects; its package has.
@@ -190,9 +190,9 @@ class StackRoutes:
         return stack_document(stack, resources, revisions, objects, org.id)
 
 
-def other_org(stack_id: str, org: Organisation) -> Problem:
-    """The error for a stack that is of another organisation than the request names."""
-    return Problem(Code.CONFLICT, f"stack {stack_id} is of organisation {org.name} ({org.id}); send that id as orgID")
+def other_org(stack_id: str, org: Organization) -> Problem:
+    """The error for a stack that is of another organization than the request names."""
+    return Problem(Code.CONFLICT, f"stack {stack_id} is of organization {org.name} ({org.id}); send that id as orgID")
 
 
 def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, wanted: Update) -> stack_pb2.UpdateStackRequest:

@@ -16,7 +16,7 @@ import parser_svc.__main__ as parser_process
 import services.drivers.__main__ as platform_process
 from services.core.masking import masked
 from services.core.model import Target
-from services.gateway.organisations import org_id
+from services.gateway.organizations import org_id
 from services.platforms import Platform
 from services.rpc.process import Opened, Service
 from services.settings import Settings

@@ -60,7 +60,7 @@ async def test_two_objects_of_one_name_cannot_be_in_one_package(services: Cluste
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=TWO), services) as address, client(address) as http:
         org = await ids(http)
         status, text, _ = await export(http, {"orgIDs": [{"orgID": org["example"]}, {"orgID": org["other"]}]})
-        assert (status, "one organisation at a time" in text) == (422, True)
+        assert (status, "one organization at a time" in text) == (422, True)
 
 
 async def test_a_resource_that_no_package_may_have_is_left_out_or_refused(services: Cluster, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, 
     Args:
         made: The plan, with its diffs and its summary.
         stack_id: The stack; empty for none.
-        org_id: The organisation, in 16 hex digits.
+        org_id: The organization, in 16 hex digits.
         is_applied: Whether the plan ran.
         hidden: Keys of secrets that the answer leaves out.
     """

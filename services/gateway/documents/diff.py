@@ -28,7 +28,7 @@ _NAMES = {"summaryTask": "tasks"}
 """Names of lists in a diff that differ from those in a summary."""
 
 _WITH_ORG = ("checks", "notificationEndpoints")
-"""Lists whose contents name their organisation: a strict client rejects contents without it."""
+"""Lists whose contents name their organization: a strict client rejects contents without it."""
 
 _WITHOUT_NULL = "variables"
 """The list whose entries leave out ``old`` if there is no old side; entries of other lists have null."""
@@ -48,7 +48,7 @@ class Diff:
         """
         Args:
             diffs: The diffs of the plan.
-            org_id: Id of the organisation, 16 hex digits.
+            org_id: Id of the organization, 16 hex digits.
             hidden: Keys of secrets that the new sides leave out.
         """
         # By key, with their positions. A diff is removed when its row is added.

@@ -32,7 +32,7 @@ def stack_document(
         resources: Its inventory.
         revisions: Its history, the oldest first.
         objects: The objects of its package that refer to others.
-        org_id: The organisation.
+        org_id: The organization.
     """
     uses = {(item.key.kind, item.key.name): _uses(item) for item in objects}
     now = {

@@ -1,7 +1,7 @@
 """
 Completes the summary of a plan for InfluxDB's clients.
 
-They expect ids as numbers, the id of the organisation, and some members in two places.
+They expect ids as numbers, the id of the organization, and some members in two places.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,8 +46,8 @@ class Summary:
             text: The document as the planner made it (docs/reference/package-format.md, "Summary"), as JSON; empty for
                 none.
             ids: Ids of all resources that exist.
-            org_id: Id of the organisation, 16 hex digits.
-            is_applied: Whether the plan ran: InfluxDB names the organisation of endpoints and variables only then.
+            org_id: Id of the organization, 16 hex digits.
+            is_applied: Whether the plan ran: InfluxDB names the organization of endpoints and variables only then.
         """
         self._lists = _LISTS_OF_TEXTS.decode(text) if text else {}
         self._ids, self._is_applied = SummaryIds(ids), is_applied

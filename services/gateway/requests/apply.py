@@ -65,7 +65,7 @@ class Apply:
 
     Attributes:
         is_dry: Whether it is a dry run.
-        org_id: Id of the organisation.
+        org_id: Id of the organization.
         stack_id: Id of the stack; empty for a nameless stack.
         templates: Sources, in order.
         env: Environment values, by key.

@@ -68,10 +68,10 @@ class NamedResource:
 @dataclass(frozen=True, slots=True)
 class WholeOrg:
     """
-    The resources of an organisation that pass a filter.
+    The resources of an organization that pass a filter.
 
     Attributes:
-        org_id: Id of the organisation.
+        org_id: Id of the organization.
         kinds: Kinds and names of families; empty: all kinds.
         labels: Names of labels, of which a resource needs one; empty: no label is needed.
     """
@@ -88,8 +88,8 @@ class Export:
 
     Attributes:
         stack_id: Stack whose resources are exported; empty for none.
-        orgs: Organisations whose resources are exported.
-        resources: Single resources, of any organisation that is served.
+        orgs: Organizations whose resources are exported.
+        resources: Single resources, of any organization that is served.
     """
 
     stack_id: str = ""

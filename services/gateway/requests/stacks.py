@@ -49,7 +49,7 @@ class Listing:
     The request to list stacks. A stack is listed if it has one of the ids or names; all stacks if there are none.
 
     Attributes:
-        org_id: Id of their organisation.
+        org_id: Id of their organization.
         ids: Ids of stacks.
         names: Names of stacks.
     """
@@ -110,18 +110,18 @@ def read_listing(query: MultiMapping[str]) -> Listing:
     Read the query of a list of stacks.
 
     Raises:
-        Problem: It names no organisation, or an id in it is invalid.
+        Problem: It names no organization, or an id in it is invalid.
     """
     org_id = read_org(query)
     if not org_id:
-        raise Problem(Code.INVALID, "orgID: name the organisation by its id; /api/v2/orgs lists them")
+        raise Problem(Code.INVALID, "orgID: name the organization by its id; /api/v2/orgs lists them")
     ids = [id_of(text, "stackID") for text in query.getall("stackID", ())]
     return Listing(org_id, tuple(dict.fromkeys(ids)), tuple(query.getall("name", ())))
 
 
 def read_org(query: MultiMapping[str]) -> str:
     """
-    The id of the organisation in a query; empty without one.
+    The id of the organization in a query; empty without one.
 
     Raises:
         Problem: It is not an id.

@@ -16,8 +16,8 @@ from services.gateway.middlewares import Limits, Site
 from services.gateway.origins import OriginRules
 from services.gateway.server import serving_http
 from services.gateway.services import connected
+from services.gateway.transcoding.route_table import api_routes
 from services.gateway.transcoding.streaming import STREAM_LIMITS, StreamLimits
-from services.gateway.transcoding.table import api_routes
 from services.rpc.server import serving
 
 WATCH = "/api/pkger/v1/stacks/0a:watch"

@@ -1,4 +1,4 @@
-"""Organisations: one for each served target, with an id that is the same on every gateway."""
+"""Organizations: one for each served target, with an id that is the same on every gateway."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from services.rpc.client import Peer
 
 
 @dataclass(frozen=True, slots=True)
-class Organisation:
+class Organization:
     """
-    One organisation.
+    One organization.
 
     Attributes:
         id: 16 hex digits.
         name: Unique name.
-        target: Its platform and organisation, as the services know it.
+        target: Its platform and organization, as the services know it.
     """
 
     id: str
@@ -31,35 +31,35 @@ class Organisation:
     target: Target
 
 
-class Organisations:
-    """The organisations of a gateway."""
+class Organizations:
+    """The organizations of a gateway."""
 
     def __init__(self, planner: Peer, given: Mapping[str, Target] | None = None) -> None:
         """
         Args:
             planner: The planner, which lists the platforms.
-            given: Targets to serve, by name of the organisation; None: all organisations of all platforms.
+            given: Targets to serve, by name of the organization; None: all organizations of all platforms.
         """
         self._planner = planner
         self._given = given
-        self._known: dict[str, Organisation] = {}
-        self._by_target: dict[Target, Organisation] = {}
+        self._known: dict[str, Organization] = {}
+        self._by_target: dict[Target, Organization] = {}
 
-    async def all(self) -> list[Organisation]:
+    async def all(self) -> list[Organization]:
         """
-        List the organisations that exist now, in the order of the platforms.
+        List the organizations that exist now, in the order of the platforms.
 
         Raises:
-            Problem: A platform does not answer, and no other one has an organisation.
+            Problem: A platform does not answer, and no other one has an organization.
         """
         found, silent = await self._listed()
         if silent and not found:
             raise silent
         return found
 
-    async def of_id(self, text: str) -> Organisation:
+    async def of_id(self, text: str) -> Organization:
         """
-        The organisation with an id.
+        The organization with an id.
 
         Raises:
             Problem: There is none, or a platform that may have it does not answer.
@@ -68,13 +68,13 @@ class Organisations:
             _, silent = await self._listed()
             if text not in self._known:
                 raise silent or Problem(
-                    Code.NOT_FOUND, f"there is no organisation {text}; /api/v2/orgs lists all organisations"
+                    Code.NOT_FOUND, f"there is no organization {text}; /api/v2/orgs lists all organizations"
                 )
         return self._known[text]
 
-    async def of_name(self, name: str) -> Organisation:
+    async def of_name(self, name: str) -> Organization:
         """
-        The organisation with a name; blanks around the name are ignored.
+        The organization with a name; blanks around the name are ignored.
 
         Raises:
             Problem: There is none, or a platform that may have it does not answer.
@@ -83,71 +83,71 @@ class Organisations:
         for each in found:
             if each.name == name.strip():
                 return each
-        message = f"there is no organisation {name.strip()[:200]!r}; /api/v2/orgs lists all organisations"
+        message = f"there is no organization {name.strip()[:200]!r}; /api/v2/orgs lists all organizations"
         raise silent or Problem(Code.NOT_FOUND, message)
 
-    async def of_target(self, target: Target) -> Organisation | None:
+    async def of_target(self, target: Target) -> Organization | None:
         """
-        The organisation of *target*; None when it is not served.
+        The organization of *target*; None when it is not served.
 
         Raises:
-            Problem: A platform does not answer, so the id of the organisation is unknown.
+            Problem: A platform does not answer, so the id of the organization is unknown.
         """
         if target not in self._by_target:
             _, silent = await self._listed()
             if target not in self._by_target and self._given is None:
                 if silent:
                     raise silent
-                return _organisation(name_of(target, target.org), target)
+                return _organization(name_of(target, target.org), target)
         return self._by_target.get(target)
 
-    async def _listed(self) -> tuple[list[Organisation], Problem | None]:
-        """The organisations of all platforms that answer, and the problem of the first platform that does not."""
+    async def _listed(self) -> tuple[list[Organization], Problem | None]:
+        """The organizations of all platforms that answer, and the problem of the first platform that does not."""
         stub = PlannerServiceStub(self._planner.channel)
         answer = await self._planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest())
         if self._given is None:
             found = [each for platform in answer.platforms for each in _of_platform(platform)]
         else:
-            # The id of an organisation that its platform does not list follows from its names.
+            # The id of an organization that its platform does not list follows from its names.
             native = {
                 Target(platform.name, org.id): org.native_id for platform in answer.platforms for org in platform.orgs
             }
-            found = [_organisation(name, target, native.get(target, "")) for name, target in self._given.items()]
+            found = [_organization(name, target, native.get(target, "")) for name, target in self._given.items()]
         self._cache(found)
         silent = next((each for each in answer.platforms if each.problem and self._is_served(each.name)), None)
         if silent is None:
             return found, None
-        message = f"the organisations of platform {silent.name} cannot be listed: {silent.problem}"
+        message = f"the organizations of platform {silent.name} cannot be listed: {silent.problem}"
         return found, Problem(Code.UNAVAILABLE, message, headers={"Retry-After": "1"})
 
     def _is_served(self, platform: str) -> bool:
         return self._given is None or any(target.platform == platform for target in self._given.values())
 
-    def _cache(self, found: Iterable[Organisation]) -> None:
-        """Cache organisations: their ids never change, and the services check whether an organisation still exists."""
+    def _cache(self, found: Iterable[Organization]) -> None:
+        """Cache organizations: their ids never change, and the services check whether an organization still exists."""
         self._known.update((each.id, each) for each in found)
         self._by_target.update((each.target, each) for each in found)
 
 
-def _of_platform(platform: planner_pb2.PlatformListing) -> list[Organisation]:
-    """The organisations of a platform. The default platform has a default organisation before it holds a resource."""
+def _of_platform(platform: planner_pb2.PlatformListing) -> list[Organization]:
+    """The organizations of a platform. The default platform has a default organization before it holds a resource."""
     orgs = {org.id: org for org in platform.orgs}
     has_own_ids = any(org.native_id for org in platform.orgs)
     if platform.name == DEFAULT_PLATFORM and not platform.problem and not has_own_ids:
         orgs = {DEFAULT_ORG: object_pb2.Organization(id=DEFAULT_ORG, name=DEFAULT_ORG), **orgs}
     targets = [(org, Target(platform.name, org.id)) for org in orgs.values()]
-    return [_organisation(name_of(target, org.name), target, org.native_id) for org, target in targets]
+    return [_organization(name_of(target, org.name), target, org.native_id) for org, target in targets]
 
 
 def org_id(target: Target, native_id: str = "") -> str:
     """
-    The id of the organisation of a target.
+    The id of the organization of a target.
 
     It is the id that the platform uses, if that has the form of an id, or else is derived from the names of the target.
 
     Args:
-        target: The platform and its organisation.
-        native_id: Id by which clients of the platform know it; empty: the organisation in the target.
+        target: The platform and its organization.
+        native_id: Id by which clients of the platform know it; empty: the organization in the target.
     """
     for text in (native_id, target.org):
         if is_id(text):
@@ -156,9 +156,9 @@ def org_id(target: Target, native_id: str = "") -> str:
 
 
 def name_of(target: Target, name: str) -> str:
-    """The unique name of an organisation whose name on its platform is *name*."""
+    """The unique name of an organization whose name on its platform is *name*."""
     return name if target.platform == DEFAULT_PLATFORM else f"{target.platform}/{name}"
 
 
-def _organisation(name: str, target: Target, native_id: str = "") -> Organisation:
-    return Organisation(org_id(target, native_id), name, target)
+def _organization(name: str, target: Target, native_id: str = "") -> Organization:
+    return Organization(org_id(target, native_id), name, target)

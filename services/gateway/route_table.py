@@ -6,15 +6,15 @@ from services.gateway.exporting import YAML_TYPE, ExportRoutes
 from services.gateway.openapi import OpenApi
 from services.gateway.operations import ORG_ID, ORG_QUERY, STACK_ID, content, operation, query
 from services.gateway.org_routes import OrgRoutes
-from services.gateway.organisations import Organisations
+from services.gateway.organizations import Organizations
 from services.gateway.probes import Probes
 from services.gateway.routes import Access, Route
-from services.gateway.running import Runner
+from services.gateway.run_plan import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import StackRoutes
 from services.gateway.transcoding.problems import pkger_form
-from services.gateway.transcoding.table import API_PATH, api_components, api_routes
+from services.gateway.transcoding.route_table import API_PATH, api_components, api_routes
 
 _LIST = {"type": "array", "items": {"type": "string"}}
 
@@ -26,19 +26,19 @@ FORMS = {API_PATH: pkger_form}
 """Forms of errors at paths without a row, by prefix."""
 
 
-def routes(services: Services, organisations: Organisations, version: str) -> list[Route]:
+def routes(services: Services, organizations: Organizations, version: str) -> list[Route]:
     """
     All rows.
 
     Args:
         services: Connections to the services.
-        organisations: The organisations that are served.
+        organizations: The organizations that are served.
         version: Version of pkger.
     """
     described = OpenApi(version, api_components())
     rows = [
         *_own_rows(services, version, described),
-        *_influx_rows(services, organisations),
+        *_influx_rows(services, organizations),
         *api_routes(services),
     ]
     described.describe(rows)
@@ -46,7 +46,7 @@ def routes(services: Services, organisations: Organisations, version: str) -> li
 
 
 def _own_rows(services: Services, version: str, described: OpenApi) -> list[Route]:
-    """Routes that need no organisation."""
+    """Routes that need no organization."""
     probes = Probes(services, version)
     no_body = operation("GetPing", "Check that the gateway runs.", status=204)
     return [
@@ -91,13 +91,13 @@ def _own_rows(services: Services, version: str, described: OpenApi) -> list[Rout
     ]
 
 
-def _influx_rows(services: Services, organisations: Organisations) -> list[Route]:
-    """Routes for organisations, packages and stacks, as InfluxDB has them."""
-    reader, runner = StackReader(services.stack, organisations), Runner(services.stack)
-    orgs = OrgRoutes(organisations)
-    applies = ApplyRoutes(services, organisations, reader, runner)
-    exports = ExportRoutes(services, organisations, reader)
-    stacks = StackRoutes(services, organisations, reader, runner)
+def _influx_rows(services: Services, organizations: Organizations) -> list[Route]:
+    """Routes for organizations, packages and stacks, as InfluxDB has them."""
+    reader, runner = StackReader(services.stack, organizations), Runner(services.stack)
+    orgs = OrgRoutes(organizations)
+    applies = ApplyRoutes(services, organizations, reader, runner)
+    exports = ExportRoutes(services, organizations, reader)
+    stacks = StackRoutes(services, organizations, reader, runner)
     number = {"type": "integer"}
     return [
         Route(
@@ -106,13 +106,13 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             orgs.listing,
             operation(
                 "GetOrgs",
-                "List organisations.",
+                "List organizations.",
                 answer="Organizations",
                 parameters=[
-                    query("org", "name of the one organisation to list"),
-                    query("orgID", "id of the one organisation to list"),
-                    query("limit", "most organisations to list, from 1 to 100; without it, all", number),
-                    query("offset", "number of organisations to leave out at the beginning", number),
+                    query("org", "name of the one organization to list"),
+                    query("orgID", "id of the one organization to list"),
+                    query("limit", "most organizations to list, from 1 to 100; without it, all", number),
+                    query("offset", "number of organizations to leave out at the beginning", number),
                 ],
                 errors=[Code.NOT_FOUND],
             ),
@@ -123,7 +123,7 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             orgs.read,
             operation(
                 "GetOrgsID",
-                "Read an organisation.",
+                "Read an organization.",
                 answer="Organization",
                 parameters=[ORG_ID],
                 errors=[Code.NOT_FOUND],
@@ -183,7 +183,7 @@ def _influx_rows(services: Services, organisations: Organisations) -> list[Route
             stacks.listing,
             operation(
                 "ListStacks",
-                "List stacks of an organisation.",
+                "List stacks of an organization.",
                 answer="Stacks",
                 parameters=[
                     {**ORG_QUERY, "required": True},
