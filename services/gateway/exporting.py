@@ -94,19 +94,19 @@ class ExportRoutes:
         if request.media_type not in BODY_TYPES:
             message = f"Content-Type: {request.media_type[:100]!r} is not supported; send application/json"
             raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, message)
-        wanted = read_export(await request.body(), request.media_type)
-        wanted, exported = await self._gathered(wanted)
+        export = read_export(await request.body(), request.media_type)
+        export, exported = await self._gathered(export)
         warnings = [warning for each in exported for warning in each.warnings]
         is_yaml = wants_yaml(request.headers.get("Accept", ""))
         pieces = [each.pieces for each in exported]
         size = sum(len(piece) for each in pieces for piece in each)
-        body = await off_loop(size, _written, pieces, wanted.resources, warnings, is_yaml)
+        body = await off_loop(size, _written, pieces, export.resources, warnings, is_yaml)
         for warning in warnings:
             log.info("left out of an export", extra={"warning": warning.text})
         headers = warning_headers([warning.text for warning in warnings])
         return Answer(200, body, headers, YAML_TYPE if is_yaml else JSON_TYPE)
 
-    async def _gathered(self, wanted: Export) -> tuple[Export, list[_Exported]]:
+    async def _gathered(self, export: Export) -> tuple[Export, list[_Exported]]:
         """
         Export all parts.
 
@@ -120,36 +120,36 @@ class ExportRoutes:
             Problem: A resource is not found, or its id is invalid.
         """
         try:
-            return wanted, await self._exported_parts(wanted)
+            return export, await self._exported_parts(export)
         except (ResourceNotFound, _NotInAnyOrg):
             ids = (
                 await native_ids(self._stacks, await self._orgs.all())
-                if any(each.id for each in wanted.resources)
+                if any(each.id for each in export.resources)
                 else {}
             )
             native = replace(
-                wanted, resources=[replace(each, id=ids.get(each.id, each.id)) for each in wanted.resources]
+                export, resources=[replace(each, id=ids.get(each.id, each.id)) for each in export.resources]
             )
-            if list(native.resources) == list(wanted.resources):
-                for each in wanted.resources:
+            if list(native.resources) == list(export.resources):
+                for each in export.resources:
                     if each.id:
                         id_of(each.id, "resources[].id")
                 raise
         return native, await self._exported_parts(native)
 
-    async def _exported_parts(self, wanted: Export) -> list[_Exported]:
-        return await asyncio.gather(*map(self._exported, await self._parts(wanted)))
+    async def _exported_parts(self, export: Export) -> list[_Exported]:
+        return await asyncio.gather(*map(self._exported, await self._parts(export)))
 
-    async def _parts(self, wanted: Export) -> list[_Part]:
+    async def _parts(self, export: Export) -> list[_Part]:
         """The calls that an export needs: one for each organization, and for each filter."""
-        parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in wanted.orgs]
-        if wanted.stack_id:
-            _, org = await self._stacks.stack(wanted.stack_id)
+        parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in export.orgs]
+        if export.stack_id:
+            _, org = await self._stacks.stack(export.stack_id)
             part = next((each for each in parts if each.org == org), None)
             if part is None:
                 parts.append(part := _Part(org))
-            part.stack_id = wanted.stack_id
-        for org, named in await self._located(wanted.resources):
+            part.stack_id = export.stack_id
+        for org, named in await self._located(export.resources):
             part = next((each for each in parts if each.org == org), None)
             if part is None:
                 parts.append(part := _Part(org))
@@ -169,11 +169,11 @@ class ExportRoutes:
         if len(orgs) == 1:
             # The export itself reports a missing resource.
             return [(orgs[0], list(resources))]
-        found = await asyncio.gather(*(self._present_in(org, resources) for org in orgs))
-        missing = [str(each) for each in resources if not any(each in there for there in found)]
+        present = await asyncio.gather(*(self._present_in(org, resources) for org in orgs))
+        missing = [str(each) for each in resources if not any(each in there for there in present)]
         if missing:
             raise _NotInAnyOrg(Code.NOT_FOUND, f"no organization has {'; '.join(missing[:20])}")
-        return [(org, there) for org, there in zip(orgs, found, strict=True) if there]
+        return [(org, there) for org, there in zip(orgs, present, strict=True) if there]
 
     async def _present_in(self, org: Organization, resources: Sequence[NamedResource]) -> list[NamedResource]:
         """The resources out of *resources* that an organization has."""
@@ -207,7 +207,7 @@ def _message(named: NamedResource) -> planner_pb2.NamedResource:
 
 def _written(
     parts: Sequence[Sequence[str]],
-    asked: Sequence[NamedResource],
+    resources: Sequence[NamedResource],
     warnings: Sequence[planner_pb2.ExportWarning],
     is_yaml: bool,
 ) -> bytes:
@@ -217,7 +217,7 @@ def _written(
     Raises:
         Problem: A resource that the request names was left out, or two objects have one name.
     """
-    named = [each for each in warnings if _is_asked_for(each, asked)]
+    named = [each for each in warnings if _is_asked_for(each, resources)]
     documents = list(map(exported_object, _joined([orjson.loads("".join(part)) for part in parts])))
     written = {(document["kind"], document["spec"].get("name")) for document in documents}
     for warning in named:
@@ -234,21 +234,21 @@ def _joined(parts: Iterable[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     Raises:
         Problem: Two of them have one name.
     """
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    by_name: dict[tuple[str, str], dict[str, Any]] = {}
     for document in (each for part in parts for each in part):
         kind, name = document["kind"], document["metadata"]["name"]
-        other = found.setdefault((family_of(kind), name), document)
+        other = by_name.setdefault((family_of(kind), name), document)
         if other != document:
             message = f"two organizations have a {kind} that is named {name}; export one organization at a time"
             raise Problem(Code.UNPROCESSABLE_ENTITY, message)
-    return sorted(found.values(), key=lambda each: (EXPORT_ORDER.get(each["kind"], 99), each["metadata"]["name"]))
+    return sorted(by_name.values(), key=lambda each: (EXPORT_ORDER.get(each["kind"], 99), each["metadata"]["name"]))
 
 
-def _is_asked_for(warning: planner_pb2.ExportWarning, asked: Sequence[NamedResource]) -> bool:
+def _is_asked_for(warning: planner_pb2.ExportWarning, resources: Sequence[NamedResource]) -> bool:
     """Whether a warning is about a resource that a request names."""
     resource: object_pb2.ResourceId = warning.resource
     return any(
         resource.kind in kinds_meant(each.kind) and (resource.id == each.id or warning.display_name == each.name)
-        for each in asked
+        for each in resources
         if resource.id
     )

@@ -13,11 +13,11 @@ def wants_yaml(accept: str) -> bool:
 
 def _ranges(accept: str) -> list[tuple[str, float]]:
     """The media types of an ``Accept``, with their weights."""
-    found = []
+    ranges = []
     for each in accept.lower().split(","):
         kind, *parameters = (piece.strip() for piece in each.split(";"))
-        found.append((kind, min((_weight(parameter) for parameter in parameters), default=1.0)))
-    return found
+        ranges.append((kind, min((_weight(parameter) for parameter in parameters), default=1.0)))
+    return ranges
 
 
 def _weight(parameter: str) -> float:

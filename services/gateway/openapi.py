@@ -66,7 +66,7 @@ class OpenApi:
     def __init__(self, version: str, more_schemas: Mapping[str, Any] | None = None) -> None:
         self._version, self._more = version, more_schemas
         self._rows: Sequence[Route] = ()
-        self._made: Answer | None = None
+        self._answer: Answer | None = None
 
     def describe(self, rows: Sequence[Route]) -> None:
         """Set the rows to describe; one of them is the route of this handler."""
@@ -74,6 +74,6 @@ class OpenApi:
 
     async def read(self, request: HttpRequest) -> Answer:
         """Answer with the document."""
-        if self._made is None:
-            self._made = json_answer(document(self._rows, self._version, self._more))
-        return self._made
+        if self._answer is None:
+            self._answer = json_answer(document(self._rows, self._version, self._more))
+        return self._answer

@@ -58,19 +58,19 @@ def operation(
         errors: Errors of this route, in addition to those of every route.
         answers: Further answers, each named by ``_`` and its status.
     """
-    made: Operation = {"operationId": name, "summary": summary}
+    document: Operation = {"operationId": name, "summary": summary}
     if parameters:
-        made["parameters"] = list(parameters)
+        document["parameters"] = list(parameters)
     if body:
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": ref(body)}}}
+        document["requestBody"] = {"required": True, "content": {"application/json": {"schema": ref(body)}}}
     responses: dict[str, Any] = {}
     for code in (*errors, Code.INVALID, Code.UNAUTHORIZED, Code.FORBIDDEN, Code.UNAVAILABLE, Code.INTERNAL_ERROR):
         responses[str(code.status)] = {"$ref": "#/components/responses/Error"}
     responses |= {number.removeprefix("_"): each for number, each in answers.items()}
     if str(status) not in responses:
         responses[str(status)] = content(summary, answer) if answer else {"description": summary}
-    made["responses"] = dict(sorted(responses.items()))
-    return made
+    document["responses"] = dict(sorted(responses.items()))
+    return document
 
 
 def content(about: str, schema: str, *more_types: str) -> dict[str, Any]:

@@ -27,18 +27,18 @@ class OrgRoutes:
         limit = _number(query.get("limit"), "limit", 1, MOST_ON_A_PAGE)
         offset = _number(query.get("offset"), "offset", 0, 10**9) or 0
         if "org" in query:
-            found = [await self._orgs.of_name(query["org"])]
+            orgs = [await self._orgs.of_name(query["org"])]
         elif "orgID" in query:
-            found = [await self._orgs.of_id(id_of(query["orgID"], "orgID"))]
+            orgs = [await self._orgs.of_id(id_of(query["orgID"], "orgID"))]
         else:
-            found = await self._orgs.all()
-            found = found[offset : None if limit is None else offset + limit]
-        return json_answer({"links": {"self": "/api/v2/orgs"}, "orgs": list(map(_document, found))})
+            orgs = await self._orgs.all()
+            orgs = orgs[offset : None if limit is None else offset + limit]
+        return json_answer({"links": {"self": "/api/v2/orgs"}, "orgs": list(map(_document, orgs))})
 
     async def read(self, request: HttpRequest) -> Answer:
         """Read one organization."""
-        found = await self._orgs.of_id(id_of(request.parameters["orgID"], "orgID"))
-        return json_answer(_document(found))
+        org = await self._orgs.of_id(id_of(request.parameters["orgID"], "orgID"))
+        return json_answer(_document(org))
 
 
 def _document(org: Organization) -> dict[str, Any]:

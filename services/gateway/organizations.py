@@ -34,15 +34,15 @@ class Organization:
 class Organizations:
     """The organizations of a gateway."""
 
-    def __init__(self, planner: Peer, given: Mapping[str, Target] | None = None) -> None:
+    def __init__(self, planner: Peer, targets: Mapping[str, Target] | None = None) -> None:
         """
         Args:
             planner: The planner, which lists the platforms.
-            given: Targets to serve, by name of the organization; None: all organizations of all platforms.
+            targets: Targets to serve, by name of the organization; None: all organizations of all platforms.
         """
         self._planner = planner
-        self._given = given
-        self._known: dict[str, Organization] = {}
+        self._targets = targets
+        self._by_id: dict[str, Organization] = {}
         self._by_target: dict[Target, Organization] = {}
 
     async def all(self) -> list[Organization]:
@@ -52,10 +52,10 @@ class Organizations:
         Raises:
             Problem: A platform does not answer, and no other one has an organization.
         """
-        found, silent = await self._listed()
-        if silent and not found:
+        orgs, silent = await self._listed()
+        if silent and not orgs:
             raise silent
-        return found
+        return orgs
 
     async def of_id(self, text: str) -> Organization:
         """
@@ -64,13 +64,13 @@ class Organizations:
         Raises:
             Problem: There is none, or a platform that may have it does not answer.
         """
-        if text not in self._known:
+        if text not in self._by_id:
             _, silent = await self._listed()
-            if text not in self._known:
+            if text not in self._by_id:
                 raise silent or Problem(
                     Code.NOT_FOUND, f"there is no organization {text}; /api/v2/orgs lists all organizations"
                 )
-        return self._known[text]
+        return self._by_id[text]
 
     async def of_name(self, name: str) -> Organization:
         """
@@ -79,8 +79,8 @@ class Organizations:
         Raises:
             Problem: There is none, or a platform that may have it does not answer.
         """
-        found, silent = await self._listed()
-        for each in found:
+        orgs, silent = await self._listed()
+        for each in orgs:
             if each.name == name.strip():
                 return each
         message = f"there is no organization {name.strip()[:200]!r}; /api/v2/orgs lists all organizations"
@@ -95,7 +95,7 @@ class Organizations:
         """
         if target not in self._by_target:
             _, silent = await self._listed()
-            if target not in self._by_target and self._given is None:
+            if target not in self._by_target and self._targets is None:
                 if silent:
                     raise silent
                 return _organization(name_of(target, target.org), target)
@@ -105,28 +105,28 @@ class Organizations:
         """The organizations of all platforms that answer, and the problem of the first platform that does not."""
         stub = PlannerServiceStub(self._planner.channel)
         answer = await self._planner.call(stub.ListPlatforms, planner_pb2.ListPlatformsRequest())
-        if self._given is None:
-            found = [each for platform in answer.platforms for each in _of_platform(platform)]
+        if self._targets is None:
+            orgs = [each for platform in answer.platforms for each in _of_platform(platform)]
         else:
             # The id of an organization that its platform does not list follows from its names.
             native = {
                 Target(platform.name, org.id): org.native_id for platform in answer.platforms for org in platform.orgs
             }
-            found = [_organization(name, target, native.get(target, "")) for name, target in self._given.items()]
-        self._cache(found)
+            orgs = [_organization(name, target, native.get(target, "")) for name, target in self._targets.items()]
+        self._cache(orgs)
         silent = next((each for each in answer.platforms if each.problem and self._is_served(each.name)), None)
         if silent is None:
-            return found, None
+            return orgs, None
         message = f"the organizations of platform {silent.name} cannot be listed: {silent.problem}"
-        return found, Problem(Code.UNAVAILABLE, message, headers={"Retry-After": "1"})
+        return orgs, Problem(Code.UNAVAILABLE, message, headers={"Retry-After": "1"})
 
     def _is_served(self, platform: str) -> bool:
-        return self._given is None or any(target.platform == platform for target in self._given.values())
+        return self._targets is None or any(target.platform == platform for target in self._targets.values())
 
-    def _cache(self, found: Iterable[Organization]) -> None:
+    def _cache(self, orgs: Iterable[Organization]) -> None:
         """Cache organizations: their ids never change, and the services check whether an organization still exists."""
-        self._known.update((each.id, each) for each in found)
-        self._by_target.update((each.target, each) for each in found)
+        self._by_id.update((each.id, each) for each in orgs)
+        self._by_target.update((each.target, each) for each in orgs)
 
 
 def _of_platform(platform: planner_pb2.PlatformListing) -> list[Organization]:

@@ -24,7 +24,7 @@ async def native_ids(reader: StackReader, orgs: Iterable[Organization]) -> dict[
 
     Answers show ids of resources of stacks, so a client has no other ids, unless it got them from a dry run.
     """
-    places, found = asyncio.Semaphore(READ_AT_ONCE), dict[str, str]()
+    places, ids = asyncio.Semaphore(READ_AT_ONCE), dict[str, str]()
 
     async def read(stack: stack_pb2.Stack) -> None:
         async with places:
@@ -33,8 +33,8 @@ async def native_ids(reader: StackReader, orgs: Iterable[Organization]) -> dict[
             except StackNotFound:
                 # It was deleted while the others were read.
                 return
-        found.update((hex_id(each.resource_id), each.resource_id) for each in entries)
+        ids.update((hex_id(each.resource_id), each.resource_id) for each in entries)
 
     listed = await asyncio.gather(*(reader.listed(org.target) for org in orgs))
     await asyncio.gather(*(read(stack) for stacks in listed for stack in stacks))
-    return {shown: native for shown, native in found.items() if shown != native}
+    return {shown: native for shown, native in ids.items() if shown != native}

@@ -91,10 +91,10 @@ def _orgs(text: str) -> Mapping[str, Target] | None:
         return None
     orgs: dict[str, Target] = {}
     for row in text.split(","):
-        found = _ORG.fullmatch(row.strip())
-        if found is None:
+        match = _ORG.fullmatch(row.strip())
+        if match is None:
             raise SettingInvalid("PKGER_HTTP_ORGS", text, "write NAME=PLATFORM/ORG, with commas between several")
-        name, platform, org = (each.strip() for each in found.groups())
+        name, platform, org = (each.strip() for each in match.groups())
         if name in orgs:
             raise SettingInvalid("PKGER_HTTP_ORGS", text, f"{name} is listed twice; remove one entry")
         orgs[name] = Target(platform, org)

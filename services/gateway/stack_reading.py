@@ -61,14 +61,14 @@ class StackReader:
 
     async def revisions(self, stack_ids: Sequence[str]) -> dict[str, list[stack_pb2.Revision]]:
         """The revisions of stacks by id of the stack, each the oldest first; one call lists those of many stacks."""
-        found: dict[str, list[stack_pb2.Revision]] = {stack_id: [] for stack_id in stack_ids}
+        histories: dict[str, list[stack_pb2.Revision]] = {stack_id: [] for stack_id in stack_ids}
         for start in range(0, len(stack_ids), HISTORIES_AT_ONCE):
-            asked = stack_ids[start : start + HISTORIES_AT_ONCE]
-            request = stack_pb2.ListRevisionsRequest(stack_ids=asked, page_size=500)
+            batch = stack_ids[start : start + HISTORIES_AT_ONCE]
+            request = stack_pb2.ListRevisionsRequest(stack_ids=batch, page_size=500)
             async for page in pages(self._peer, self._stub.ListRevisions, request):
                 for revision in page.revisions:
-                    found[revision.stack_id].append(revision)
-        return {stack_id: history[::-1] for stack_id, history in found.items()}
+                    histories[revision.stack_id].append(revision)
+        return {stack_id: history[::-1] for stack_id, history in histories.items()}
 
     async def referring(self, stack: stack_pb2.Stack) -> list[object_pb2.Object]:
         """The objects of the current package of a stack that refer to others by name; empty if it has no package."""

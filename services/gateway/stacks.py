@@ -39,21 +39,21 @@ class StackRoutes:
 
     async def listing(self, request: HttpRequest) -> Answer:
         """List stacks of an organization, sorted by id; if the query names only ids, in its order."""
-        wanted = read_listing(request.query)
-        org = await self._orgs.of_id(wanted.org_id)
-        found = await self._reader.listed(org.target, wanted.ids, wanted.names)
-        places = {stack_id: place for place, stack_id in enumerate(wanted.ids)} if not wanted.names else {}
-        found.sort(key=lambda stack: (places.get(stack.id, 0), stack.id))
-        return json_answer({"stacks": await self._documents(found, org)})
+        listing = read_listing(request.query)
+        org = await self._orgs.of_id(listing.org_id)
+        stacks = await self._reader.listed(org.target, listing.ids, listing.names)
+        places = {stack_id: place for place, stack_id in enumerate(listing.ids)} if not listing.names else {}
+        stacks.sort(key=lambda stack: (places.get(stack.id, 0), stack.id))
+        return json_answer({"stacks": await self._documents(stacks, org)})
 
     async def create(self, request: HttpRequest) -> Answer:
         """Create a stack."""
-        wanted = read_creation(await request.body())
-        org = await self._orgs.of_id(wanted.org_id)
-        creation = stack_pb2.CreateStackRequest(
-            target=target_to_pb(org.target), name=wanted.name, description=wanted.description, urls=wanted.urls
+        creation = read_creation(await request.body())
+        org = await self._orgs.of_id(creation.org_id)
+        message = stack_pb2.CreateStackRequest(
+            target=target_to_pb(org.target), name=creation.name, description=creation.description, urls=creation.urls
         )
-        stack = (await self._services.stack.call(self._stub.CreateStack, creation)).stack
+        stack = (await self._services.stack.call(self._stub.CreateStack, message)).stack
         return json_answer(await self._document(stack, org), 201)
 
     async def read(self, request: HttpRequest) -> Answer:
@@ -64,14 +64,14 @@ class StackRoutes:
     async def update(self, request: HttpRequest) -> Answer:
         """Change name, description and URLs of a stack, and import resources; on an error, nothing is changed."""
         stack_id = id_of(request.parameters["stackID"], "stackID")
-        wanted = read_update(await request.body())
+        update = read_update(await request.body())
         stack, org = await self._reader.stack(stack_id)
         ref = object_pb2.StackRef(id=stack_id)
         imported: list[object_pb2.ObjectKey] = []
         try:
-            for addition in await self._new_additions(stack, wanted.additions):
+            for addition in await self._new_additions(stack, update.additions):
                 imported.append(await self._import(ref, addition, org))
-            updated = await self._services.stack.call(self._stub.UpdateStack, _update_request(ref, stack, wanted))
+            updated = await self._services.stack.call(self._stub.UpdateStack, _update_request(ref, stack, update))
         except (PkgerError, Problem):
             for key in imported:
                 forget = stack_pb2.ForgetResourceRequest(stack=ref, key=key)
@@ -148,8 +148,8 @@ class StackRoutes:
         """
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
-        wanted = applier_pb2.ResourceImport(kind=addition.kind, id=addition.resource_id, name=addition.name)
-        request = applier_pb2.ImportResourcesRequest(stack=ref, resources=[wanted])
+        resource = applier_pb2.ResourceImport(kind=addition.kind, id=addition.resource_id, name=addition.name)
+        request = applier_pb2.ImportResourcesRequest(stack=ref, resources=[resource])
         try:
             [answer] = [each async for each in applier.stream(stub.ImportResources, request)]
             return answer.entries[0].key
@@ -195,10 +195,10 @@ def other_org(stack_id: str, org: Organization) -> Problem:
     return Problem(Code.CONFLICT, f"stack {stack_id} is of organization {org.name} ({org.id}); send that id as orgID")
 
 
-def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, wanted: Update) -> stack_pb2.UpdateStackRequest:
-    request = stack_pb2.UpdateStackRequest(stack=ref, name=wanted.name, description=wanted.description)
-    if wanted.urls is not None or wanted.more_urls:
-        urls = list(stack.urls) if wanted.urls is None else list(wanted.urls)
-        request.urls.urls.extend(dict.fromkeys([*urls, *wanted.more_urls]))
+def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, update: Update) -> stack_pb2.UpdateStackRequest:
+    request = stack_pb2.UpdateStackRequest(stack=ref, name=update.name, description=update.description)
+    if update.urls is not None or update.more_urls:
+        urls = list(stack.urls) if update.urls is None else list(update.urls)
+        request.urls.urls.extend(dict.fromkeys([*urls, *update.more_urls]))
         request.urls.SetInParent()
     return request

@@ -18,7 +18,7 @@ from services.rpc.plan_parts import JoinedPlan
 from services.views.ids import EMBEDDED
 
 
-def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:
+def answer_json(plan: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:
     """
     The changes that a plan would make, or has made, as JSON text.
 
@@ -26,21 +26,21 @@ def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, 
     and other threads run in between.
 
     Args:
-        made: The plan, with its diffs and its summary.
+        plan: The plan, with its diffs and its summary.
         stack_id: The stack; empty for none.
         org_id: The organization, in 16 hex digits.
         is_applied: Whether the plan ran.
         hidden: Keys of secrets that the answer leaves out.
     """
-    diff = Diff(made.diffs, org_id, hidden)
-    summary = _completed(Summary(made.summary, _ids(made.diffs), org_id, is_applied), diff, hidden)
+    diff = Diff(plan.diffs, org_id, hidden)
+    summary = _completed(Summary(plan.summary, _ids(plan.diffs), org_id, is_applied), diff, hidden)
     return orjson.dumps(
         {
-            "sources": list(made.header.sources),
+            "sources": list(plan.header.sources),
             "stackID": stack_id,
             "diff": diff.document(),
             "summary": summary,
-            "planDigest": made.header.digest,
+            "planDigest": plan.header.digest,
         }
     )
 

@@ -13,5 +13,7 @@ def hide_keys(endpoint: dict[str, Any], keys: Collection[str]) -> None:
         keys: The keys to leave out.
     """
     if keys:
-        made = {f"secret: {key}" for key in keys}
-        endpoint.update({name: "" for name, value in endpoint.items() if isinstance(value, str) and value in made})
+        references = {f"secret: {key}" for key in keys}
+        endpoint.update(
+            {name: "" for name, value in endpoint.items() if isinstance(value, str) and value in references}
+        )

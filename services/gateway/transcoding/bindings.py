@@ -106,10 +106,10 @@ def _read_template(rpc: MethodDescriptor, template: str) -> tuple[str, tuple[Pat
     """The path of the route for a path template, and its parameters."""
     parameters: list[PathParameter] = []
 
-    def segment(found: re.Match[str]) -> str:
-        if not _FIELD.fullmatch(found[1]):
-            raise AnnotationInvalid(f"{rpc.full_name}: {found[0]} is not of the form {{field}}")
-        parameters.append(PathParameter(found[1]))
+    def segment(match: re.Match[str]) -> str:
+        if not _FIELD.fullmatch(match[1]):
+            raise AnnotationInvalid(f"{rpc.full_name}: {match[0]} is not of the form {{field}}")
+        parameters.append(PathParameter(match[1]))
         return f"{{{parameters[-1].name}}}"
 
     return _PARAMETER.sub(segment, template), tuple(parameters)

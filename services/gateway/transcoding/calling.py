@@ -220,11 +220,11 @@ class Caller:
             return ""
         assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - the request of the RPC
         get = self._binding.rpc.containing_service.methods_by_name["GetOperation"]
-        asked = applier_pb2.GetOperationRequest(operation_id=message.operation_id)
-        found = await _while_connected(request, self._peer.call(_callable(self._peer, get), asked))
-        if not is_ended(found.operation):
+        get_request = applier_pb2.GetOperationRequest(operation_id=message.operation_id)
+        answer = await _while_connected(request, self._peer.call(_callable(self._peer, get), get_request))
+        if not is_ended(answer.operation):
             return ""
-        return tag_of(form.media_type.encode(), content_of(message), content_of(found))
+        return tag_of(form.media_type.encode(), content_of(message), content_of(answer))
 
 
 class _Pending:

@@ -128,12 +128,12 @@ class Schemas:
 
 def _alternatives(message: Descriptor) -> list[dict[str, Any]]:
     """For each oneof of a message, the rule that at most one of its members is present."""
-    found = []
+    rules = []
     for one in message.oneofs:
         if len(one.fields) > 1:
             members = [{"required": [field.name]} for field in one.fields]
-            found.append({"oneOf": [*members, {"not": {"anyOf": members}}]})
-    return found
+            rules.append({"oneOf": [*members, {"not": {"anyOf": members}}]})
+    return rules
 
 
 def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
@@ -209,18 +209,18 @@ def _value(field: FieldDescriptor) -> dict[str, Any]:
 
 def _reachable(message: Descriptor) -> list[Descriptor]:
     """A message and all messages in its fields, except entries of maps and messages with a JSON form of their own."""
-    found: dict[str, Descriptor] = {}
+    messages: dict[str, Descriptor] = {}
     waiting = [message]
     while waiting:
         each = waiting.pop()
-        if each.full_name in found:
+        if each.full_name in messages:
             continue
         if not each.GetOptions().map_entry:
-            found[each.full_name] = each
+            messages[each.full_name] = each
         waiting += [
             field.message_type for field in each.fields if field.message_type and not _is_leaf(field.message_type)
         ]
-    return list(found.values())
+    return list(messages.values())
 
 
 def _is_leaf(message: Descriptor) -> bool:

@@ -133,11 +133,11 @@ def form_for(accept: str) -> StreamForm:
 
 def _weight(accept: str, form: StreamForm) -> tuple[float, int]:
     """The weight of a form in an ``Accept``, and how exactly the header names it."""
-    wanted = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
+    ranks = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
     best = (0, 0.0)
     for each in accept.lower().split(","):
         named, *parameters = (part.strip() for part in each.split(";"))
-        exactness = wanted.get(named, 0) if named else 0
+        exactness = ranks.get(named, 0) if named else 0
         if exactness > best[0]:
             best = exactness, _quality(parameters)
     return best[1], best[0]
