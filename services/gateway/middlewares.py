@@ -177,7 +177,7 @@ class Middlewares:
         if problem := self._site.origins.problem(request.method, request.headers):
             raise problem
         if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
-            return await _response(self._preflight(context), context)
+            return await _response(self._preflight(request.headers), context)
         if row is None or row.access is not Access.OPEN:
             principal = self._site.tokens.principal(request.headers.get(hdrs.AUTHORIZATION))
             if isinstance(principal, Problem):
@@ -195,13 +195,13 @@ class Middlewares:
         context.parameters = parameters_of(request)
         with ExitStack() as places:
 
-            def take_stream_place() -> None:
+            def count_as_stream() -> None:
                 self._streams.take(stream := ExitStack())
                 # Releases the place among the requests.
                 places.close()
                 places.push(stream)
 
-            context.take_stream_place = take_stream_place
+            context.count_as_stream = count_as_stream
             if row.access is not Access.OPEN:
                 self._requests.take(places)
             answer = await row.handle(context)
@@ -229,14 +229,12 @@ class Middlewares:
             **self._site.origins.headers_for(http.headers.get(hdrs.ORIGIN)),
         }
 
-    def _preflight(self, request: HttpRequest) -> Answer:
-        headers = self._site.origins.preflight_headers(
-            request.headers.get(hdrs.ORIGIN), request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "")[:1000]
-        )
+    def _preflight(self, sent: Mapping[str, str]) -> Answer:
+        names = sent.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "")[:1000]
+        headers = self._site.origins.preflight_headers(sent.get(hdrs.ORIGIN), names)
         if headers is None:
             message = "pages of this origin may not send requests; list the origin in PKGER_HTTP_ORIGINS"
-            problem = Problem(Code.FORBIDDEN, message)
-            return error_answer(problem, influx_form(problem, request.id))
+            raise Problem(Code.FORBIDDEN, message)
         return Answer(204, headers=headers)
 
     def _form_of(self, path: str) -> ErrorForm:

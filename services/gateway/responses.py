@@ -8,10 +8,13 @@ from aiohttp import hdrs, web
 
 from services.gateway.answers import Answer
 from services.gateway.bodies import GZIP
+from services.gateway.media_types import weights
 from services.gateway.threads import OFF_LOOP_FROM
 
 COMPRESSED_FROM = 1024
 """Bytes from which on an answer is compressed for clients that accept gzip."""
+
+_GZIP = ("gzip", "x-gzip")
 
 COMPRESSION = 1
 """
@@ -31,7 +34,7 @@ async def response_of(answer: Answer, accepted: str, own_headers: Mapping[str, s
         own_headers: Headers of every response to the request.
     """
     body, headers = answer.body, {**own_headers, **answer.headers}
-    if len(body) >= COMPRESSED_FROM and _reads_gzip(accepted):
+    if len(body) >= COMPRESSED_FROM and any(weight for coding, weight in weights(accepted) if coding in _GZIP):
         body, headers[hdrs.CONTENT_ENCODING] = await _compressed(body), "gzip"
     if body or answer.status not in (204, 304):
         headers[hdrs.CONTENT_TYPE] = answer.media_type
@@ -46,12 +49,3 @@ async def _compressed(body: bytes) -> bytes:
     if len(body) < OFF_LOOP_FROM:
         return zlib.compress(body, COMPRESSION, GZIP)
     return await asyncio.to_thread(zlib.compress, body, COMPRESSION, GZIP)
-
-
-def _reads_gzip(accepted: str) -> bool:
-    """Whether an Accept-Encoding accepts gzip."""
-    for each in accepted.lower().split(","):
-        coding, _, weight = each.partition(";")
-        if coding.strip() in ("gzip", "x-gzip"):
-            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False

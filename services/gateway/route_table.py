@@ -1,29 +1,48 @@
-"""The table of all routes."""
+"""The rows of all routes."""
 
 from services.gateway.answers import Code
 from services.gateway.applying import ApplyRoutes
+from services.gateway.descriptions import content, id_parameter, parameter, route
 from services.gateway.exporting import YAML_TYPE, ExportRoutes
 from services.gateway.openapi import OpenApi
-from services.gateway.operations import ORG_ID, ORG_QUERY, STACK_ID, content, operation, query
 from services.gateway.org_routes import OrgRoutes
 from services.gateway.organizations import Organizations
 from services.gateway.probes import Probes
 from services.gateway.routes import Access, Route
 from services.gateway.run_plan import Runner
+from services.gateway.schemas import ref
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import StackRoutes
 from services.gateway.transcoding.problems import pkger_form
 from services.gateway.transcoding.route_table import API_PATH, api_components, api_routes
 
-_LIST = {"type": "array", "items": {"type": "string"}}
-
-_CHANGE = (Code.NOT_FOUND, Code.UNPROCESSABLE_ENTITY, Code.REQUEST_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
-"""Further errors of a route with a body."""
-
-
 FORMS = {API_PATH: pkger_form}
 """Forms of errors at paths without a row, by prefix."""
+
+_LIST = {"type": "array", "items": {"type": "string"}}
+
+_WHOLE = {"type": "integer"}
+
+_PAGE = (
+    parameter("org", "name of the one organization to list"),
+    parameter("orgID", "id of the one organization to list"),
+    parameter("limit", "most organizations to list, from 1 to 100; without it, all", _WHOLE),
+    parameter("offset", "number of organizations to leave out at the beginning", _WHOLE),
+)
+
+_SELECTION = (
+    id_parameter("orgID", required=True),
+    parameter("name", "stacks with one of these names", _LIST),
+    parameter("stackID", "stacks with one of these ids", _LIST),
+)
+
+_KEY = parameter("Idempotency-Key", "the same key with the same body gets the same answer, for a day", place="header")
+
+_REFUSED = {
+    "description": "The package breaks rules, or cannot be applied.",
+    "content": {"application/json": {"schema": {"anyOf": [ref("Refusal"), ref("Error")]}}},
+}
 
 
 def routes(services: Services, organizations: Organizations, version: str) -> list[Route]:
@@ -36,212 +55,66 @@ def routes(services: Services, organizations: Organizations, version: str) -> li
         version: Version of pkger.
     """
     described = OpenApi(version, api_components())
-    rows = [
-        *_own_rows(services, version, described),
-        *_influx_rows(services, organizations),
-        *api_routes(services),
-    ]
+    rows = [*_open_rows(services, version, described), *_influx_rows(services, organizations), *api_routes(services)]
     described.describe(rows)
     return rows
 
 
-def _own_rows(services: Services, version: str, described: OpenApi) -> list[Route]:
-    """Routes that need no organization."""
-    probes = Probes(services, version)
-    no_body = operation("GetPing", "Check that the gateway runs.", status=204)
+def _open_rows(services: Services, version: str, described: OpenApi) -> list[Route]:
+    """Routes that need no token."""
+    probes, access = Probes(services, version), Access.OPEN
+    failing = {503: content("A service does not serve.", "Health")}
     return [
-        Route(
-            "GET",
-            "/health",
-            probes.health,
-            operation(
-                "GetHealth",
-                "Read the health of the services.",
-                answer="Health",
-                _503=content("A service does not serve.", "Health"),
-            ),
-            Access.OPEN,
-        ),
-        Route(
-            "GET",
-            "/ready",
-            probes.ready,
-            operation("GetReady", "Read when the gateway started.", answer="Ready"),
-            Access.OPEN,
-        ),
-        Route("GET", "/ping", probes.ping, no_body, Access.OPEN),
-        Route("HEAD", "/ping", probes.ping, {**no_body, "operationId": "HeadPing"}, Access.OPEN),
-        Route("GET", "/api/v2", probes.links, operation("GetRoutes", "List the routes.", answer="Links"), Access.OPEN),
-        Route(
-            "GET",
-            "/api/v2/setup",
-            probes.setup,
-            operation("GetSetup", "Read that no setup is needed.", answer="Setup"),
-            Access.OPEN,
-        ),
-        Route("POST", "/api/v2/signin", probes.sign_in, access=Access.OPEN),
-        Route(
-            "GET",
-            "/api/v2/swagger.json",
-            described.read,
-            operation("GetOpenApi", "Read this document.", answer="OpenApi"),
-            Access.OPEN,
-        ),
-        Route("GET", "/api/v2/me", probes.me, operation("GetMe", "Read the name of the client.", answer="Me")),
+        route("GET", "/health", probes.health, "GetHealth", answer="Health", more=failing, access=access),
+        route("GET", "/ready", probes.ready, "GetReady", answer="Ready", access=access),
+        route("GET", "/ping", probes.ping, "GetPing", status=204, access=access),
+        route("HEAD", "/ping", probes.ping, "HeadPing", status=204, access=access),
+        route("GET", "/api/v2", probes.links, "GetRoutes", answer="Links", access=access),
+        route("GET", "/api/v2/setup", probes.setup, "GetSetup", answer="Setup", access=access),
+        Route("POST", "/api/v2/signin", probes.sign_in, access=access),
+        route("GET", "/api/v2/swagger.json", described.read, "GetOpenApi", answer="OpenApi", access=access),
+        route("GET", "/api/v2/me", probes.me, "GetMe", answer="Me"),
     ]
 
 
 def _influx_rows(services: Services, organizations: Organizations) -> list[Route]:
     """Routes for organizations, packages and stacks, as InfluxDB has them."""
     reader, runner = StackReader(services.stack, organizations), Runner(services.stack)
-    orgs = OrgRoutes(organizations)
+    orgs, exports = OrgRoutes(organizations), ExportRoutes(services, organizations, reader)
     applies = ApplyRoutes(services, organizations, reader, runner)
-    exports = ExportRoutes(services, organizations, reader)
     stacks = StackRoutes(services, organizations, reader, runner)
-    number = {"type": "integer"}
+    missing, of_org = (Code.NOT_FOUND,), (id_parameter("orgID"),)
+    dry = {200: content("The changes that an apply would make (dryRun).", "ApplyAnswer"), 422: _REFUSED}
+    package = {200: content("The package, as YAML if Accept prefers it.", "Package", YAML_TYPE.partition(";")[0])}
+    apply, export = "/api/v2/templates/apply", "/api/v2/templates/export"
+    every, one, uninstall = "/api/v2/stacks", "/api/v2/stacks/{stackID}", "/api/v2/stacks/{stackID}/uninstall"
     return [
-        Route(
-            "GET",
-            "/api/v2/orgs",
-            orgs.listing,
-            operation(
-                "GetOrgs",
-                "List organizations.",
-                answer="Organizations",
-                parameters=[
-                    query("org", "name of the one organization to list"),
-                    query("orgID", "id of the one organization to list"),
-                    query("limit", "most organizations to list, from 1 to 100; without it, all", number),
-                    query("offset", "number of organizations to leave out at the beginning", number),
-                ],
-                errors=[Code.NOT_FOUND],
-            ),
-        ),
-        Route(
-            "GET",
-            "/api/v2/orgs/{orgID}",
-            orgs.read,
-            operation(
-                "GetOrgsID",
-                "Read an organization.",
-                answer="Organization",
-                parameters=[ORG_ID],
-                errors=[Code.NOT_FOUND],
-            ),
-        ),
-        Route(
+        route("GET", "/api/v2/orgs", orgs.listing, "GetOrgs", answer="Organizations", query=_PAGE, errors=missing),
+        route("GET", "/api/v2/orgs/{orgID}", orgs.read, "GetOrgsID", answer="Organization", errors=missing),
+        route(
             "POST",
-            "/api/v2/templates/apply",
+            apply,
             applies.apply,
-            operation(
-                "ApplyTemplate",
-                "Apply a package, or only plan it (dryRun).",
-                status=201,
-                answer="ApplyAnswer",
-                body="ApplyRequest",
-                parameters=[
-                    {
-                        "name": "Idempotency-Key",
-                        "in": "header",
-                        "required": False,
-                        "schema": {"type": "string"},
-                        "description": "the same key with the same body gets the same answer, for a day",
-                    }
-                ],
-                errors=_CHANGE,
-                _200=content("The changes that an apply would make (dryRun).", "ApplyAnswer"),
-                _422={
-                    "description": "The package breaks rules, or cannot be applied.",
-                    "content": {
-                        "application/json": {
-                            "schema": {
-                                "anyOf": [
-                                    {"$ref": "#/components/schemas/Refusal"},
-                                    {"$ref": "#/components/schemas/Error"},
-                                ]
-                            }
-                        }
-                    },
-                },
-            ),
+            "ApplyTemplate",
+            status=201,
+            answer="ApplyAnswer",
+            body="ApplyRequest",
+            query=(_KEY,),
+            more=dry,
         ),
-        Route(
+        route("POST", export, exports.export, "ExportTemplate", body="ExportRequest", more=package),
+        route("GET", every, stacks.listing, "ListStacks", answer="Stacks", query=_SELECTION, errors=missing),
+        route("POST", every, stacks.create, "CreateStack", status=201, answer="Stack", body="StackCreation"),
+        route("GET", one, stacks.read, "ReadStack", answer="Stack", errors=missing),
+        route("PATCH", one, stacks.update, "UpdateStack", answer="Stack", body="StackUpdate"),
+        route("DELETE", one, stacks.delete, "DeleteStack", status=204, query=of_org, errors=(Code.CONFLICT,)),
+        route(
             "POST",
-            "/api/v2/templates/export",
-            exports.export,
-            operation(
-                "ExportTemplate",
-                "Write resources as a package.",
-                body="ExportRequest",
-                errors=_CHANGE,
-                _200=content("The package, as YAML if Accept prefers it.", "Package", YAML_TYPE.partition(";")[0]),
-            ),
-        ),
-        Route(
-            "GET",
-            "/api/v2/stacks",
-            stacks.listing,
-            operation(
-                "ListStacks",
-                "List stacks of an organization.",
-                answer="Stacks",
-                parameters=[
-                    {**ORG_QUERY, "required": True},
-                    query("name", "stacks with one of these names", _LIST),
-                    query("stackID", "stacks with one of these ids", _LIST),
-                ],
-                errors=[Code.NOT_FOUND],
-            ),
-        ),
-        Route(
-            "POST",
-            "/api/v2/stacks",
-            stacks.create,
-            operation(
-                "CreateStack", "Create a stack.", status=201, answer="Stack", body="StackCreation", errors=_CHANGE
-            ),
-        ),
-        Route(
-            "GET",
-            "/api/v2/stacks/{stackID}",
-            stacks.read,
-            operation("ReadStack", "Read a stack.", answer="Stack", parameters=[STACK_ID], errors=[Code.NOT_FOUND]),
-        ),
-        Route(
-            "PATCH",
-            "/api/v2/stacks/{stackID}",
-            stacks.update,
-            operation(
-                "UpdateStack",
-                "Change name, description and URLs of a stack, and import resources.",
-                answer="Stack",
-                body="StackUpdate",
-                parameters=[STACK_ID],
-                errors=_CHANGE,
-            ),
-        ),
-        Route(
-            "DELETE",
-            "/api/v2/stacks/{stackID}",
-            stacks.delete,
-            operation(
-                "DeleteStack",
-                "Delete all resources that a stack created, and the stack.",
-                status=204,
-                parameters=[STACK_ID, ORG_QUERY],
-                errors=[Code.CONFLICT],
-            ),
-        ),
-        Route(
-            "POST",
-            "/api/v2/stacks/{stackID}/uninstall",
+            uninstall,
             stacks.uninstall,
-            operation(
-                "UninstallStack",
-                "Delete all resources that a stack created, and keep its record.",
-                answer="Stack",
-                parameters=[STACK_ID, ORG_QUERY],
-                errors=[Code.NOT_FOUND, Code.CONFLICT],
-            ),
+            "UninstallStack",
+            answer="Stack",
+            query=of_org,
+            errors=(*missing, Code.CONFLICT),
         ),
     ]

@@ -9,10 +9,17 @@ from pkger.model.v1 import object_pb2, plan_pb2
 from services.core.text_lists import and_more
 from services.gateway.answers import Code
 from services.gateway.documents.diff import Diff, empty_diff
-from services.gateway.documents.fragments import json_fragment
 from services.gateway.documents.ids import number_id
-from services.gateway.documents.secret_keys import hide_keys
-from services.gateway.documents.summary import ENDPOINTS, LISTS, Ids, Summary, empty_summary, plain_task
+from services.gateway.documents.summary import (
+    ENDPOINTS,
+    LISTS,
+    Ids,
+    Summary,
+    empty_summary,
+    hide_keys,
+    json_fragment,
+    plain_task,
+)
 from services.gateway.documents.violations import violation_document
 from services.rpc.plan_parts import JoinedPlan
 from services.views.ids import EMBEDDED

@@ -10,7 +10,7 @@ from pkger.planner.v1 import planner_pb2
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of
-from services.gateway.requests.bodies import ID, NEEDED_KIND, Text, about, read_body
+from services.gateway.requests.bodies import ID, NEEDED_KIND, Text, about, read_body, refuse_bad_escapes
 from services.gateway.requests.templates import (
     Remote,
     Template,
@@ -18,7 +18,6 @@ from services.gateway.requests.templates import (
     templates_of_bodies,
     templates_of_remotes,
 )
-from services.gateway.requests.urls import refuse_bad_escapes
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
 

@@ -24,6 +24,8 @@ ID_EXAMPLE = "0a1b2c3d4e5f6071"
 
 _PROBLEM = re.compile(r"Expected `(\w+)(?: \| null)?`, got `(\w+)`(?: - at `\$\.(.*)`)?")
 
+_BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
+
 _NAMES = {
     "str": "a text",
     "bool": "true or false",
@@ -87,3 +89,14 @@ def _message(problem: str, document: Any) -> str:
         key = next(key for key, value in document[member].items() if not isinstance(value, str))
         return f"{member}.{key[:60]}: write {_NAMES[expected]}"
     return f"{path or 'the body'}: write {_NAMES[expected]}, not {_NAMES[actual]}"
+
+
+def refuse_bad_escapes(url: str, where: str) -> None:
+    """
+    Refuse an address with an invalid percent escape; the parser decides which addresses may be fetched.
+
+    Raises:
+        Problem: The address has one.
+    """
+    if _BAD_ESCAPE.search(url):
+        raise Problem(Code.INVALID, f"{where}: {url[:200]!r} has a % that escapes nothing; write %25")

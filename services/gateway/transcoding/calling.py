@@ -129,7 +129,7 @@ class Caller:
             elif first is None and is_watch:
                 # After a 204, a browser does not reconnect.
                 return Answer(204)
-            headers = {**request.common_headers(), "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
+            headers = {**request.own_headers, "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
             response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
             if self._follows:
                 request.count_as_stream()

@@ -3,8 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Protocol
 
 import orjson
@@ -12,6 +13,7 @@ from google.protobuf.message import Message
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
+from services.gateway.media_types import weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +126,9 @@ def form_for(accept: str) -> StreamForm:
     """
     if not accept.strip():
         return FORMS[0]
-    weights = [_weight(accept, form) for form in FORMS]
-    if max(weights)[0] > 0:
-        return FORMS[weights.index(max(weights))]
+    preferences = [_weight(accept, form) for form in FORMS]
+    if max(preferences)[0] > 0:
+        return FORMS[preferences.index(max(preferences))]
     message = f"the answer is a stream: send Accept: {' or Accept: '.join(form.media_type for form in FORMS)}"
     raise Problem(Code.INVALID, message, status=406)
 
@@ -134,21 +136,9 @@ def form_for(accept: str) -> StreamForm:
 def _weight(accept: str, form: StreamForm) -> tuple[float, int]:
     """The weight of a form in an ``Accept``, and how exactly the header names it."""
     ranks = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
-    best = (0, 0.0)
-    for each in accept.lower().split(","):
-        named, *parameters = (part.strip() for part in each.split(";"))
-        exactness = ranks.get(named, 0) if named else 0
-        if exactness > best[0]:
-            best = exactness, _quality(parameters)
-    return best[1], best[0]
-
-
-def _quality(parameters: list[str]) -> float:
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            with suppress(ValueError):
-                return float(parameter[2:])
-    return 1.0
+    named = [(ranks[kind], weight) for kind, weight in weights(accept) if kind and kind in ranks]
+    exactness, weight = max(named, key=itemgetter(0), default=(0, 0.0))
+    return weight, exactness
 
 
 class NotRead(Exception):
