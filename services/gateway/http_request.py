@@ -8,8 +8,9 @@ from aiohttp import web
 from multidict import CIMultiDictProxy, MultiMapping
 
 from services.gateway.answers import Code
-from services.gateway.bodies import BodyLimits, read_body
+from services.gateway.bodies import read_body
 from services.gateway.errors import Problem
+from services.gateway.settings import Limits
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class HttpRequest:
 
     http: web.BaseRequest
     id: str
-    limits: BodyLimits
+    limits: Limits
     own_headers: Mapping[str, str]
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)

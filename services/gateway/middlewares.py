@@ -13,7 +13,6 @@ from aiohttp.typedefs import Handler, Middleware
 
 from services.core.errors import PkgerError
 from services.gateway.answers import Answer, Code
-from services.gateway.bodies import BodyLimits
 from services.gateway.connection import Connection
 from services.gateway.credentials import Tokens
 from services.gateway.errors import Problem, error_answer, influx_form, problem_of, retry_after
@@ -21,6 +20,7 @@ from services.gateway.http_request import HttpRequest
 from services.gateway.origins import OriginRules
 from services.gateway.responses import response_of
 from services.gateway.routes import Access, ErrorForm, Route, Routing, parameters_of
+from services.gateway.settings import Limits
 from services.rpc.call import loop_time, new_request_id, request_id
 from services.system import Ids
 
@@ -32,24 +32,6 @@ _TRACES = ("Zap-Trace-Span", "influx-debug-id")
 """Headers with which a client asks for the id of its request in the logs."""
 
 _CONTEXT = web.RequestKey("context", HttpRequest)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """
-    Limits of the requests of clients.
-
-    Attributes:
-        body: Limits of a body.
-        header_seconds: Longest time for the headers of a request.
-        requests: Most requests at a time.
-        streams: Most streams at a time that watch events; they do not count as requests.
-    """
-
-    body: BodyLimits
-    header_seconds: float = 10
-    requests: int = 100
-    streams: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +193,7 @@ class Middlewares:
         sent = http.headers.get("X-Request-Id", "")
         current = sent if _REQUEST_ID.fullmatch(sent) else new_request_id(self._ids)
         request_id.set(current)
-        request = HttpRequest(http, current, self._site.limits.body, self._own_headers(http, current))
+        request = HttpRequest(http, current, self._site.limits, self._own_headers(http, current))
         request.stopping = self.stopping
         http[_CONTEXT] = request
         return request

@@ -9,9 +9,8 @@ from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
 
 from services.core.model import DEFAULT_ORG, DEFAULT_PLATFORM, Target
 from services.gateway.answers import Code
-from services.gateway.documents.ids import hex_id
 from services.gateway.errors import Problem
-from services.gateway.ids import is_id
+from services.gateway.ids import hex_id, is_id
 from services.rpc.client import Peer
 
 

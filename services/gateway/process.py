@@ -9,9 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from services.gateway.bodies import BodyLimits
 from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
-from services.gateway.middlewares import Limits, Site
+from services.gateway.middlewares import Site
 from services.gateway.organizations import Organizations
 from services.gateway.origins import OriginRules
 from services.gateway.route_table import FORMS, routes
@@ -59,12 +58,7 @@ async def opened(
             routes(services, organizations, pkger),
             tokens,
             OriginRules(settings.origins, settings.hosts, settings.is_on_loopback or bool(settings.hosts)),
-            Limits(
-                BodyLimits(settings.body_bytes, settings.body_seconds),
-                settings.header_seconds,
-                settings.requests,
-                settings.streams,
-            ),
+            settings,
             settings.base_path,
             pkger,
             FORMS,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import StackNotFound
-from services.gateway.documents.ids import hex_id
+from services.gateway.ids import hex_id
 from services.gateway.organizations import Organization
 from services.gateway.stack_reading import StackReader
 

@@ -13,8 +13,28 @@ from services.settings import SettingInvalid, http_address, load
 _ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class GatewaySettings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """
+    Limits of the requests of clients.
+
+    Attributes:
+        body_bytes: Most bytes of a body, as received and as inflated.
+        body_seconds: Longest time between two pieces of a body.
+        header_seconds: Longest time for the headers of a request.
+        requests: Most requests at a time.
+        streams: Most streams at a time that watch events; they do not count as requests.
+    """
+
+    body_bytes: int
+    body_seconds: float = 60
+    header_seconds: float = 10
+    requests: int = 100
+    streams: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings(Limits):
     """
     The settings of the gateway.
 
@@ -25,12 +45,7 @@ class GatewaySettings:
         orgs: Targets to serve, by name of the organization; None: all organizations.
         hosts: Names of the server in addition to those of loopback, in lower case.
         origins: Origins of other sites whose pages may send requests.
-        base_path: Prefix of all paths; empty for none.
-        body_bytes: Most bytes of a body.
-        body_seconds: Longest time between two pieces of a body.
-        header_seconds: Longest time for the headers of a request.
-        requests: Most requests at a time.
-        streams: Most streams at a time that watch events.
+        base_path: Prefix of all paths, for a proxy that does not strip it; empty for none.
     """
 
     listen: str
@@ -40,11 +55,6 @@ class GatewaySettings:
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     base_path: str = ""
-    body_bytes: int = 0
-    body_seconds: int = 60
-    header_seconds: int = 10
-    requests: int = 100
-    streams: int = 100
 
     @property
     def is_on_loopback(self) -> bool:

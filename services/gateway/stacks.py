@@ -14,11 +14,10 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PkgerError, RequestInvalid, ResourceNotFound, StackNotFound
 from services.gateway.answers import Answer, Code, json_answer
-from services.gateway.documents.ids import hex_id
 from services.gateway.documents.stack import stack_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
-from services.gateway.ids import id_of
+from services.gateway.ids import hex_id, id_of
 from services.gateway.organizations import Organization, Organizations
 from services.gateway.progress import run_to_end
 from services.gateway.requests.stacks import Addition, Update, read_creation, read_listing, read_org, read_update

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 import services.drivers.__main__ as platform
-from services.gateway.documents.ids import hex_id
+from services.gateway.ids import hex_id
 from services.platforms import Platform
 from services.system import MachineIds
 from tests.apply.packages import an_object

@@ -9,7 +9,6 @@ from pkger.model.v1 import object_pb2, plan_pb2
 from services.core.text_lists import and_more
 from services.gateway.answers import Code
 from services.gateway.documents.diff import Diff, empty_diff
-from services.gateway.documents.ids import number_id
 from services.gateway.documents.summary import (
     ENDPOINTS,
     LISTS,
@@ -21,6 +20,7 @@ from services.gateway.documents.summary import (
     plain_task,
 )
 from services.gateway.documents.violations import violation_document
+from services.gateway.ids import number_id
 from services.rpc.plan_parts import JoinedPlan
 from services.views.ids import EMBEDDED
 

@@ -8,8 +8,8 @@ import orjson
 from pkger.model.v1 import plan_pb2
 
 from services.gateway.documents.contents import CONTENTS, Content
-from services.gateway.documents.ids import number_id
 from services.gateway.documents.summary import ENDPOINTS, hide_keys, json_fragment
+from services.gateway.ids import number_id
 from services.kinds.registry import KINDS
 from services.views.ids import Entry
 

@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
-from services.gateway.documents.ids import hex_id
+from services.gateway.ids import hex_id
 from services.kinds.registry import FAMILY_NAMES, KINDS
 
 API_VERSION = "influxdata.com/v2alpha1"

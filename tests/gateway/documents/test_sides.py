@@ -8,8 +8,8 @@ from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.gateway.documents.contents import CONTENTS, task_times
 from services.gateway.documents.diff import Diff
-from services.gateway.documents.ids import number_id
 from services.gateway.documents.summary import LISTS, Ids, Summary, plain_task
+from services.gateway.ids import number_id
 from services.views.ids import Entry
 
 ORG = "00000000000000a1"
