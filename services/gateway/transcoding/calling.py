@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote, unquote_to_bytes
@@ -112,23 +112,14 @@ class Caller:
             # A browser that watches gets headers soon, even without a message. Other clients get them after the first
             # message, so that the status shows an error.
             is_watch = self._is_safe and bool(form.ping())
-            others = {gone, stopping} if self._is_safe else {gone}
-            first = await _first(feed, others, self._limits.ping_seconds if is_watch else None, request)
-            taken: list[Message] = []
-            if isinstance(first, operation_pb2.OperationEvent) and first.HasField("begun"):
-                # The request may still be refused, which the status shows: the next message decides it.
-                taken.append(first)
-                first = await _first(feed, others, None, request)
-            if isinstance(first, Message):
-                await _refuse_violations(first, feed)
-                if self._binding.rpc.full_name in FIXED_BY_FIRST:
-                    tag = tag_of(form.media_type.encode(), content_of(message), content_of(first))
-                    if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
-                        return Answer(304, headers=headers_of(tag))
-                taken.append(first)
-            elif first is None and is_watch:
+            taken = await self._first_messages(feed, {gone, stopping} if self._is_safe else {gone}, is_watch, request)
+            if taken is None:
                 # After a 204, a browser does not reconnect.
                 return Answer(204)
+            if taken and self._binding.rpc.full_name in FIXED_BY_FIRST:
+                tag = tag_of(form.media_type.encode(), content_of(message), content_of(taken[-1]))
+                if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
+                    return Answer(304, headers=headers_of(tag))
             headers = {**request.own_headers, "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
             response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
             if self._follows:
@@ -138,12 +129,24 @@ class Caller:
                 writing = asyncio.create_task(self._write(response, form, taken, feed, request))
                 async with running(writing):
                     await self._until_written(writing, filling, {gone, stopping}, feed, request)
-                if not writing.cancelled():
-                    return response
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(STOP_SECONDS):
-                        await response.write(form.error(pkger_form(_stopping(), request.id)))
+                if writing.cancelled():
+                    await _write_last(response, form.error(pkger_form(_stopping(), request.id)))
             return response
+
+    async def _first_messages(
+        self, feed: Feed, others: "set[asyncio.Task[Any]]", is_watch: bool, request: HttpRequest
+    ) -> list[Message] | None:
+        """The messages that decide the status; None if a browser watches a stream that has no more events."""
+        first = await _first_of(feed.take(), others, self._limits.ping_seconds if is_watch else None, request)
+        taken: list[Message] = []
+        if isinstance(first, operation_pb2.OperationEvent) and first.HasField("begun"):
+            # The request may still be refused, which the status shows: the next message decides it.
+            taken.append(first)
+            first = await _first_of(feed.take(), others, None, request)
+        if isinstance(first, Message):
+            await _refuse_violations(first, feed)
+            taken.append(first)
+        return None if first is None and is_watch else taken
 
     async def _until_written(
         self,
@@ -228,7 +231,7 @@ class Caller:
 
 
 class _Pending:
-    """The first message has not arrived yet."""
+    """The result is not there yet."""
 
 
 def _callable(peer: Peer, rpc: MethodDescriptor) -> Any:
@@ -243,29 +246,28 @@ def _bytes_of(message: Message) -> bytes:
     return message.SerializeToString()
 
 
-async def _while_connected(request: HttpRequest, work: Awaitable[Result]) -> Result:
+async def _while_connected(request: HttpRequest, work: Coroutine[Any, Any, Result]) -> Result:
     """
     The result of *work*, which is cancelled when the client disconnects.
 
     Raises:
         ClientGone: The client disconnected.
     """
-    working, gone = asyncio.ensure_future(work), asyncio.create_task(request.gone.wait())
-    async with running(cast("asyncio.Task[Any]", working), gone):
-        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientGone
-        return working.result()
+    gone = asyncio.create_task(request.gone.wait())
+    async with running(gone):
+        result = await _first_of(work, {gone}, None, request)
+    assert not isinstance(result, _Pending)  # noqa: S101 - the wait has no limit
+    return result
 
 
-async def _first(
-    feed: Feed, others: "set[asyncio.Task[Any]]", seconds: float | None, request: HttpRequest
-) -> Message | _Pending | None:
+async def _first_of(
+    work: Coroutine[Any, Any, Result], others: "set[asyncio.Task[Any]]", seconds: float | None, request: HttpRequest
+) -> Result | _Pending:
     """
-    The first message of a stream; None when there is none, and pending when the time is over.
+    The result of *work*; pending when the time is over.
 
     Args:
-        feed: The messages.
+        work: What to wait for; it is cancelled when the wait ends before it.
         others: Tasks that end the wait: the client disconnects, or the server stops.
         seconds: How long to wait; None: without a limit.
         request: The request.
@@ -274,16 +276,23 @@ async def _first(
         ClientGone: The client disconnected.
         Problem: The server stops.
     """
-    taking = asyncio.create_task(feed.take())
-    async with running(taking):
-        done, _ = await asyncio.wait({taking, *others}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if taking in done:
-            return taking.result()
+    working = asyncio.create_task(work)
+    async with running(working):
+        done, _ = await asyncio.wait({working, *others}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if working in done:
+            return working.result()
         if request.gone.is_set():
             raise ClientGone
         if done:
             raise _stopping()
         return _Pending()
+
+
+async def _write_last(response: web.StreamResponse, text: bytes) -> None:
+    """Write the end of a stream when the server stops, unless the client does not read."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STOP_SECONDS):
+            await response.write(text)
 
 
 def _stopping() -> Problem:
