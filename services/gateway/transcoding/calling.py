@@ -10,7 +10,6 @@ from urllib.parse import unquote, unquote_to_bytes
 import orjson
 from aiohttp import hdrs, web
 from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from pkger.applier.v1 import applier_pb2
@@ -21,7 +20,7 @@ from services.core.errors import RequestInvalid
 from services.gateway.answers import Answer, Code
 from services.gateway.errors import SECONDS_UNTIL_RETRY, Problem, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
-from services.gateway.transcoding.bindings import Binding, follows
+from services.gateway.transcoding.bindings import Binding
 from services.gateway.transcoding.caching import (
     EVENTS,
     FIXED_BY_FIRST,
@@ -66,10 +65,7 @@ class Caller:
             limits: Limits of clients of streams.
         """
         self._binding, self._peer, self._limits = binding, peer, limits
-        rpc = binding.rpc
-        self._is_safe = rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
-        self._follows = follows(rpc)
-        self._call = _callable(peer, rpc)
+        self._call = _callable(peer, binding.rpc)
 
     async def answer(self, request: HttpRequest) -> Answer | web.StreamResponse:
         """Answer one request."""
@@ -78,7 +74,7 @@ class Caller:
         message = await self._decoded(request)
         answer = await _while_connected(request, self._peer.call(self._call, message))
         body = await _encoded(answer)
-        if not self._is_safe:
+        if not self._binding.is_safe:
             return Answer(200, body)
         tag = tag_of(body)
         if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
@@ -111,8 +107,9 @@ class Caller:
         async with running(filling, gone, stopping):
             # A browser that watches gets headers soon, even without a message. Other clients get them after the first
             # message, so that the status shows an error.
-            is_watch = self._is_safe and bool(form.ping())
-            taken = await self._first_messages(feed, {gone, stopping} if self._is_safe else {gone}, is_watch, request)
+            is_watch = self._binding.is_safe and bool(form.ping())
+            others = {gone, stopping} if self._binding.is_safe else {gone}
+            taken = await self._first_messages(feed, others, is_watch, request)
             if taken is None:
                 # After a 204, a browser does not reconnect.
                 return Answer(204)
@@ -122,7 +119,7 @@ class Caller:
                     return Answer(304, headers=headers_of(tag))
             headers = {**request.own_headers, "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
             response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
-            if self._follows:
+            if self._binding.follows:
                 request.count_as_stream()
             await response.prepare(request.http)
             if request.http.method != hdrs.METH_HEAD:

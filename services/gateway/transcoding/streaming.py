@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import orjson
 from google.protobuf.message import Message
@@ -41,35 +41,39 @@ class StreamLimits:
 STREAM_LIMITS = StreamLimits()
 
 
-class StreamForm(Protocol):
-    """A format for messages of a stream."""
+class StreamForm:
+    """
+    A format for messages of a stream.
 
-    @property
-    def media_type(self) -> str:
-        """The media type of the stream."""
+    Attributes:
+        media_type: The media type of the stream.
+        accepted_as: Another media type that accepts this form; empty: none.
+    """
 
-    @property
-    def accepted_as(self) -> str:
-        """Another media type that accepts this form; empty: none."""
+    media_type: ClassVar[str]
+    accepted_as: ClassVar[str] = ""
 
     def start(self, limits: StreamLimits) -> bytes:
-        """The bytes at the beginning of the stream."""
+        """The bytes at the beginning of the stream; empty for none."""
+        return b""
 
     def message(self, document: Any, position: str) -> bytes:
         """A message; another stream can resume after *position*, which is empty if it cannot."""
+        raise NotImplementedError
 
     def ping(self) -> bytes:
         """The bytes that show that the stream is alive; empty if the form has none."""
+        return b""
 
     def error(self, body: Any) -> bytes:
         """The error that ended the stream; it is the last part of the stream."""
+        raise NotImplementedError
 
 
-class EventStream:
+class EventStream(StreamForm):
     """Server-sent events (the HTML standard, 9.2)."""
 
     media_type = "text/event-stream"
-    accepted_as = ""
 
     def start(self, limits: StreamLimits) -> bytes:
         """The time after which a client reconnects."""
@@ -89,24 +93,16 @@ class EventStream:
         return b"event: error\ndata: " + orjson.dumps(body) + b"\n\n"
 
 
-class JsonLines:
-    """One JSON text on each line."""
+class JsonLines(StreamForm):
+    """One JSON text on each line. It has no ping: not all readers skip empty lines."""
 
     media_type = "application/x-ndjson"
     # Clients send this for any JSON, such as curl --json does.
     accepted_as = "application/json"
 
-    def start(self, limits: StreamLimits) -> bytes:
-        """Nothing."""
-        return b""
-
     def message(self, document: Any, position: str) -> bytes:
         """One line."""
         return orjson.dumps(document) + b"\n"
-
-    def ping(self) -> bytes:
-        """Nothing: not all readers skip empty lines."""
-        return b""
 
     def error(self, body: Any) -> bytes:
         """A line whose only member is ``error``, which no message has."""
