@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from services.gateway.answers import Code
-from services.gateway.requests.bodies import ID_EXAMPLE
+from services.gateway.requests.members import ID_EXAMPLE
 from services.gateway.routes import Access, Handler, Route
 from services.gateway.schemas import ref
 

@@ -70,14 +70,6 @@ class _Exported:
     pieces: list[str] = field(default_factory=list)
     warnings: list[planner_pb2.ExportWarning] = field(default_factory=list)
 
-    def add(self, message: planner_pb2.ExportPackageResponse) -> None:
-        """Add a message of the response stream."""
-        match message.WhichOneof("part"):
-            case "warnings":
-                self.warnings += message.warnings.warnings
-            case "text":
-                self.pieces.append(message.text)
-
 
 class _NotInAnyOrg(Problem):
     """Some of the resources are in no organization that is served."""
@@ -143,17 +135,17 @@ class ExportRoutes:
     async def _parts(self, export: Export) -> list[_Part]:
         """The calls that an export needs: one for each organization, and for each filter."""
         parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in export.orgs]
+
+        def part_of(org: Organization) -> _Part:
+            if all(each.org != org for each in parts):
+                parts.append(_Part(org))
+            return next(each for each in parts if each.org == org)
+
         if export.stack_id:
             _, org = await self._stacks.stack(export.stack_id)
-            part = next((each for each in parts if each.org == org), None)
-            if part is None:
-                parts.append(part := _Part(org))
-            part.stack_id = export.stack_id
+            part_of(org).stack_id = export.stack_id
         for org, named in await self._located(export.resources):
-            part = next((each for each in parts if each.org == org), None)
-            if part is None:
-                parts.append(part := _Part(org))
-            part.named += named
+            part_of(org).named += named
         return parts
 
     async def _located(self, resources: Sequence[NamedResource]) -> list[tuple[Organization, list[NamedResource]]]:
@@ -190,7 +182,8 @@ class ExportRoutes:
     async def _exported(self, part: _Part) -> _Exported:
         exported, stub = _Exported(), PlannerServiceStub(self._planner.channel)
         async for message in self._planner.stream(stub.ExportPackage, part.request()):
-            exported.add(message)
+            exported.pieces.append(message.text)
+            exported.warnings += message.warnings.warnings
         return exported
 
 

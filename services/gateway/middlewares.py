@@ -1,4 +1,4 @@
-"""The middlewares of the server: what is done with each request before and after its handler."""
+"""What the server does with each request before and after the handler of its row."""
 
 import asyncio
 import logging
@@ -89,14 +89,15 @@ class _Places:
 
 class Middlewares:
     """
-    The middlewares, with the state that they share.
+    The middlewares and the endpoint of an application, with the state that they share.
 
     Attributes:
         stopping: Event that is set when the server stops.
     """
 
-    def __init__(self, site: Site, routing: Routing, ids: Ids) -> None:
-        self._site, self._routing, self._ids = site, routing, ids
+    def __init__(self, site: Site, router: web.UrlDispatcher, ids: Ids) -> None:
+        self._site, self._ids = site, ids
+        self._routing = Routing(router, site.routes, self._answer)
         limits = site.limits
         self._requests = _Places(
             limits.requests, 1, "requests are in flight, which is the limit (PKGER_HTTP_MAX_REQUESTS); retry later"
@@ -109,7 +110,7 @@ class Middlewares:
     @property
     def all(self) -> list[Middleware]:
         """The middlewares, the outermost first."""
-        return [self.send, self.explain, self.admit, self.answer]
+        return [self.send, self.explain, self.admit]
 
     @web.middleware
     async def send(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -169,8 +170,7 @@ class Middlewares:
             raise await self._routing.missing(request)
         return await handler(request)
 
-    @web.middleware
-    async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         """Call the handler of the row, in a place among the requests or the streams."""
         context, row = request[_CONTEXT], self._routing.row_of(request)
         assert row is not None  # noqa: S101 - admit refuses other requests

@@ -16,6 +16,8 @@ from services.gateway.http_request import HttpRequest
 Handler = Callable[[HttpRequest], Awaitable[Answer | web.StreamResponse]]
 """Answers one request: with a whole answer, or with a response that it has prepared and written itself."""
 
+Endpoint = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 ErrorForm = Callable[[Problem, str], Any]
 """Makes the body of an error from a problem and the id of the request."""
 
@@ -60,7 +62,13 @@ class Route:
 class Routing:
     """The rows in a router of aiohttp."""
 
-    def __init__(self, router: web.UrlDispatcher, rows: Iterable[Route]) -> None:
+    def __init__(self, router: web.UrlDispatcher, rows: Iterable[Route], answer: Endpoint) -> None:
+        """
+        Args:
+            router: The router, which gets a route for each row, and one for all other requests.
+            rows: The rows.
+            answer: Answers all requests.
+        """
         self._router = router
         self._rows: dict[web.AbstractRoute, Route] = {}
         paths: dict[str, dict[str, Route]] = {}
@@ -71,8 +79,8 @@ class Routing:
             resource = router.add_resource(_PARAMETER.sub(r"{\1:[^/]+}", path))
             head = {"HEAD": paths[path]["GET"]} if "GET" in paths[path] else {}
             for method, row in {**head, **paths[path]}.items():
-                self._rows[resource.add_route(method, _answered_by_row, expect_handler=_no_response)] = row
-        router.add_route("*", "/{path:.*}", _answered_by_row, expect_handler=_no_response)
+                self._rows[resource.add_route(method, answer, expect_handler=_no_response)] = row
+        router.add_route("*", "/{path:.*}", answer, expect_handler=_no_response)
 
     def row_of(self, http: web.Request) -> Route | None:
         """The row of a request that the router has resolved; None when there is none."""
@@ -87,10 +95,6 @@ class Routing:
         allowed = ", ".join(sorted({row.method for row in rows}))
         message = f"{http.method[:20]} is not a method of this route; use {allowed}"
         return Problem(Code.METHOD_NOT_ALLOWED, message, headers={"Allow": allowed})
-
-
-async def _answered_by_row(http: web.Request) -> web.StreamResponse:
-    raise NotImplementedError("the innermost middleware calls the handler of the row")
 
 
 async def _no_response(http: web.Request) -> None:

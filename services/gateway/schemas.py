@@ -8,8 +8,8 @@ import msgspec
 from services.core.model import LABEL
 from services.gateway.answers import Code
 from services.gateway.requests.apply import ApplyRequest
-from services.gateway.requests.bodies import ID_EXAMPLE, KIND, NEEDED
 from services.gateway.requests.export import ExportRequest
+from services.gateway.requests.members import ID_EXAMPLE, KIND, NEEDED
 from services.gateway.requests.stacks import StackCreation, StackUpdate
 from services.kinds.registry import KINDS
 

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from services.gateway.connection import Connection, hides_requests
 from services.gateway.middlewares import Middlewares, Site
-from services.gateway.routes import Routing, as_received
+from services.gateway.routes import as_received
 from services.rpc.listening import can_listen
 from services.system import Ids, MachineIds
 
@@ -49,7 +49,7 @@ async def serving_http(site: Site, listen: str, grace: float = 30.0, ids: Ids = 
 async def _application(site: Site, grace: float, ids: Ids) -> AsyncIterator[web.Server]:
     """The server of the application; it stops when the block is left."""
     app = web.Application()
-    middlewares = Middlewares(site, Routing(app.router, site.routes), ids)
+    middlewares = Middlewares(site, app.router, ids)
     app.middlewares.extend(middlewares.all)
     runner = web.AppRunner(
         app,

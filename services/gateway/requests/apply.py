@@ -10,7 +10,7 @@ from pkger.planner.v1 import planner_pb2
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of
-from services.gateway.requests.bodies import ID, NEEDED_KIND, Text, about, read_body, refuse_bad_escapes
+from services.gateway.requests.members import ID, NEEDED_KIND, Text, about, read_body, refuse_bad_escapes
 from services.gateway.requests.templates import (
     Remote,
     Template,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of, is_id, resource_id_of
-from services.gateway.requests.bodies import ID, KIND, NEEDED_KIND, Text, about, read_body
+from services.gateway.requests.members import ID, KIND, NEEDED_KIND, Text, about, read_body
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
 

@@ -10,7 +10,7 @@ from multidict import MultiMapping
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of, resource_id_of
-from services.gateway.requests.bodies import ID, ID_EXAMPLE, NEEDED_KIND, Text, about, read_body, refuse_bad_escapes
+from services.gateway.requests.members import ID, ID_EXAMPLE, NEEDED_KIND, Text, about, read_body, refuse_bad_escapes
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
 

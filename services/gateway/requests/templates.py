@@ -12,7 +12,7 @@ from services.addresses import is_of_jsonnet
 from services.core import source_names
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.requests.bodies import Text, about
+from services.gateway.requests.members import Text, about
 
 _CONTENTS = {
     "anyOf": [

@@ -8,7 +8,7 @@ from pkger.model.v1 import object_pb2
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.requests.bodies import about
+from services.gateway.requests.members import about
 from services.rpc.documents import document_of
 
 

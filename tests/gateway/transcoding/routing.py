@@ -19,9 +19,15 @@ async def handled(request: HttpRequest) -> Answer:
     raise NotImplementedError
 
 
+async def answered(request: web.Request) -> web.StreamResponse:
+    raise NotImplementedError
+
+
 ROUTER = web.UrlDispatcher()
 
-ROUTING = Routing(ROUTER, [Route(each.method, each.path, handled, {"operationId": each.name}) for each in bindings()])
+ROWS = [Route(each.method, each.path, handled, {"operationId": each.name}) for each in bindings()]
+
+ROUTING = Routing(ROUTER, ROWS, answered)
 
 
 def found(method: str, target: str) -> tuple[str, Mapping[str, str]]:

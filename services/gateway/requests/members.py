@@ -49,13 +49,13 @@ KIND = about("a kind, or the name of all kinds of checks or endpoints", enum=sor
 NEEDED_KIND = msgspec.Meta(extra_json_schema={"enum": sorted(ACCEPTED), NEEDED: True})
 
 
-def read_body(body: bytes, kind: type[Body], media_type: str = "") -> Body:
+def read_body(body: bytes, struct: type[Body], media_type: str = "") -> Body:
     """
     Read a body by its media type; a body that begins with ``{`` is read as JSON, as YAML does not accept all JSON.
 
     Args:
         body: The body.
-        kind: The struct of its members.
+        struct: The struct of its members.
         media_type: Its media type, without parameters.
 
     Raises:
@@ -64,7 +64,7 @@ def read_body(body: bytes, kind: type[Body], media_type: str = "") -> Body:
     is_yaml = media_type in YAML_TYPES and not body.lstrip().startswith(b"{")
     document = decoded_yaml(body) if is_yaml else _decoded_json(body)
     try:
-        return msgspec.convert(document, kind)
+        return msgspec.convert(document, struct)
     except msgspec.ValidationError as error:
         raise Problem(Code.INVALID, _message(str(error), document)) from None
 
