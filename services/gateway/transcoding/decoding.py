@@ -59,6 +59,11 @@ def is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
+def is_time(message: Descriptor | None) -> bool:
+    """Whether a message is a time, which has a JSON form of its own."""
+    return message is not None and message.full_name == Timestamp.DESCRIPTOR.full_name
+
+
 def _read_body(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
@@ -80,7 +85,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
         inner, descriptor, path = document, message, ""
         for step in outer:
             field = field_of(descriptor, step)
-            if field is None or field.message_type is None or field.is_repeated or _is_time(field):
+            if field is None or field.message_type is None or field.is_repeated or is_time(field.message_type):
                 raise _unknown_parameter(name)
             path += f"{field.name}."
             if path in wholes:
@@ -89,7 +94,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
         field = field_of(descriptor, last)
         if field is None or is_map(field):
             raise _unknown_parameter(name)
-        value: Any = _json_of(name, text) if field.message_type and not _is_time(field) else text
+        value: Any = _json_of(name, text) if field.message_type and not is_time(field.message_type) else text
         if field.is_repeated:
             inner.setdefault(field.name, []).extend(value if isinstance(value, list) else [value])
         elif field.name in inner:
@@ -144,7 +149,7 @@ def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bo
             if not isinstance(value, list):
                 raise RequestInvalid(place, "is no list")
             _fill_list(message, field, value, place, is_text)
-        elif field.message_type and not _is_time(field):
+        elif field.message_type and not is_time(field.message_type):
             _fill_message(getattr(message, field.name), value, place, is_text)
         elif isinstance(value, str) and field.type == FieldDescriptor.TYPE_STRING:
             # Most values of large requests are texts, which need no conversion.
@@ -242,7 +247,3 @@ def _expected(field: FieldDescriptor) -> str:
             return "no time such as 2026-01-31T12:00:00Z"
         case _:
             return "no value of its type"
-
-
-def _is_time(field: FieldDescriptor) -> bool:
-    return field.message_type is not None and field.message_type.full_name == Timestamp.DESCRIPTOR.full_name

@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from services.gateway.transcoding.bindings import Binding
-from services.gateway.transcoding.decoding import is_map
+from services.gateway.transcoding.decoding import is_map, is_time
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of, example_of_field
 from services.gateway.transcoding.streaming import FORMS
@@ -112,7 +112,7 @@ class Descriptions:
             schema = self._schemas.field(field)
             about = {"name": name, "in": "query", "description": schema.pop("description", "")}
             inner = field.message_type
-            if inner is None or inner.full_name == "google.protobuf.Timestamp":
+            if inner is None or is_time(inner):
                 yield {**about, "schema": schema, "example": example_of_field(field)}
                 continue
             if field.is_repeated or all(each.is_repeated for each in inner.fields):
