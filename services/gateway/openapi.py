@@ -73,7 +73,7 @@ class OpenApi:
         self._rows = rows
 
     async def read(self, request: HttpRequest) -> Answer:
-        """Answer with the document."""
+        """Read this document."""
         if self._answer is None:
             self._answer = json_answer(document(self._rows, self._version, self._more))
         return self._answer

@@ -82,7 +82,8 @@ def _message(problem: str, document: Any) -> str:
     """The message for an error of msgspec, which does not name the key of a value in a mapping."""
     parts = _PROBLEM.match(problem)
     if parts is None:
-        return problem
+        # The text of msgspec may have a part of the value.
+        return "the body has a member of the wrong type"
     expected, actual, path = parts.groups()
     if path and path.endswith("[...]"):
         member = path.removesuffix("[...]")
