@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import cast
 
 from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler, Middleware
 
 from services.core.errors import PkgerError
 from services.gateway.answers import Answer, Code
@@ -19,7 +18,7 @@ from services.gateway.errors import Problem, error_answer, influx_form, problem_
 from services.gateway.http_request import HttpRequest
 from services.gateway.origins import OriginRules
 from services.gateway.responses import response_of
-from services.gateway.routes import Access, ErrorForm, Route, Routing, parameters_of
+from services.gateway.routes import Access, Endpoint, ErrorForm, Route, Routing, parameters_of
 from services.gateway.settings import Limits
 from services.rpc.call import loop_time, new_request_id, request_id
 from services.system import Ids
@@ -107,13 +106,8 @@ class Middlewares:
         )
         self.stopping = asyncio.Event()
 
-    @property
-    def all(self) -> list[Middleware]:
-        """The middlewares, the outermost first."""
-        return [self.send, self.explain, self.admit]
-
     @web.middleware
-    async def send(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def send(self, request: web.Request, handler: Endpoint) -> web.StreamResponse:
         """Give a request its context, send its response, and write the line of the log."""
         began, context, response = loop_time(), self._context_of(request), None
         connection = cast("Connection | None", request.transport)
@@ -139,7 +133,7 @@ class Middlewares:
         return response
 
     @web.middleware
-    async def explain(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def explain(self, request: web.Request, handler: Endpoint) -> web.StreamResponse:
         """Turn errors into responses."""
         context, row = request[_CONTEXT], self._routing.row_of(request)
         try:
@@ -154,7 +148,7 @@ class Middlewares:
             return await _response(error_answer(problem, form(problem, context.id)), context)
 
     @web.middleware
-    async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def admit(self, request: web.Request, handler: Endpoint) -> web.StreamResponse:
         """Refuse pages of other sites, clients without a token, and requests without a route; answer preflights."""
         context, row = request[_CONTEXT], self._routing.row_of(request)
         if problem := self._site.origins.problem(request.method, request.headers):

@@ -50,7 +50,7 @@ async def _application(site: Site, grace: float, ids: Ids) -> AsyncIterator[web.
     """The server of the application; it stops when the block is left."""
     app = web.Application()
     middlewares = Middlewares(site, app.router, ids)
-    app.middlewares.extend(middlewares.all)
+    app.middlewares.extend([middlewares.send, middlewares.explain, middlewares.admit])
     runner = web.AppRunner(
         app,
         access_log=None,
