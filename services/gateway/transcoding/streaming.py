@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from operator import itemgetter
@@ -147,6 +147,7 @@ class Feed:
 
     Attributes:
         taken: Number of messages that were taken for the client.
+        is_over: Whether the call has ended, so that no message follows those in the buffer.
     """
 
     def __init__(self, limits: StreamLimits) -> None:
@@ -156,7 +157,7 @@ class Feed:
         self.taken = 0
         self._changed = asyncio.Condition()
         self._error: Exception | None = None
-        self._is_over = False
+        self.is_over = False
 
     async def take(self) -> Message | None:
         """
@@ -166,7 +167,7 @@ class Feed:
             Exception: The error that ended the call, after all its messages are taken.
         """
         async with self._changed:
-            await self._changed.wait_for(lambda: self._waiting or self._is_over)
+            await self._changed.wait_for(lambda: self._waiting or self.is_over)
             if self._waiting:
                 message = self._waiting.popleft()
                 self._bytes -= message.ByteSize()
@@ -194,7 +195,7 @@ class Feed:
             # ``take`` raises it after the last message.
             self._error = error
         async with self._changed:
-            self._is_over = True
+            self.is_over = True
             self._changed.notify_all()
 
     async def _add(self, message: Message) -> None:
@@ -213,14 +214,21 @@ class Feed:
 
 
 @asynccontextmanager
-async def running(*works: "asyncio.Task[Any]") -> AsyncIterator[None]:
-    """Cancel *works* and wait for their ends when the block is left."""
+async def guarded(*guards: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """
+    Run the block until it ends or one of *guards* raises; then cancel all others.
+
+    Raises:
+        Exception: The first error of the block or of a guard.
+    """
     try:
-        yield
-    finally:
-        for work in works:
-            work.cancel()
-        await asyncio.gather(*works, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            works = [group.create_task(guard) for guard in guards]
+            yield
+            for work in works:
+                work.cancel()
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 class ClientGone(ConnectionError):
