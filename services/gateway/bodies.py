@@ -7,13 +7,13 @@ from aiohttp import StreamReader
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.settings import Limits
+from services.gateway.settings import GatewaySettings
 
 GZIP = 16 + zlib.MAX_WBITS
 """``wbits`` of zlib for data with a gzip header."""
 
 
-async def read_body(stream: StreamReader, length: int | None, encoding: str, limits: Limits) -> bytes:
+async def read_body(stream: StreamReader, length: int | None, encoding: str, limits: GatewaySettings) -> bytes:
     """
     Read and inflate the body of a request.
 
@@ -21,7 +21,7 @@ async def read_body(stream: StreamReader, length: int | None, encoding: str, lim
         stream: The stream to read from.
         length: Its Content-Length; None without one.
         encoding: Its Content-Encoding.
-        limits: The limits of requests.
+        limits: The settings, which limit a body.
 
     Raises:
         Problem: The body is too large, too slow, truncated, or contradicts its headers.
@@ -58,7 +58,7 @@ async def _next_piece(stream: StreamReader, seconds: float) -> bytes:
 class _Inflated:
     """Inflates a body piece by piece, up to its limit."""
 
-    def __init__(self, encoding: str, limits: Limits) -> None:
+    def __init__(self, encoding: str, limits: GatewaySettings) -> None:
         coding = encoding.strip().lower()
         if coding not in ("", "identity", "gzip", "x-gzip"):
             message = f"Content-Encoding: {coding[:40]!r} is not supported; send the body uncompressed, or with gzip"
@@ -87,6 +87,6 @@ class _Inflated:
             raise Problem(Code.INVALID, "the gzip stream of the body is truncated; send the body again")
 
 
-def _too_large(limits: Limits) -> Problem:
+def _too_large(limits: GatewaySettings) -> Problem:
     message = f"the body has more than {limits.body_bytes:,} bytes (110 % of PKGER_MAX_BYTES); split the package"
     return Problem(Code.REQUEST_TOO_LARGE, message, headers={"Connection": "close"})

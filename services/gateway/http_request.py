@@ -10,7 +10,7 @@ from multidict import CIMultiDictProxy, MultiMapping
 from services.gateway.answers import Code
 from services.gateway.bodies import read_body
 from services.gateway.errors import Problem
-from services.gateway.settings import Limits
+from services.gateway.settings import GatewaySettings
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class HttpRequest:
     Attributes:
         http: The request of aiohttp; handlers need it to stream a response.
         id: The request id; the gateway also sends it to the services.
-        limits: Limits of the body.
+        limits: The settings, which limit the body.
         own_headers: Headers of every response to the request.
         principal: Name of the client; empty if no token is needed.
         parameters: Parameters of the path.
@@ -33,7 +33,7 @@ class HttpRequest:
 
     http: web.BaseRequest
     id: str
-    limits: Limits
+    limits: GatewaySettings
     own_headers: Mapping[str, str]
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)

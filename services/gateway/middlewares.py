@@ -16,10 +16,9 @@ from services.gateway.connection import Connection
 from services.gateway.credentials import Tokens
 from services.gateway.errors import Problem, error_answer, influx_form, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
-from services.gateway.origins import OriginRules
 from services.gateway.responses import response_of
 from services.gateway.routes import Access, Endpoint, ErrorForm, Route, Routing, parameters_of
-from services.gateway.settings import Limits
+from services.gateway.settings import GatewaySettings
 from services.rpc.call import loop_time, new_request_id, request_id
 from services.system import Ids
 
@@ -41,18 +40,14 @@ class Site:
     Attributes:
         routes: The rows of all routes.
         tokens: Tokens of the clients.
-        origins: Origins that requests may come from.
-        limits: Limits of requests.
-        base_path: Prefix of all paths, for a proxy that does not strip it; empty for none.
+        settings: Origins, base path and limits of requests.
         version: Version of pkger.
         forms: Forms of errors of requests without a row, by prefix of the path; other paths have ``influx_form``.
     """
 
     routes: Sequence[Route]
     tokens: Tokens
-    origins: OriginRules
-    limits: Limits
-    base_path: str
+    settings: GatewaySettings
     version: str
     forms: Mapping[str, ErrorForm]
 
@@ -95,9 +90,9 @@ class Middlewares:
     """
 
     def __init__(self, site: Site, router: web.UrlDispatcher, ids: Ids) -> None:
-        self._site, self._ids = site, ids
+        self._site, self._ids, self._origins = site, ids, site.settings.origin_rules
         self._routing = Routing(router, site.routes, self._answer)
-        limits = site.limits
+        limits = site.settings
         self._requests = _Places(
             limits.requests, 1, "requests are in flight, which is the limit (PKGER_HTTP_MAX_REQUESTS); retry later"
         )
@@ -151,7 +146,7 @@ class Middlewares:
     async def admit(self, request: web.Request, handler: Endpoint) -> web.StreamResponse:
         """Refuse pages of other sites, clients without a token, and requests without a route; answer preflights."""
         context, row = request[_CONTEXT], self._routing.row_of(request)
-        if problem := self._site.origins.problem(request.method, request.headers):
+        if problem := self._origins.problem(request.method, request.headers):
             raise problem
         if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
             return await _response(self._preflight(request.headers), context)
@@ -187,7 +182,7 @@ class Middlewares:
         sent = http.headers.get("X-Request-Id", "")
         current = sent if _REQUEST_ID.fullmatch(sent) else new_request_id(self._ids)
         request_id.set(current)
-        request = HttpRequest(http, current, self._site.limits, self._own_headers(http, current))
+        request = HttpRequest(http, current, self._site.settings, self._own_headers(http, current))
         request.stopping = self.stopping
         http[_CONTEXT] = request
         return request
@@ -202,12 +197,12 @@ class Middlewares:
             "Cache-Control": "no-store",
             "Server": "pkger",
             **traced,
-            **self._site.origins.headers_for(http.headers.get(hdrs.ORIGIN)),
+            **self._origins.headers_for(http.headers.get(hdrs.ORIGIN)),
         }
 
     def _preflight(self, sent: Mapping[str, str]) -> Answer:
         names = sent.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "")[:1000]
-        headers = self._site.origins.preflight_headers(sent.get(hdrs.ORIGIN), names)
+        headers = self._origins.preflight_headers(sent.get(hdrs.ORIGIN), names)
         if headers is None:
             message = "pages of this origin may not send requests; list the origin in PKGER_HTTP_ORIGINS"
             raise Problem(Code.FORBIDDEN, message)

@@ -12,7 +12,6 @@ from importlib.metadata import version
 from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
 from services.gateway.middlewares import Site
 from services.gateway.organizations import Organizations
-from services.gateway.origins import OriginRules
 from services.gateway.route_table import FORMS, routes
 from services.gateway.server import serving_http
 from services.gateway.services import connected
@@ -54,15 +53,7 @@ async def opened(
     tokens, pkger = _tokens(settings), version("pkger")
     async with connected(addresses, connect, times=times) as services:
         organizations = Organizations(services.planner, settings.orgs)
-        yield Site(
-            routes(services, organizations, pkger),
-            tokens,
-            OriginRules(settings.origins, settings.hosts, settings.is_on_loopback or bool(settings.hosts)),
-            settings,
-            settings.base_path,
-            pkger,
-            FORMS,
-        )
+        yield Site(routes(services, organizations, pkger), tokens, settings, pkger, FORMS)
 
 
 def _tokens(settings: GatewaySettings) -> Tokens:

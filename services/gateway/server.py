@@ -38,7 +38,7 @@ async def serving_http(site: Site, listen: str, grace: float = 30.0, ids: Ids = 
         OSError: *listen* is in use or not an address of this machine.
     """
     async with _application(site, grace, ids) as server:
-        listening, address = await _listening(listen, lambda: Connection(server(), site.limits.header_seconds))
+        listening, address = await _listening(listen, lambda: Connection(server(), site.settings.header_seconds))
         try:
             yield address
         finally:
@@ -63,7 +63,7 @@ async def _application(site: Site, grace: float, ids: Ids) -> AsyncIterator[web.
     server = runner.server
     assert server is not None  # noqa: S101 - setup makes it
     handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = server.request_handler
-    server.request_handler = lambda http: handle(as_received(http, site.base_path))
+    server.request_handler = lambda http: handle(as_received(http, site.settings.base_path))
     try:
         yield server
     finally:

@@ -7,34 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.core.model import Target
-from services.gateway.origins import is_loopback
+from services.gateway.origins import OriginRules, is_loopback
 from services.settings import SettingInvalid, http_address, load
 
 _ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """
-    Limits of the requests of clients.
-
-    Attributes:
-        body_bytes: Most bytes of a body, as received and as inflated.
-        body_seconds: Longest time between two pieces of a body.
-        header_seconds: Longest time for the headers of a request.
-        requests: Most requests at a time.
-        streams: Most streams at a time that watch events; they do not count as requests.
-    """
-
-    body_bytes: int
-    body_seconds: float = 60
-    header_seconds: float = 10
-    requests: int = 100
-    streams: int = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewaySettings(Limits):
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
     """
     The settings of the gateway.
 
@@ -46,6 +26,11 @@ class GatewaySettings(Limits):
         hosts: Names of the server in addition to those of loopback, in lower case.
         origins: Origins of other sites whose pages may send requests.
         base_path: Prefix of all paths, for a proxy that does not strip it; empty for none.
+        body_bytes: Most bytes of a body, as received and as inflated.
+        body_seconds: Longest time between two pieces of a body.
+        header_seconds: Longest time for the headers of a request.
+        requests: Most requests at a time.
+        streams: Most streams at a time that watch events; they do not count as requests.
     """
 
     listen: str
@@ -55,6 +40,16 @@ class GatewaySettings(Limits):
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     base_path: str = ""
+    body_bytes: int = 0
+    body_seconds: float = 60
+    header_seconds: float = 10
+    requests: int = 100
+    streams: int = 100
+
+    @property
+    def origin_rules(self) -> OriginRules:
+        """The origins that requests may come from; on loopback, the names of the server are checked."""
+        return OriginRules(self.origins, self.hosts, self.is_on_loopback or bool(self.hosts))
 
     @property
     def is_on_loopback(self) -> bool:
