@@ -23,15 +23,15 @@ from services.gateway.answers import Answer, Code
 from services.gateway.documents.answer import answer_json, refused_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
-from services.gateway.off_loop import off_loop
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.organizations import Organization, Organizations
 from services.gateway.progress import Run, run_to_end
 from services.gateway.requests.apply import Apply, read_apply
 from services.gateway.requests.templates import Encoding, Template
-from services.gateway.running import Runner
+from services.gateway.run_plan import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.gateway.stacks import other_org
+from services.gateway.threads import off_loop
 from services.gateway.warnings import warning_headers
 from services.rpc.convert.objects import target_to_pb
 from services.rpc.convert.values import env_texts
@@ -70,35 +70,35 @@ class _Done:
 class ApplyRoutes:
     """The handler."""
 
-    def __init__(self, services: Services, orgs: Organisations, stacks: StackReader, runner: Runner) -> None:
+    def __init__(self, services: Services, orgs: Organizations, stacks: StackReader, runner: Runner) -> None:
         self._services, self._orgs, self._stacks, self._runner = services, orgs, stacks, runner
 
     async def apply(self, request: HttpRequest) -> Answer:
         """Plan the package in the body, and run the plan unless the request is a dry run."""
         body = await request.body()
-        wanted = await off_loop(len(body), read_apply, body, request.media_type)
+        apply = await off_loop(len(body), read_apply, body, request.media_type)
         del body
-        org = await self._orgs.of_id(wanted.org_id)
-        if wanted.stack_id:
-            _, owner = await self._stacks.stack(wanted.stack_id)
+        org = await self._orgs.of_id(apply.org_id)
+        if apply.stack_id:
+            _, owner = await self._stacks.stack(apply.stack_id)
             if owner != org:
-                raise other_org(wanted.stack_id, owner)
-        if wanted.is_dry:
-            written, made = await self._planned(wanted, org)
-            if isinstance(made, list):
-                return _refusal(made)
-            if wanted.plan_digest not in ("", made.header.digest):
-                raise _other_plan(made.header.digest)
-            stack_id, new_keys = made.header.stack_id, written.keys() - wanted.secrets.keys()
+                raise other_org(apply.stack_id, owner)
+        if apply.is_dry:
+            written, plan = await self._planned(apply, org)
+            if isinstance(plan, list):
+                return _refusal(plan)
+            if apply.plan_digest not in ("", plan.header.digest):
+                raise _other_plan(plan.header.digest)
+            stack_id, new_keys = plan.header.stack_id, written.keys() - apply.secrets.keys()
             # Frees the memory of a large package before the answer is made.
-            del wanted
-            return await off_loop(_size(made), _answer, made, 200, stack_id, org, new_keys)
-        done = await self._applied(wanted, org, request)
+            del apply
+            return await off_loop(_size(plan), _answer, plan, 200, stack_id, org, new_keys)
+        done = await self._applied(apply, org, request)
         if isinstance(done, list):
             return _refusal(done)
         return await off_loop(_size(done.plan), _answer, done.plan, 201, done.stack_id, org)
 
-    async def _applied(self, wanted: Apply, org: Organisation, request: HttpRequest) -> "_Done | list[Any]":
+    async def _applied(self, apply: Apply, org: Organization, request: HttpRequest) -> "_Done | list[Any]":
         """
         Make a plan and run it; a plan that is stale when it is to run is made again.
 
@@ -113,31 +113,31 @@ class ApplyRoutes:
         for attempt in range(1, ATTEMPTS + 1):
             # A repeated request finds the plan and the operation of each attempt again, by its request id.
             request_id = f"{key}-{attempt}" if key else ""
-            written, made = await self._planned(wanted, org, request_id)
-            if isinstance(made, list):
-                return made
+            written, plan = await self._planned(apply, org, request_id)
+            if isinstance(plan, list):
+                return plan
             try:
-                run = await self._run(made.header, wanted, written, request.principal, request_id)
+                run = await self._run(plan.header, apply, written, request.principal, request_id)
             except (PlanStale, StackMoved):
-                if wanted.plan_digest or attempt == ATTEMPTS:
+                if apply.plan_digest or attempt == ATTEMPTS:
                     raise
                 continue
             except PkgerError:
                 if not key:
-                    await self._drop(made.header.id)
+                    await self._drop(plan.header.id)
                 raise
-            if run.is_contended and not wanted.stack_id and attempt < ATTEMPTS:
+            if run.is_contended and not apply.stack_id and attempt < ATTEMPTS:
                 # Two applies without a stack ran at once. When the other one has ended, a new plan finds its stack.
                 await asyncio.sleep(self._services.applier.times.pause * attempt)
                 continue
             if not run.is_done:
                 raise await self._runner.failure(run)
-            fill_in_diffs(made.diffs, run.ids)
-            return _Done(made, run.finished.stack_id)
+            fill_in_diffs(plan.diffs, run.ids)
+            return _Done(plan, run.finished.stack_id)
         raise AssertionError("the last attempt returns or raises")
 
     async def _planned(
-        self, wanted: Apply, org: Organisation, request_id: str = ""
+        self, apply: Apply, org: Organization, request_id: str = ""
     ) -> tuple[Mapping[str, str], JoinedPlan | list[object_pb2.Violation]]:
         """
         Make a plan.
@@ -149,7 +149,7 @@ class ApplyRoutes:
         Raises:
             PkgerError: The plan cannot be made.
         """
-        request = planning_pb2.PlanStandalonePackageRequest(request=_plan_request(wanted, org, request_id))
+        request = planning_pb2.PlanStandalonePackageRequest(request=_plan_request(apply, org, request_id))
         secrets = dict[str, str]()
 
         async def parts() -> AsyncIterator[planner_pb2.CreatePlanResponse]:
@@ -170,18 +170,18 @@ class ApplyRoutes:
             ) from error
 
     async def _run(
-        self, header: plan_pb2.Plan, wanted: Apply, written: Mapping[str, str], author: str, request_id: str
+        self, header: plan_pb2.Plan, apply: Apply, written: Mapping[str, str], author: str, request_id: str
     ) -> Run:
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
         request = applier_pb2.ApplyPlanRequest(
             plan_id=header.id,
             run_options=applier_pb2.RunOptions(
-                expected_plan_digest=wanted.plan_digest or header.digest, allow_missing=True, author=author
+                expected_plan_digest=apply.plan_digest or header.digest, allow_missing=True, author=author
             ),
             # Planning and running are two requests to the services, so each needs a request id of its own.
             request_id=f"{request_id}-run" if request_id else self._runner.new_request_id(),
-            secrets={**wanted.secrets, **written},
+            secrets={**apply.secrets, **written},
         )
         return await run_to_end(applier, lambda: applier.stream(stub.ApplyPlan, request, seconds=math.inf))
 
@@ -194,7 +194,7 @@ class ApplyRoutes:
             return
 
 
-def _plan_request(wanted: Apply, org: Organisation, request_id: str) -> planner_pb2.CreatePlanRequest:
+def _plan_request(apply: Apply, org: Organization, request_id: str) -> planner_pb2.CreatePlanRequest:
     """
     The request to the planner.
 
@@ -202,21 +202,21 @@ def _plan_request(wanted: Apply, org: Organisation, request_id: str) -> planner_
         Problem: An environment value cannot be sent.
     """
     request = planner_pb2.CreatePlanRequest(
-        validate_only=wanted.is_dry,
+        validate_only=apply.is_dry,
         request_id=request_id,
-        secret_keys=sorted(wanted.secrets),
-        options=wanted.options,
+        secret_keys=sorted(apply.secrets),
+        options=apply.options,
         view=DOCUMENT,
     )
-    if wanted.stack_id:
-        request.stack.id = wanted.stack_id
+    if apply.stack_id:
+        request.stack.id = apply.stack_id
     else:
         request.target.CopyFrom(target_to_pb(org.target))
     # A package needs at least one source. This one has no objects, so no answer mentions it.
-    sources = list(map(_source, wanted.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
+    sources = list(map(_source, apply.templates)) or [parser_pb2.Source(text="[]", encoding=parser_pb2.ENCODING_JSON)]
     request.package.sources.extend(sources)
     try:
-        request.package.env_json.update(env_texts(wanted.env))
+        request.package.env_json.update(env_texts(apply.env))
     except ValueError as error:
         raise Problem(Code.INVALID, f"envRefs: {error}") from error
     return request
@@ -232,13 +232,13 @@ def _source(template: Template) -> parser_pb2.Source:
     return source
 
 
-def _answer(made: JoinedPlan, status: int, stack_id: str, org: Organisation, new_keys: Collection[str] = ()) -> Answer:
-    body = answer_json(made, stack_id, org.id, is_applied=status == 201, hidden=new_keys)
-    return Answer(status, body, warning_headers(warning_lines(made.remarks)))
+def _answer(plan: JoinedPlan, status: int, stack_id: str, org: Organization, new_keys: Collection[str] = ()) -> Answer:
+    body = answer_json(plan, stack_id, org.id, is_applied=status == 201, hidden=new_keys)
+    return Answer(status, body, warning_headers(warning_lines(plan.remarks)))
 
 
-def _size(made: JoinedPlan) -> int:
-    return sum(map(len, made.summaries))
+def _size(plan: JoinedPlan) -> int:
+    return sum(map(len, plan.summaries))
 
 
 def _refusal(violations: "list[object_pb2.Violation]") -> Answer:
@@ -254,7 +254,7 @@ def _other_plan(digest: str) -> Problem:
 
 def _idempotency_key(request: HttpRequest) -> str:
     """The request id for the Idempotency-Key of a request; empty if it has none."""
-    given = request.headers.get("Idempotency-Key", "")
+    key = request.headers.get("Idempotency-Key", "")
     # The principal is part of the id: two clients may use the same key.
-    text = f"{request.principal}\n{given}".encode(errors="surrogateescape")
-    return hashlib.sha256(text).hexdigest()[:32] if given else ""
+    text = f"{request.principal}\n{key}".encode(errors="surrogateescape")
+    return hashlib.sha256(text).hexdigest()[:32] if key else ""

@@ -2,34 +2,18 @@
 
 import asyncio
 import zlib
-from dataclasses import dataclass
 
 from aiohttp import StreamReader
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.web import RequestPayloadError
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
+from services.gateway.settings import GatewaySettings
 
 GZIP = 16 + zlib.MAX_WBITS
 """``wbits`` of zlib for data with a gzip header."""
 
 
-@dataclass(frozen=True, slots=True)
-class BodyLimits:
-    """
-    Limits of a body.
-
-    Attributes:
-        bytes: Most bytes, as received and as inflated.
-        seconds: Longest time between two pieces.
-    """
-
-    bytes: int
-    seconds: float
-
-
-async def read_body(stream: StreamReader, length: int | None, encoding: str, limits: BodyLimits) -> bytes:
+async def read_body(stream: StreamReader, length: int | None, encoding: str, limits: GatewaySettings) -> bytes:
     """
     Read and inflate the body of a request.
 
@@ -37,19 +21,19 @@ async def read_body(stream: StreamReader, length: int | None, encoding: str, lim
         stream: The stream to read from.
         length: Its Content-Length; None without one.
         encoding: Its Content-Encoding.
-        limits: Its limits.
+        limits: The settings, which limit a body.
 
     Raises:
         Problem: The body is too large, too slow, truncated, or contradicts its headers.
     """
-    if length is not None and length > limits.bytes:
+    if length is not None and length > limits.body_bytes:
         raise _too_large(limits)
     inflated = _Inflated(encoding, limits)
     pieces: list[bytes] = []
     received = 0
-    while piece := await _next_piece(stream, limits.seconds):
+    while piece := await _next_piece(stream, limits.body_seconds):
         received += len(piece)
-        if received > limits.bytes:
+        if received > limits.body_bytes:
             raise _too_large(limits)
         pieces.append(inflated.add(piece))
     inflated.end()
@@ -63,7 +47,10 @@ async def _next_piece(stream: StreamReader, seconds: float) -> bytes:
     except TimeoutError:
         message = f"no part of the body arrived for {seconds:g} seconds; send it without pauses"
         raise Problem(Code.INVALID, message, status=408, headers={"Connection": "close"}) from None
-    except (RequestPayloadError, HttpProcessingError) as error:
+    except ConnectionError:
+        raise
+    except Exception as error:
+        # aiohttp raises classes of private modules here.
         message = "the body is truncated, or the length of a chunk is wrong; send the body again"
         raise Problem(Code.INVALID, message, headers={"Connection": "close"}) from error
 
@@ -71,13 +58,13 @@ async def _next_piece(stream: StreamReader, seconds: float) -> bytes:
 class _Inflated:
     """Inflates a body piece by piece, up to its limit."""
 
-    def __init__(self, encoding: str, limits: BodyLimits) -> None:
+    def __init__(self, encoding: str, limits: GatewaySettings) -> None:
         coding = encoding.strip().lower()
         if coding not in ("", "identity", "gzip", "x-gzip"):
             message = f"Content-Encoding: {coding[:40]!r} is not supported; send the body uncompressed, or with gzip"
             raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, message, headers={"Accept-Encoding": "gzip"})
         self._zlib = zlib.decompressobj(GZIP) if coding.endswith("gzip") else None
-        self._limits, self._left = limits, limits.bytes
+        self._limits, self._left = limits, limits.body_bytes
 
     def add(self, piece: bytes) -> bytes:
         """The inflated bytes of *piece*."""
@@ -100,6 +87,6 @@ class _Inflated:
             raise Problem(Code.INVALID, "the gzip stream of the body is truncated; send the body again")
 
 
-def _too_large(limits: BodyLimits) -> Problem:
-    message = f"the body has more than {limits.bytes:,} bytes (110 % of PKGER_MAX_BYTES); split the package"
+def _too_large(limits: GatewaySettings) -> Problem:
+    message = f"the body has more than {limits.body_bytes:,} bytes (110 % of PKGER_MAX_BYTES); split the package"
     return Problem(Code.REQUEST_TOO_LARGE, message, headers={"Connection": "close"})

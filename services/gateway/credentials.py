@@ -47,12 +47,12 @@ class Tokens:
         scheme, _, token = (authorization or "").strip().partition(" ")
         if scheme.lower() not in _SCHEMES:
             return _unauthorized("send the header Authorization: Token TOKEN")
-        digest, found = hashlib.sha256(token.strip().encode(errors="surrogateescape")).digest(), ""
+        digest, principal = hashlib.sha256(token.strip().encode(errors="surrogateescape")).digest(), ""
         for name, expected in self.rows:
             # Compares all rows, so that the time of the comparison does not depend on the token.
             if hmac.compare_digest(digest, expected):
-                found = name
-        return found or _unauthorized("the token is unknown")
+                principal = name
+        return principal or _unauthorized("the token is unknown")
 
 
 def read_tokens(path: Path) -> Tokens:

@@ -1,4 +1,4 @@
-"""``POST /api/v2/templates/export``: writes resources of any organisations that are served as a package."""
+"""``POST /api/v2/templates/export``: writes resources of any organizations that are served as a package."""
 
 import asyncio
 import logging
@@ -19,12 +19,12 @@ from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
 from services.gateway.ids import id_of
 from services.gateway.media_types import YAML_TYPES, wants_yaml
-from services.gateway.off_loop import off_loop
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.organizations import Organization, Organizations
 from services.gateway.requests.export import Export, NamedResource, WholeOrg, read_export
 from services.gateway.resource_ids import native_ids
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
+from services.gateway.threads import off_loop
 from services.gateway.warnings import warning_headers
 from services.kinds.registry import EXPORT_ORDER, family_of, kinds_meant
 from services.rpc.convert.objects import target_to_pb
@@ -43,7 +43,7 @@ YAML_TYPE = "application/x-yaml; charset=utf-8"
 class _Part:
     """The resources that one call of the planner exports."""
 
-    org: Organisation
+    org: Organization
     stack_id: str = ""
     whole: WholeOrg | None = None
     named: list[NamedResource] = field(default_factory=list)
@@ -70,23 +70,15 @@ class _Exported:
     pieces: list[str] = field(default_factory=list)
     warnings: list[planner_pb2.ExportWarning] = field(default_factory=list)
 
-    def add(self, message: planner_pb2.ExportPackageResponse) -> None:
-        """Add a message of the response stream."""
-        match message.WhichOneof("part"):
-            case "warnings":
-                self.warnings += message.warnings.warnings
-            case "text":
-                self.pieces.append(message.text)
-
 
 class _NotInAnyOrg(Problem):
-    """Some of the resources are in no organisation that is served."""
+    """Some of the resources are in no organization that is served."""
 
 
 class ExportRoutes:
     """The handler."""
 
-    def __init__(self, services: Services, orgs: Organisations, stacks: StackReader) -> None:
+    def __init__(self, services: Services, orgs: Organizations, stacks: StackReader) -> None:
         self._planner, self._orgs, self._stacks = services.planner, orgs, stacks
 
     async def export(self, request: HttpRequest) -> Answer:
@@ -94,19 +86,19 @@ class ExportRoutes:
         if request.media_type not in BODY_TYPES:
             message = f"Content-Type: {request.media_type[:100]!r} is not supported; send application/json"
             raise Problem(Code.UNSUPPORTED_MEDIA_TYPE, message)
-        wanted = read_export(await request.body(), request.media_type)
-        wanted, exported = await self._gathered(wanted)
+        export = read_export(await request.body(), request.media_type)
+        export, exported = await self._gathered(export)
         warnings = [warning for each in exported for warning in each.warnings]
         is_yaml = wants_yaml(request.headers.get("Accept", ""))
         pieces = [each.pieces for each in exported]
         size = sum(len(piece) for each in pieces for piece in each)
-        body = await off_loop(size, _written, pieces, wanted.resources, warnings, is_yaml)
+        body = await off_loop(size, _written, pieces, export.resources, warnings, is_yaml)
         for warning in warnings:
             log.info("left out of an export", extra={"warning": warning.text})
         headers = warning_headers([warning.text for warning in warnings])
         return Answer(200, body, headers, YAML_TYPE if is_yaml else JSON_TYPE)
 
-    async def _gathered(self, wanted: Export) -> tuple[Export, list[_Exported]]:
+    async def _gathered(self, export: Export) -> tuple[Export, list[_Exported]]:
         """
         Export all parts.
 
@@ -120,48 +112,48 @@ class ExportRoutes:
             Problem: A resource is not found, or its id is invalid.
         """
         try:
-            return wanted, await self._exported_parts(wanted)
+            return export, await self._exported_parts(export)
         except (ResourceNotFound, _NotInAnyOrg):
             ids = (
                 await native_ids(self._stacks, await self._orgs.all())
-                if any(each.id for each in wanted.resources)
+                if any(each.id for each in export.resources)
                 else {}
             )
             native = replace(
-                wanted, resources=[replace(each, id=ids.get(each.id, each.id)) for each in wanted.resources]
+                export, resources=[replace(each, id=ids.get(each.id, each.id)) for each in export.resources]
             )
-            if list(native.resources) == list(wanted.resources):
-                for each in wanted.resources:
+            if list(native.resources) == list(export.resources):
+                for each in export.resources:
                     if each.id:
                         id_of(each.id, "resources[].id")
                 raise
         return native, await self._exported_parts(native)
 
-    async def _exported_parts(self, wanted: Export) -> list[_Exported]:
-        return await asyncio.gather(*map(self._exported, await self._parts(wanted)))
+    async def _exported_parts(self, export: Export) -> list[_Exported]:
+        return await asyncio.gather(*map(self._exported, await self._parts(export)))
 
-    async def _parts(self, wanted: Export) -> list[_Part]:
-        """The calls that an export needs: one for each organisation, and for each filter."""
-        parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in wanted.orgs]
-        if wanted.stack_id:
-            _, org = await self._stacks.stack(wanted.stack_id)
-            part = next((each for each in parts if each.org == org), None)
-            if part is None:
-                parts.append(part := _Part(org))
-            part.stack_id = wanted.stack_id
-        for org, named in await self._located(wanted.resources):
-            part = next((each for each in parts if each.org == org), None)
-            if part is None:
-                parts.append(part := _Part(org))
-            part.named += named
+    async def _parts(self, export: Export) -> list[_Part]:
+        """The calls that an export needs: one for each organization, and for each filter."""
+        parts = [_Part(await self._orgs.of_id(whole.org_id), whole=whole) for whole in export.orgs]
+
+        def part_of(org: Organization) -> _Part:
+            if all(each.org != org for each in parts):
+                parts.append(_Part(org))
+            return next(each for each in parts if each.org == org)
+
+        if export.stack_id:
+            _, org = await self._stacks.stack(export.stack_id)
+            part_of(org).stack_id = export.stack_id
+        for org, named in await self._located(export.resources):
+            part_of(org).named += named
         return parts
 
-    async def _located(self, resources: Sequence[NamedResource]) -> list[tuple[Organisation, list[NamedResource]]]:
+    async def _located(self, resources: Sequence[NamedResource]) -> list[tuple[Organization, list[NamedResource]]]:
         """
-        Find the organisation of each resource, which a request does not name.
+        Find the organization of each resource, which a request does not name.
 
         Raises:
-            Problem: Some resources are in no organisation.
+            Problem: Some resources are in no organization.
         """
         if not resources:
             return []
@@ -169,18 +161,18 @@ class ExportRoutes:
         if len(orgs) == 1:
             # The export itself reports a missing resource.
             return [(orgs[0], list(resources))]
-        found = await asyncio.gather(*(self._present_in(org, resources) for org in orgs))
-        missing = [str(each) for each in resources if not any(each in there for there in found)]
+        present = await asyncio.gather(*(self._present_in(org, resources) for org in orgs))
+        missing = [str(each) for each in resources if not any(each in there for there in present)]
         if missing:
-            raise _NotInAnyOrg(Code.NOT_FOUND, f"no organisation has {'; '.join(missing[:20])}")
-        return [(org, there) for org, there in zip(orgs, found, strict=True) if there]
+            raise _NotInAnyOrg(Code.NOT_FOUND, f"no organization has {'; '.join(missing[:20])}")
+        return [(org, there) for org, there in zip(orgs, present, strict=True) if there]
 
-    async def _present_in(self, org: Organisation, resources: Sequence[NamedResource]) -> list[NamedResource]:
-        """The resources out of *resources* that an organisation has."""
+    async def _present_in(self, org: Organization, resources: Sequence[NamedResource]) -> list[NamedResource]:
+        """The resources out of *resources* that an organization has."""
         try:
             await self._exported(_Part(org, named=list(resources)))
         except (ResourceNotFound, KindUnsupported) as error:
-            # Most organisations have none of the resources, so one call is enough for them.
+            # Most organizations have none of the resources, so one call is enough for them.
             if len(resources) == 1 or error.metadata.get("count") == str(len(resources)):
                 return []
             half = len(resources) // 2
@@ -190,7 +182,8 @@ class ExportRoutes:
     async def _exported(self, part: _Part) -> _Exported:
         exported, stub = _Exported(), PlannerServiceStub(self._planner.channel)
         async for message in self._planner.stream(stub.ExportPackage, part.request()):
-            exported.add(message)
+            exported.pieces.append(message.text)
+            exported.warnings += message.warnings.warnings
         return exported
 
 
@@ -207,7 +200,7 @@ def _message(named: NamedResource) -> planner_pb2.NamedResource:
 
 def _written(
     parts: Sequence[Sequence[str]],
-    asked: Sequence[NamedResource],
+    resources: Sequence[NamedResource],
     warnings: Sequence[planner_pb2.ExportWarning],
     is_yaml: bool,
 ) -> bytes:
@@ -217,7 +210,7 @@ def _written(
     Raises:
         Problem: A resource that the request names was left out, or two objects have one name.
     """
-    named = [each for each in warnings if _is_asked_for(each, asked)]
+    named = [each for each in warnings if _is_asked_for(each, resources)]
     documents = list(map(exported_object, _joined([orjson.loads("".join(part)) for part in parts])))
     written = {(document["kind"], document["spec"].get("name")) for document in documents}
     for warning in named:
@@ -234,21 +227,21 @@ def _joined(parts: Iterable[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     Raises:
         Problem: Two of them have one name.
     """
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    by_name: dict[tuple[str, str], dict[str, Any]] = {}
     for document in (each for part in parts for each in part):
         kind, name = document["kind"], document["metadata"]["name"]
-        other = found.setdefault((family_of(kind), name), document)
+        other = by_name.setdefault((family_of(kind), name), document)
         if other != document:
-            message = f"two organisations have a {kind} that is named {name}; export one organisation at a time"
+            message = f"two organizations have a {kind} that is named {name}; export one organization at a time"
             raise Problem(Code.UNPROCESSABLE_ENTITY, message)
-    return sorted(found.values(), key=lambda each: (EXPORT_ORDER.get(each["kind"], 99), each["metadata"]["name"]))
+    return sorted(by_name.values(), key=lambda each: (EXPORT_ORDER.get(each["kind"], 99), each["metadata"]["name"]))
 
 
-def _is_asked_for(warning: planner_pb2.ExportWarning, asked: Sequence[NamedResource]) -> bool:
+def _is_asked_for(warning: planner_pb2.ExportWarning, resources: Sequence[NamedResource]) -> bool:
     """Whether a warning is about a resource that a request names."""
     resource: object_pb2.ResourceId = warning.resource
     return any(
         resource.kind in kinds_meant(each.kind) and (resource.id == each.id or warning.display_name == each.name)
-        for each in asked
+        for each in resources
         if resource.id
     )

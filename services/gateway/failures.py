@@ -55,16 +55,11 @@ def _lines(outcomes: Iterable[operation_pb2.StepOutcome], keys: Mapping[int, str
 def named_step(step: plan_pb2.Step) -> str:
     """The object of a step, as kind and metadata.name, or the key of its secret."""
     match step.WhichOneof("change"):
-        case "create":
-            return _named(step.create.key)
-        case "update":
-            return _named(step.update.key)
-        case "delete":
-            return _named(step.delete.key)
-        case "attach":
-            return f"{_named(step.attach.label)} on {_named(step.attach.key)}"
-        case "detach":
-            return f"{_named(step.detach.label)} on {_named(step.detach.key)}"
+        case "create" | "update" | "delete" as change:
+            return _named(getattr(step, change).key)
+        case "attach" | "detach" as change:
+            association = getattr(step, change)
+            return f"{_named(association.label)} on {_named(association.key)}"
         case _:
             return f"secret {step.put_secret.key}"
 

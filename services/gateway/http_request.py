@@ -8,8 +8,9 @@ from aiohttp import web
 from multidict import CIMultiDictProxy, MultiMapping
 
 from services.gateway.answers import Code
-from services.gateway.bodies import BodyLimits, read_body
+from services.gateway.bodies import read_body
 from services.gateway.errors import Problem
+from services.gateway.settings import GatewaySettings
 
 
 @dataclass(slots=True)
@@ -20,22 +21,23 @@ class HttpRequest:
     Attributes:
         http: The request of aiohttp; handlers need it to stream a response.
         id: The request id; the gateway also sends it to the services.
-        limits: Limits of the body.
+        limits: The settings, which limit the body.
         own_headers: Headers of every response to the request.
         principal: Name of the client; empty if no token is needed.
         parameters: Parameters of the path.
-        take_stream_place: Moves the request from the limit on requests to the limit on open streams.
+        count_as_stream: Counts the request as a stream, as its response may take hours, and no longer as a request.
+            It raises a Problem if too many streams are open.
         gone: Event that is set when the client has disconnected; no response is needed then.
         stopping: Event that is set when the server stops; endless streams must end then.
     """
 
     http: web.BaseRequest
     id: str
-    limits: BodyLimits
+    limits: GatewaySettings
     own_headers: Mapping[str, str]
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    take_stream_place: Callable[[], None] = lambda: None
+    count_as_stream: Callable[[], None] = lambda: None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -73,16 +75,3 @@ class HttpRequest:
             self.http.writer.output_size = 0
         encoding = self.headers.get("Content-Encoding", "")
         return await read_body(self.http.content, self.http.content_length, encoding, self.limits)
-
-    def common_headers(self) -> dict[str, str]:
-        """Headers of every response, for a handler that builds its own aiohttp response."""
-        return dict(self.own_headers)
-
-    def count_as_stream(self) -> None:
-        """
-        Count the request as a stream, because its response may take hours.
-
-        Raises:
-            Problem: Too many streams are open.
-        """
-        self.take_stream_place()

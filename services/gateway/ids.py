@@ -1,15 +1,18 @@
 """
-Ids in requests: 16 hex digits, not all of them zero.
+Ids in requests and answers: 16 hex digits, not all of them zero, or a number.
 
 The id of a resource may have another form, which its platform defines.
 """
 
+import hashlib
 import re
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 
 _ID = re.compile("[0-9a-fA-F]{16}")
+
+_HEX = re.compile("[0-9a-f]{16}")
 
 _ZERO = "0" * 16
 
@@ -49,3 +52,15 @@ def resource_id_of(text: str, where: str) -> str:
         Problem: *text* is empty, too long, or all zeros.
     """
     return text if 0 < len(text) <= _LONGEST and not _ID.fullmatch(text) else id_of(text, where)
+
+
+def hex_id(resource_id: str) -> str:
+    """The id itself if it has 16 hex digits, else 16 hex digits of its SHA-256; empty for no id."""
+    if not resource_id or _HEX.fullmatch(resource_id):
+        return resource_id
+    return hashlib.sha256(resource_id.encode()).hexdigest()[:16]
+
+
+def number_id(resource_id: str) -> int:
+    """The id as an unsigned 64-bit number; 0 for no id."""
+    return int(hex_id(resource_id), 16) if resource_id else 0

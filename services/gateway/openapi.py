@@ -1,28 +1,27 @@
-"""The OpenAPI document, made from the table that the routing uses."""
+"""The OpenAPI document, made from the rows that the routing uses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from services.gateway.answers import Answer, json_answer
-from services.gateway.examples import EXAMPLES
 from services.gateway.http_request import HttpRequest
-from services.gateway.routes import Access, Route, Routes
-from services.gateway.schemas import SCHEMAS, ref
+from services.gateway.routes import Access, Route
+from services.gateway.schemas import ref, schemas
 
 
-def document(routes: Routes, version: str, more_schemas: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def document(rows: Iterable[Route], version: str, more_schemas: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """
     The OpenAPI document.
 
     Args:
-        routes: The table of routes.
+        rows: The rows of all routes.
         version: Version of pkger.
         more_schemas: Schemas in addition to those of the routes for InfluxDB's clients.
     """
     paths: dict[str, dict[str, Any]] = {}
-    for row in routes.rows:
+    for row in rows:
         if row.operation:
-            paths.setdefault(row.path.replace("...}", "}"), {})[row.method.lower()] = _operation(row)
+            paths.setdefault(row.path, {})[row.method.lower()] = _operation(row)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -57,14 +56,6 @@ def document(routes: Routes, version: str, more_schemas: Mapping[str, Any] | Non
     }
 
 
-def schemas() -> dict[str, Any]:
-    """The schemas of the routes for InfluxDB's clients by name, each with an example."""
-    return {
-        name: {**schema, "examples": [EXAMPLES[name]]} if name in EXAMPLES else schema
-        for name, schema in SCHEMAS.items()
-    }
-
-
 def _operation(row: Route) -> dict[str, Any]:
     return {**row.operation, **({"security": []} if row.access is Access.OPEN else {})}
 
@@ -74,15 +65,15 @@ class OpenApi:
 
     def __init__(self, version: str, more_schemas: Mapping[str, Any] | None = None) -> None:
         self._version, self._more = version, more_schemas
-        self._routes = Routes([])
-        self._made: Answer | None = None
+        self._rows: Sequence[Route] = ()
+        self._answer: Answer | None = None
 
-    def describe(self, routes: Routes) -> None:
-        """Set the table to describe; it contains the route of this handler, too."""
-        self._routes = routes
+    def describe(self, rows: Sequence[Route]) -> None:
+        """Set the rows to describe; one of them is the route of this handler."""
+        self._rows = rows
 
     async def read(self, request: HttpRequest) -> Answer:
-        """Answer with the document."""
-        if self._made is None:
-            self._made = json_answer(document(self._routes, self._version, self._more))
-        return self._made
+        """Read this document."""
+        if self._answer is None:
+            self._answer = json_answer(document(self._rows, self._version, self._more))
+        return self._answer

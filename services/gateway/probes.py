@@ -33,7 +33,7 @@ LINKS = {
 
 
 class Probes:
-    """The handlers of routes that need no organisation."""
+    """The handlers of routes that need no organization."""
 
     def __init__(self, services: Services, version: str, clock: Clock = machine_clock) -> None:
         self._services, self._version, self._clock = services, version, clock

@@ -9,14 +9,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from services.gateway.bodies import BodyLimits
 from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
-from services.gateway.organisations import Organisations
-from services.gateway.origins import OriginRules
-from services.gateway.server import Limits, Site, serving_http
+from services.gateway.middlewares import Site
+from services.gateway.organizations import Organizations
+from services.gateway.route_table import FORMS, routes
+from services.gateway.server import serving_http
 from services.gateway.services import connected
 from services.gateway.settings import GatewaySettings, load_gateway
-from services.gateway.table import routes
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.log import log_to_stderr
 from services.rpc.process import CannotServe, collect_seldom
@@ -53,20 +52,8 @@ async def opened(
     """
     tokens, pkger = _tokens(settings), version("pkger")
     async with connected(addresses, connect, times=times) as services:
-        organisations = Organisations(services.planner, settings.orgs)
-        yield Site(
-            routes(services, organisations, pkger),
-            tokens,
-            OriginRules(settings.origins, settings.hosts, settings.is_on_loopback or bool(settings.hosts)),
-            Limits(
-                BodyLimits(settings.body_bytes, settings.body_seconds),
-                settings.header_seconds,
-                settings.requests,
-                settings.streams,
-            ),
-            settings.base_path,
-            pkger,
-        )
+        organizations = Organizations(services.planner, settings.orgs)
+        yield Site(routes(services, organizations, pkger), tokens, settings, pkger, FORMS)
 
 
 def _tokens(settings: GatewaySettings) -> Tokens:

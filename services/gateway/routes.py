@@ -1,10 +1,9 @@
-"""The table of routes: routing, 404, 405, ``Allow`` and OpenAPI are made from it."""
+"""The rows of all routes, from which the router of aiohttp and OpenAPI are made."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +16,8 @@ from services.gateway.http_request import HttpRequest
 Handler = Callable[[HttpRequest], Awaitable[Answer | web.StreamResponse]]
 """Answers one request: with a whole answer, or with a response that it has prepared and written itself."""
 
+Endpoint = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 ErrorForm = Callable[[Problem, str], Any]
 """Makes the body of an error from a problem and the id of the request."""
 
@@ -26,7 +27,7 @@ SERVED = (
 )
 """The message for an unknown route: the routes that exist."""
 
-_PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}")
+_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 class Access(Enum):
@@ -43,7 +44,7 @@ class Route:
 
     Attributes:
         method: Method of HTTP.
-        path: Path, with ``{name}`` for a segment and ``{name...}`` for one or more.
+        path: Path, with ``{name}`` for a segment.
         handle: Answers the requests.
         operation: Its OpenAPI operation; empty: the document leaves the route out.
         access: Who may use it.
@@ -58,74 +59,65 @@ class Route:
     form: ErrorForm = influx_form
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The row for a request, and the parameters of its path."""
+class Routing:
+    """The rows in a router of aiohttp."""
 
-    route: Route
-    parameters: Mapping[str, str]
-
-
-NO_FORMS: Mapping[str, ErrorForm] = MappingProxyType({})
-
-
-class Routes:
-    """
-    The table.
-
-    Attributes:
-        rows: Its rows, in the order of the constructor.
-    """
-
-    def __init__(self, rows: Iterable[Route], forms: Mapping[str, ErrorForm] = NO_FORMS) -> None:
+    def __init__(self, router: web.UrlDispatcher, rows: Iterable[Route], answer: Endpoint) -> None:
         """
         Args:
+            router: The router, which gets a route for each row, and one for all other requests.
             rows: The rows.
-            forms: Forms of errors before a row is found, by prefix of the path; other paths have ``influx_form``.
+            answer: Answers all requests.
         """
-        self.rows = tuple(rows)
-        self._forms = forms
-        patterns: dict[str, dict[str, Route]] = {}
-        for row in self.rows:
-            patterns.setdefault(row.path, {})[row.method] = row
+        self._router = router
+        self._rows: dict[web.AbstractRoute, Route] = {}
+        paths: dict[str, dict[str, Route]] = {}
+        for row in rows:
+            paths.setdefault(row.path, {})[row.method] = row
         # A path with more literal text is tried first: "{name}:cancel" before "{name}".
-        by_text = sorted(patterns, key=lambda path: -len(_PARAMETER.sub("", path)))
-        self._patterns = [(_pattern(path), patterns[path]) for path in by_text]
+        for path in sorted(paths, key=lambda path: -len(_PARAMETER.sub("", path))):
+            resource = router.add_resource(_PARAMETER.sub(r"{\1:[^/]+}", path))
+            head = {"HEAD": paths[path]["GET"]} if "GET" in paths[path] else {}
+            for method, row in {**head, **paths[path]}.items():
+                self._rows[resource.add_route(method, answer, expect_handler=_no_response)] = row
+        router.add_route("*", "/{path:.*}", answer, expect_handler=_no_response)
 
-    def form_of(self, path: str) -> ErrorForm:
-        """The form of errors at a path, which need not have a row."""
-        return next((form for beginning, form in self._forms.items() if path.startswith(beginning)), influx_form)
+    def row_of(self, http: web.Request) -> Route | None:
+        """The row of a request that the router has resolved; None when there is none."""
+        return self._rows.get(http.match_info.route)
 
-    def find(self, method: str, path: str) -> Found | Problem:
-        """
-        The row for a request; or the problem, which only a client with a token may see.
-
-        Args:
-            method: Its method.
-            path: Its path, percent-encoded as received; a slash at its end is ignored.
-        """
-        path = path.removesuffix("/") or path
-        allowed: list[str] = []
-        for pattern, rows in self._patterns:
-            if found := pattern.fullmatch(path):
-                if method in rows:
-                    return Found(rows[method], {name: unquote(text) for name, text in found.groupdict().items()})
-                allowed += rows
-        if allowed:
-            listed = ", ".join(sorted(set(allowed)))
-            return Problem(
-                Code.METHOD_NOT_ALLOWED,
-                f"{method[:20]} is not a method of this route; use {listed}",
-                headers={"Allow": listed},
-            )
-        return Problem(Code.NOT_FOUND, f"there is no such route: {SERVED}")
+    async def missing(self, http: web.Request) -> Problem:
+        """The problem of a request without a row, which only a client with a token may see."""
+        matching = [each for each in self._router.resources() if (await each.resolve(http))[1]]
+        rows = [self._rows[route] for resource in matching for route in resource if route in self._rows]
+        if not rows:
+            return Problem(Code.NOT_FOUND, f"there is no such route: {SERVED}")
+        allowed = ", ".join(sorted({row.method for row in rows}))
+        message = f"{http.method[:20]} is not a method of this route; use {allowed}"
+        return Problem(Code.METHOD_NOT_ALLOWED, message, headers={"Allow": allowed})
 
 
-def _pattern(path: str) -> re.Pattern[str]:
-    """The regular expression of the paths of a row."""
-    pieces, end = [], 0
-    for parameter in _PARAMETER.finditer(path):
-        pieces.append(re.escape(path[end : parameter.start()]))
-        pieces.append(f"(?P<{parameter[1]}>{'.+' if parameter[2] else '[^/]+'})")
-        end = parameter.end()
-    return re.compile("".join(pieces) + re.escape(path[end:]))
+async def _no_response(http: web.Request) -> None:
+    """Send no ``100 Continue`` yet: ``HttpRequest.body`` does when it reads the body, of an accepted request only."""
+
+
+def as_received(http: web.BaseRequest, base_path: str = "") -> web.BaseRequest:
+    """
+    A request whose path the router matches as it was received, percent-encoded, without the base path.
+
+    The router decodes a path before it matches, so that an encoded colon in a segment would begin a verb
+    (``/stacks/a%3Awatch``). Therefore each percent sign is encoded once more; ``parameters_of`` decodes the segments.
+    A slash at the end is ignored.
+    """
+    path = http.rel_url.raw_path
+    if base_path and path.startswith(f"{base_path}/"):
+        path = path.removeprefix(base_path)
+    path = (path.removesuffix("/") or path).replace("%", "%25")
+    if path == http.rel_url.raw_path:
+        return http
+    return http.clone(rel_url=http.rel_url.with_path(path, encoded=True, keep_query=True))
+
+
+def parameters_of(http: web.Request) -> dict[str, str]:
+    """The parameters of the path of a request, decoded."""
+    return {name: unquote(text) for name, text in http.match_info.items()}

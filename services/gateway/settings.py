@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.core.model import Target
-from services.gateway.origins import is_loopback
+from services.gateway.origins import OriginRules, is_loopback
 from services.settings import SettingInvalid, http_address, load
 
 _ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
@@ -22,15 +22,15 @@ class GatewaySettings:
         listen: Address that the server binds to.
         is_open: Whether PKGER_LISTEN sets the address, and so allows other machines without tokens.
         tokens: The file of tokens; None: no token is needed.
-        orgs: Targets to serve, by name of the organisation; None: all organisations.
+        orgs: Targets to serve, by name of the organization; None: all organizations.
         hosts: Names of the server in addition to those of loopback, in lower case.
         origins: Origins of other sites whose pages may send requests.
-        base_path: Prefix of all paths; empty for none.
-        body_bytes: Most bytes of a body.
+        base_path: Prefix of all paths, for a proxy that does not strip it; empty for none.
+        body_bytes: Most bytes of a body, as received and as inflated.
         body_seconds: Longest time between two pieces of a body.
         header_seconds: Longest time for the headers of a request.
         requests: Most requests at a time.
-        streams: Most streams at a time that watch events.
+        streams: Most streams at a time that watch events; they do not count as requests.
     """
 
     listen: str
@@ -41,10 +41,15 @@ class GatewaySettings:
     origins: tuple[str, ...] = ()
     base_path: str = ""
     body_bytes: int = 0
-    body_seconds: int = 60
-    header_seconds: int = 10
+    body_seconds: float = 60
+    header_seconds: float = 10
     requests: int = 100
     streams: int = 100
+
+    @property
+    def origin_rules(self) -> OriginRules:
+        """The origins that requests may come from; on loopback, the names of the server are checked."""
+        return OriginRules(self.origins, self.hosts, self.is_on_loopback or bool(self.hosts))
 
     @property
     def is_on_loopback(self) -> bool:
@@ -57,7 +62,7 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     Read the settings.
 
     The server binds to ``PKGER_LISTEN``, or else to ``PKGER_HTTP_ADDRESS``. ``PKGER_HTTP_TOKENS`` is a file of tokens.
-    ``PKGER_HTTP_ORGS`` lists the organisations (``NAME=PLATFORM/ORG,...``). ``PKGER_HTTP_HOSTS`` and
+    ``PKGER_HTTP_ORGS`` lists the organizations (``NAME=PLATFORM/ORG,...``). ``PKGER_HTTP_HOSTS`` and
     ``PKGER_HTTP_ORIGINS`` are lists. ``PKGER_HTTP_BASE_PATH`` is a path. The limit of bodies is 110 % of
     ``PKGER_MAX_BYTES``. ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_MAX_STREAMS``, ``PKGER_HTTP_HEADER_SECONDS`` and
     ``PKGER_HTTP_BODY_SECONDS`` are whole numbers.
@@ -91,10 +96,10 @@ def _orgs(text: str) -> Mapping[str, Target] | None:
         return None
     orgs: dict[str, Target] = {}
     for row in text.split(","):
-        found = _ORG.fullmatch(row.strip())
-        if found is None:
+        match = _ORG.fullmatch(row.strip())
+        if match is None:
             raise SettingInvalid("PKGER_HTTP_ORGS", text, "write NAME=PLATFORM/ORG, with commas between several")
-        name, platform, org = (each.strip() for each in found.groups())
+        name, platform, org = (each.strip() for each in match.groups())
         if name in orgs:
             raise SettingInvalid("PKGER_HTTP_ORGS", text, f"{name} is listed twice; remove one entry")
         orgs[name] = Target(platform, org)

@@ -8,7 +8,7 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import RequestInvalid, RevisionNotFound, StackNotFound
 from services.core.model import Target
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.organizations import Organization, Organizations
 from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb, target_to_pb
@@ -22,17 +22,17 @@ HISTORIES_AT_ONCE = 1000
 class StackReader:
     """Calls the stack service."""
 
-    def __init__(self, stacks: Peer, orgs: Organisations) -> None:
+    def __init__(self, stacks: Peer, orgs: Organizations) -> None:
         self._peer, self._orgs = stacks, orgs
         self._stub = StackServiceStub(stacks.channel)
 
-    async def stack(self, stack_id: str) -> tuple[stack_pb2.Stack, Organisation]:
+    async def stack(self, stack_id: str) -> tuple[stack_pb2.Stack, Organization]:
         """
-        A stack and its organisation.
+        A stack and its organization.
 
         Raises:
-            StackNotFound: There is none, or its organisation is not served.
-            Problem: A platform does not answer, so the id of the organisation is unknown.
+            StackNotFound: There is none, or its organization is not served.
+            Problem: A platform does not answer, so the id of the organization is unknown.
         """
         request = stack_pb2.GetStackRequest(stack=object_pb2.StackRef(id=stack_id))
         stack = (await self._peer.call(self._stub.GetStack, request)).stack
@@ -61,14 +61,14 @@ class StackReader:
 
     async def revisions(self, stack_ids: Sequence[str]) -> dict[str, list[stack_pb2.Revision]]:
         """The revisions of stacks by id of the stack, each the oldest first; one call lists those of many stacks."""
-        found: dict[str, list[stack_pb2.Revision]] = {stack_id: [] for stack_id in stack_ids}
+        histories: dict[str, list[stack_pb2.Revision]] = {stack_id: [] for stack_id in stack_ids}
         for start in range(0, len(stack_ids), HISTORIES_AT_ONCE):
-            asked = stack_ids[start : start + HISTORIES_AT_ONCE]
-            request = stack_pb2.ListRevisionsRequest(stack_ids=asked, page_size=500)
+            batch = stack_ids[start : start + HISTORIES_AT_ONCE]
+            request = stack_pb2.ListRevisionsRequest(stack_ids=batch, page_size=500)
             async for page in pages(self._peer, self._stub.ListRevisions, request):
                 for revision in page.revisions:
-                    found[revision.stack_id].append(revision)
-        return {stack_id: history[::-1] for stack_id, history in found.items()}
+                    histories[revision.stack_id].append(revision)
+        return {stack_id: history[::-1] for stack_id, history in histories.items()}
 
     async def referring(self, stack: stack_pb2.Stack) -> list[object_pb2.Object]:
         """The objects of the current package of a stack that refer to others by name; empty if it has no package."""

@@ -14,16 +14,15 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PkgerError, RequestInvalid, ResourceNotFound, StackNotFound
 from services.gateway.answers import Answer, Code, json_answer
-from services.gateway.documents.ids import hex_id
 from services.gateway.documents.stack import stack_document
 from services.gateway.errors import Problem
 from services.gateway.http_request import HttpRequest
-from services.gateway.ids import id_of
-from services.gateway.organisations import Organisation, Organisations
+from services.gateway.ids import hex_id, id_of
+from services.gateway.organizations import Organization, Organizations
 from services.gateway.progress import run_to_end
 from services.gateway.requests.stacks import Addition, Update, read_creation, read_listing, read_org, read_update
 from services.gateway.resource_ids import READ_AT_ONCE, native_ids
-from services.gateway.running import Runner
+from services.gateway.run_plan import Runner
 from services.gateway.services import Services
 from services.gateway.stack_reading import StackReader
 from services.kinds.registry import KINDS, family_of, kinds_meant
@@ -33,27 +32,27 @@ from services.rpc.convert.objects import target_to_pb
 class StackRoutes:
     """The handlers."""
 
-    def __init__(self, services: Services, orgs: Organisations, reader: StackReader, runner: Runner) -> None:
+    def __init__(self, services: Services, orgs: Organizations, reader: StackReader, runner: Runner) -> None:
         self._services, self._orgs, self._reader, self._runner = services, orgs, reader, runner
         self._stub = StackServiceStub(services.stack.channel)
 
     async def listing(self, request: HttpRequest) -> Answer:
-        """List stacks of an organisation, sorted by id; if the query names only ids, in its order."""
-        wanted = read_listing(request.query)
-        org = await self._orgs.of_id(wanted.org_id)
-        found = await self._reader.listed(org.target, wanted.ids, wanted.names)
-        places = {stack_id: place for place, stack_id in enumerate(wanted.ids)} if not wanted.names else {}
-        found.sort(key=lambda stack: (places.get(stack.id, 0), stack.id))
-        return json_answer({"stacks": await self._documents(found, org)})
+        """List stacks of an organization, sorted by id; if the query names only ids, in its order."""
+        listing = read_listing(request.query)
+        org = await self._orgs.of_id(listing.org_id)
+        stacks = await self._reader.listed(org.target, listing.ids, listing.names)
+        places = {stack_id: place for place, stack_id in enumerate(listing.ids)} if not listing.names else {}
+        stacks.sort(key=lambda stack: (places.get(stack.id, 0), stack.id))
+        return json_answer({"stacks": await self._documents(stacks, org)})
 
     async def create(self, request: HttpRequest) -> Answer:
         """Create a stack."""
-        wanted = read_creation(await request.body())
-        org = await self._orgs.of_id(wanted.org_id)
-        creation = stack_pb2.CreateStackRequest(
-            target=target_to_pb(org.target), name=wanted.name, description=wanted.description, urls=wanted.urls
+        creation = read_creation(await request.body())
+        org = await self._orgs.of_id(creation.org_id)
+        message = stack_pb2.CreateStackRequest(
+            target=target_to_pb(org.target), name=creation.name, description=creation.description, urls=creation.urls
         )
-        stack = (await self._services.stack.call(self._stub.CreateStack, creation)).stack
+        stack = (await self._services.stack.call(self._stub.CreateStack, message)).stack
         return json_answer(await self._document(stack, org), 201)
 
     async def read(self, request: HttpRequest) -> Answer:
@@ -64,14 +63,14 @@ class StackRoutes:
     async def update(self, request: HttpRequest) -> Answer:
         """Change name, description and URLs of a stack, and import resources; on an error, nothing is changed."""
         stack_id = id_of(request.parameters["stackID"], "stackID")
-        wanted = read_update(await request.body())
+        update = read_update(await request.body())
         stack, org = await self._reader.stack(stack_id)
         ref = object_pb2.StackRef(id=stack_id)
         imported: list[object_pb2.ObjectKey] = []
         try:
-            for addition in await self._new_additions(stack, wanted.additions):
+            for addition in await self._new_additions(stack, update.additions):
                 imported.append(await self._import(ref, addition, org))
-            updated = await self._services.stack.call(self._stub.UpdateStack, _update_request(ref, stack, wanted))
+            updated = await self._services.stack.call(self._stub.UpdateStack, _update_request(ref, stack, update))
         except (PkgerError, Problem):
             for key in imported:
                 forget = stack_pb2.ForgetResourceRequest(stack=ref, key=key)
@@ -99,11 +98,11 @@ class StackRoutes:
 
     async def _of_org(self, stack_id: str, org_id: str) -> None:
         """
-        Check that a stack exists, and that it is of an organisation, if *org_id* is not empty.
+        Check that a stack exists, and that it is of an organization, if *org_id* is not empty.
 
         Raises:
             StackNotFound: There is no such stack.
-            Problem: It is of another organisation.
+            Problem: It is of another organization.
         """
         _, org = await self._reader.stack(stack_id)
         if org_id not in ("", org.id):
@@ -135,7 +134,7 @@ class StackRoutes:
             if not any((kind, each.resource_id) in there for kind in kinds_meant(each.kind))
         ]
 
-    async def _import(self, ref: object_pb2.StackRef, addition: Addition, org: Organisation) -> object_pb2.ObjectKey:
+    async def _import(self, ref: object_pb2.StackRef, addition: Addition, org: Organization) -> object_pb2.ObjectKey:
         """
         Import a resource into a stack.
 
@@ -148,8 +147,8 @@ class StackRoutes:
         """
         applier = self._services.applier
         stub = ApplierServiceStub(applier.channel)
-        wanted = applier_pb2.ResourceImport(kind=addition.kind, id=addition.resource_id, name=addition.name)
-        request = applier_pb2.ImportResourcesRequest(stack=ref, resources=[wanted])
+        resource = applier_pb2.ResourceImport(kind=addition.kind, id=addition.resource_id, name=addition.name)
+        request = applier_pb2.ImportResourcesRequest(stack=ref, resources=[resource])
         try:
             [answer] = [each async for each in applier.stream(stub.ImportResources, request)]
             return answer.entries[0].key
@@ -163,7 +162,7 @@ class StackRoutes:
                 Code.UNPROCESSABLE_ENTITY, f"additionalResources: {error}", reason=error.reason, metadata=error.metadata
             ) from error
 
-    async def _documents(self, stacks: Sequence[stack_pb2.Stack], org: Organisation) -> "list[dict[str, Any]]":
+    async def _documents(self, stacks: Sequence[stack_pb2.Stack], org: Organization) -> "list[dict[str, Any]]":
         histories = await self._reader.revisions([stack.id for stack in stacks])
         places = asyncio.Semaphore(READ_AT_ONCE)
 
@@ -177,12 +176,12 @@ class StackRoutes:
 
         return [each for each in await asyncio.gather(*map(document, stacks)) if each is not None]
 
-    async def _document(self, stack: stack_pb2.Stack, org: Organisation) -> dict[str, Any]:
+    async def _document(self, stack: stack_pb2.Stack, org: Organization) -> dict[str, Any]:
         histories = await self._reader.revisions([stack.id])
         return await self._document_of(stack, histories[stack.id], org)
 
     async def _document_of(
-        self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organisation
+        self, stack: stack_pb2.Stack, revisions: Sequence[stack_pb2.Revision], org: Organization
     ) -> dict[str, Any]:
         stack, resources = await self._reader.record(stack)
         # The record of a stack has no references between objects; its package has.
@@ -190,15 +189,15 @@ class StackRoutes:
         return stack_document(stack, resources, revisions, objects, org.id)
 
 
-def other_org(stack_id: str, org: Organisation) -> Problem:
-    """The error for a stack that is of another organisation than the request names."""
-    return Problem(Code.CONFLICT, f"stack {stack_id} is of organisation {org.name} ({org.id}); send that id as orgID")
+def other_org(stack_id: str, org: Organization) -> Problem:
+    """The error for a stack that is of another organization than the request names."""
+    return Problem(Code.CONFLICT, f"stack {stack_id} is of organization {org.name} ({org.id}); send that id as orgID")
 
 
-def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, wanted: Update) -> stack_pb2.UpdateStackRequest:
-    request = stack_pb2.UpdateStackRequest(stack=ref, name=wanted.name, description=wanted.description)
-    if wanted.urls is not None or wanted.more_urls:
-        urls = list(stack.urls) if wanted.urls is None else list(wanted.urls)
-        request.urls.urls.extend(dict.fromkeys([*urls, *wanted.more_urls]))
+def _update_request(ref: object_pb2.StackRef, stack: stack_pb2.Stack, update: Update) -> stack_pb2.UpdateStackRequest:
+    request = stack_pb2.UpdateStackRequest(stack=ref, name=update.name, description=update.description)
+    if update.urls is not None or update.more_urls:
+        urls = list(stack.urls) if update.urls is None else list(update.urls)
+        request.urls.urls.extend(dict.fromkeys([*urls, *update.more_urls]))
         request.urls.SetInParent()
     return request

@@ -16,7 +16,7 @@ TOKEN = "a-token-of-tests"
 
 
 def settings(folder: Path, **environ: str) -> GatewaySettings:
-    """Settings with one token, whose name is ``tester``, and one organisation, unless *environ* says otherwise."""
+    """Settings with one token, whose name is ``tester``, and one organization, unless *environ* says otherwise."""
     tokens = folder / "tokens"
     tokens.write_text(f"# For tests.\ntester {hashlib.sha256(TOKEN.encode()).hexdigest()}\n")
     return load_gateway(

@@ -16,7 +16,7 @@ import parser_svc.__main__ as parser_process
 import services.drivers.__main__ as platform_process
 from services.core.masking import masked
 from services.core.model import Target
-from services.gateway.organisations import org_id
+from services.gateway.organizations import org_id
 from services.platforms import Platform
 from services.rpc.process import Opened, Service
 from services.settings import Settings
@@ -39,7 +39,7 @@ class Servers:
     Attributes:
         gateway: Address of the gateway.
         platform: Address of the platform; empty: it has no HTTP API.
-        orgs: Ids and names of empty organisations; None: the platform creates them.
+        orgs: Ids and names of empty organizations; None: the platform creates them.
     """
 
     gateway: str
@@ -89,7 +89,7 @@ def played(compare: ModuleType, servers: Servers, scenario: Scenario) -> dict[in
     packages = compare.Packages([FOLDER.parent / "parse" / "packages"])
     run = compare.Run(options, packages, compare.Files(packages))
     if servers.orgs is not None:
-        run.organisation = partial(next, servers.orgs)
+        run.organization = partial(next, servers.orgs)
     return {number: found for number, found in run.play(scenario) if found}
 
 

@@ -38,7 +38,7 @@ class Player:
         self._servers, self._gateway, self._platform = servers, gateway, platform
 
     async def play(self, scenario: Mapping[str, Any]) -> list[str]:
-        """The differences of the answers, in an organisation of its own."""
+        """The differences of the answers, in an organization of its own."""
         called = Scenario(self._gateway, {"org": await self._new_org(scenario["about"])}, in_one_piece)
         by_hand = Scenario(self._platform, {}, in_one_piece)
         by_hand.saved = called.saved

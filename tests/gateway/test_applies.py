@@ -170,7 +170,7 @@ async def test_an_apply_that_the_platform_rejects_is_rolled_back(older_services:
         assert await older_services.resources("example") == []
 
 
-async def test_a_stack_of_another_organisation_is_a_conflict(services: Cluster, tmp_path: Path) -> None:
+async def test_a_stack_of_another_organization_is_a_conflict(services: Cluster, tmp_path: Path) -> None:
     made = settings(tmp_path, PKGER_HTTP_ORGS="example=embedded/example,other=embedded/other")
     async with gateway(made, services) as address, client(address) as http:
         stack = await a_stack(http)
@@ -184,7 +184,7 @@ async def test_a_stack_of_another_organisation_is_a_conflict(services: Cluster, 
         assert (await get(http, f"{STACKS}?orgID={other}"))["stacks"] == []
 
 
-async def test_a_stack_of_an_organisation_that_is_not_served_is_not_found(services: Cluster, tmp_path: Path) -> None:
+async def test_a_stack_of_an_organization_that_is_not_served_is_not_found(services: Cluster, tmp_path: Path) -> None:
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=""), services) as address, client(address) as http:
         stack = (await post(http, STACKS, {"orgID": (await get(http, "/api/v2/orgs"))["orgs"][0]["id"]}))[1]["id"]
     async with gateway(settings(tmp_path), services) as address, client(address) as http:

@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+import logging
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -169,6 +171,18 @@ async def test_malformed_requests_have_answers(address: str) -> None:
         if answer.status != status or not is_well_formed(answer)
     }
     assert not wrong
+
+
+async def test_malformed_requests_leave_no_part_of_a_token_in_the_log(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        for line in (b"Authorization Token canary", b"Authorization: Token can\0ary", b"canary: \xff\0", b"\x16canary"):
+            answer = await send(address, b"GET /health HTTP/1.1\r\n" + line + b"\r\n\r\n")
+            assert (answer.status, is_well_formed(answer)) == (400, True)
+        assert (await send(address, b"canary\r\n\r\n")).status == 400
+    assert "malformed request" in caplog.messages
+    assert not re.search("can.{0,4}ary", caplog.text)
 
 
 async def test_a_body_is_counted_while_it_arrives_and_while_it_is_inflated(address: str) -> None:

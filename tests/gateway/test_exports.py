@@ -1,4 +1,4 @@
-"""Exports over HTTP: across organisations, as YAML, with warnings, and applied again."""
+"""Exports over HTTP: across organizations, as YAML, with warnings, and applied again."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ async def ids(http: aiohttp.ClientSession) -> dict[str, str]:
         return {org["name"]: org["id"] for org in (await answer.json())["orgs"]}
 
 
-async def test_resources_are_found_in_any_organisation(services: Cluster, tmp_path: Path) -> None:
+async def test_resources_are_found_in_any_organization(services: Cluster, tmp_path: Path) -> None:
     await services.apply(json.dumps([a_bucket("a", "first"), a_bucket("b", "second")]), stack="s", org="example")
     await services.apply(json.dumps([a_bucket("c", "third")]), stack="s", org="other")
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=TWO), services) as address, client(address) as http:
@@ -60,7 +60,7 @@ async def test_two_objects_of_one_name_cannot_be_in_one_package(services: Cluste
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=TWO), services) as address, client(address) as http:
         org = await ids(http)
         status, text, _ = await export(http, {"orgIDs": [{"orgID": org["example"]}, {"orgID": org["other"]}]})
-        assert (status, "one organisation at a time" in text) == (422, True)
+        assert (status, "one organization at a time" in text) == (422, True)
 
 
 async def test_a_resource_that_no_package_may_have_is_left_out_or_refused(services: Cluster, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ NEVER = ("PANIC", "is not a valid ErrorCode", "unable to decode response content
 
 
 class Influx:
-    """The program, in a folder of its own, with one organisation."""
+    """The program, in a folder of its own, with one organization."""
 
     def __init__(self, address: str, folder: Path) -> None:
         self._folder = folder

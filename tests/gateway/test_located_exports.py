@@ -1,4 +1,4 @@
-"""Exports of resources without their organisation, and in the form of InfluxDB."""
+"""Exports of resources without their organization, and in the form of InfluxDB."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ async def post(session: aiohttp.ClientSession, path: str, body: dict[str, Any]) 
 
 
 async def applied(session: aiohttp.ClientSession, org: str, *package: dict[str, Any]) -> dict[str, Any]:
-    """The summary of an apply to the organisation of that name."""
+    """The summary of an apply to the organization of that name."""
     async with session.get("/api/v2/orgs", params={"org": org}) as answer:
         org_id = (await answer.json())["orgs"][0]["id"]
     body = {"orgID": org_id, "template": {"contents": list(package)}, "secrets": {"slack-token": "value"}}
@@ -37,7 +37,7 @@ def bucket(summary: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("unknown", [0, 1, 2])
-async def test_resources_of_several_organisations_are_found_and_all_unknown_ones_listed(
+async def test_resources_of_several_organizations_are_found_and_all_unknown_ones_listed(
     services: Cluster, tmp_path: Path, unknown: int
 ) -> None:
     missing = [{"kind": "Bucket", "id": f"00000000deadbee{number}"} for number in range(unknown)]
@@ -64,7 +64,7 @@ async def test_resources_are_not_looked_up_one_by_one(services: Cluster, calls: 
             named += [{"kind": "Label", "id": f"{label['id']:016x}"} for label in summary["labels"]]
         status, document = await post(session, EXPORT, {"resources": named})
     assert (status, len(document)) == (200, 64)
-    # Each of the three organisations is asked once for all 64 resources. Two of them have some, so they are asked for
+    # Each of the three organizations is asked once for all 64 resources. Two of them have some, so they are asked for
     # each half. Then each of these two exports its own resources.
     assert calls.count("ExportPackage") == 3 + 4 + 2
 

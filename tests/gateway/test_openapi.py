@@ -9,7 +9,7 @@ import aiohttp
 import jsonschema
 
 from services.gateway.answers import Code
-from services.gateway.openapi import schemas
+from services.gateway.schemas import schemas
 from tests.cluster import Cluster
 from tests.gateway.cases import Scenario, in_one_piece, read_cases
 from tests.gateway.gateway import TOKEN, client, gateway, settings

@@ -41,7 +41,7 @@ async def process(services: Cluster, home: Path) -> AsyncIterator[tuple[Process,
 
 
 async def stack_of(session: aiohttp.ClientSession) -> tuple[str, str]:
-    """Ids of an organisation and of a new stack in it."""
+    """Ids of an organization and of a new stack in it."""
     async with session.get("/api/v2/orgs?org=default") as answer:
         org = (await answer.json())["orgs"][0]["id"]
     async with session.post("/api/v2/stacks", json={"orgID": org, "name": "s"}) as answer:

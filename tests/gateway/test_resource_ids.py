@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 import services.drivers.__main__ as platform
-from services.gateway.documents.ids import hex_id
+from services.gateway.ids import hex_id
 from services.platforms import Platform
 from services.system import MachineIds
 from tests.apply.packages import an_object
@@ -30,7 +30,7 @@ class _PathIds(MachineIds):
 
 @pytest.fixture(params=["one=embedded/one", "one=embedded/one,two=embedded/two"])
 async def session(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of a gateway in front of that platform, which serves one organisation or two."""
+    """A client of a gateway in front of that platform, which serves one organization or two."""
     opened = partial(platform.opened, platform=Platform("embedded", "embedded", ""), ids=_PathIds())
     async with (
         cluster(tmp_path, {"platform": opened}) as services,

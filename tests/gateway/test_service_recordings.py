@@ -96,7 +96,7 @@ async def test_our_scenarios_are_answered_as_expected_in_front_of_the_embedded_p
 @pytest.mark.slow
 async def test_scenarios_are_answered_as_recorded_in_front_of_influxdb(compare: ModuleType, tmp_path: Path) -> None:
     scenarios = read_scenarios(compare, "scenarios.jsonl")
-    # Runs first, as an export without an organisation calls the planner for each organisation that exists.
+    # Runs first, as an export without an organization calls the planner for each organization that exists.
     scenarios.sort(key=lambda scenario: scenario["id"] != "export/resources")
     async with on_influxdb(tmp_path) as servers:
         assert await differing(compare, servers, scenarios) == []

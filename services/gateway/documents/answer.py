@@ -9,16 +9,23 @@ from pkger.model.v1 import object_pb2, plan_pb2
 from services.core.text_lists import and_more
 from services.gateway.answers import Code
 from services.gateway.documents.diff import Diff, empty_diff
-from services.gateway.documents.fragments import json_fragment
-from services.gateway.documents.ids import number_id
-from services.gateway.documents.secret_keys import hide_keys
-from services.gateway.documents.summary import ENDPOINTS, LISTS, Ids, Summary, empty_summary, plain_task
+from services.gateway.documents.summary import (
+    ENDPOINTS,
+    LISTS,
+    Ids,
+    Summary,
+    empty_summary,
+    hide_keys,
+    json_fragment,
+    plain_task,
+)
 from services.gateway.documents.violations import violation_document
+from services.gateway.ids import number_id
 from services.rpc.plan_parts import JoinedPlan
 from services.views.ids import EMBEDDED
 
 
-def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:
+def answer_json(plan: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, hidden: Collection[str] = ()) -> bytes:
     """
     The changes that a plan would make, or has made, as JSON text.
 
@@ -26,21 +33,21 @@ def answer_json(made: JoinedPlan, stack_id: str, org_id: str, is_applied: bool, 
     and other threads run in between.
 
     Args:
-        made: The plan, with its diffs and its summary.
+        plan: The plan, with its diffs and its summary.
         stack_id: The stack; empty for none.
-        org_id: The organisation, in 16 hex digits.
+        org_id: The organization, in 16 hex digits.
         is_applied: Whether the plan ran.
         hidden: Keys of secrets that the answer leaves out.
     """
-    diff = Diff(made.diffs, org_id, hidden)
-    summary = _completed(Summary(made.summary, _ids(made.diffs), org_id, is_applied), diff, hidden)
+    diff = Diff(plan.diffs, org_id, hidden)
+    summary = _completed(Summary(plan.summary, _ids(plan.diffs), org_id, is_applied), diff, hidden)
     return orjson.dumps(
         {
-            "sources": list(made.header.sources),
+            "sources": list(plan.header.sources),
             "stackID": stack_id,
             "diff": diff.document(),
             "summary": summary,
-            "planDigest": made.header.digest,
+            "planDigest": plan.header.digest,
         }
     )
 

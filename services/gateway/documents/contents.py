@@ -13,6 +13,8 @@ Content = dict[str, Any]
 
 _NANOSECONDS = 10**9
 
+_RULE = ("name", "description", "every", "offset", "messageTemplate", "statusRules", "tagRules")
+
 _TASK_TIMES = ("cron", "every", "offset")
 
 
@@ -30,47 +32,35 @@ def _bucket(entry: Entry) -> Content:
     return content
 
 
-def _check(entry: Entry) -> Content:
-    return dict(entry["check"])
-
-
 def _dashboard(entry: Entry) -> Content:
     return {**_members(entry, "name", "description"), "charts": entry["charts"] or []}
-
-
-def _endpoint(entry: Entry) -> Content:
-    return dict(entry["notificationEndpoint"])
 
 
 def _label(entry: Entry) -> Content:
     return {"name": entry["name"], **entry["properties"]}
 
 
-def _rule(entry: Entry) -> Content:
-    return _members(entry, "name", "description", "every", "offset", "messageTemplate", "statusRules", "tagRules")
-
-
 def _task(entry: Entry) -> Content:
     return {**_members(entry, "name", "description", "query", "status"), **task_times(entry)}
-
-
-def _telegraf(entry: Entry) -> Content:
-    return dict(entry["telegrafConfig"])
 
 
 def _variable(entry: Entry) -> Content:
     return {**_members(entry, "name", "description"), "args": entry["arguments"]}
 
 
+def _copy_of(member: str) -> Callable[[Entry], Content]:
+    return lambda entry: dict(entry[member])
+
+
 CONTENTS: Mapping[str, Callable[[Entry], Content]] = {
     "buckets": _bucket,
-    "checks": _check,
+    "checks": _copy_of("check"),
     "dashboards": _dashboard,
     "labels": _label,
-    "notificationEndpoints": _endpoint,
-    "notificationRules": _rule,
+    "notificationEndpoints": _copy_of("notificationEndpoint"),
+    "notificationRules": lambda entry: _members(entry, *_RULE),
     "summaryTask": _task,
-    "telegrafConfigs": _telegraf,
+    "telegrafConfigs": _copy_of("telegrafConfig"),
     "variables": _variable,
 }
 """Makes a side of a diff, by the list of the summary that has the entry."""

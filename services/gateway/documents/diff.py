@@ -8,10 +8,8 @@ import orjson
 from pkger.model.v1 import plan_pb2
 
 from services.gateway.documents.contents import CONTENTS, Content
-from services.gateway.documents.fragments import json_fragment
-from services.gateway.documents.ids import number_id
-from services.gateway.documents.secret_keys import hide_keys
-from services.gateway.documents.summary import ENDPOINTS
+from services.gateway.documents.summary import ENDPOINTS, hide_keys, json_fragment
+from services.gateway.ids import number_id
 from services.kinds.registry import KINDS
 from services.views.ids import Entry
 
@@ -28,7 +26,7 @@ _NAMES = {"summaryTask": "tasks"}
 """Names of lists in a diff that differ from those in a summary."""
 
 _WITH_ORG = ("checks", "notificationEndpoints")
-"""Lists whose contents name their organisation: a strict client rejects contents without it."""
+"""Lists whose contents name their organization: a strict client rejects contents without it."""
 
 _WITHOUT_NULL = "variables"
 """The list whose entries leave out ``old`` if there is no old side; entries of other lists have null."""
@@ -48,7 +46,7 @@ class Diff:
         """
         Args:
             diffs: The diffs of the plan.
-            org_id: Id of the organisation, 16 hex digits.
+            org_id: Id of the organization, 16 hex digits.
             hidden: Keys of secrets that the new sides leave out.
         """
         # By key, with their positions. A diff is removed when its row is added.
@@ -62,8 +60,8 @@ class Diff:
 
     def add(self, entry: Entry) -> None:
         """Add the row of the object that has this entry in the completed summary; none if the plan leaves it out."""
-        if found := self._left.pop((entry["kind"], entry["templateMetaName"]), None):
-            self._add(*found, entry)
+        if row := self._left.pop((entry["kind"], entry["templateMetaName"]), None):
+            self._add(*row, entry)
 
     def document(self) -> dict[str, orjson.Fragment]:
         """All lists. Objects whose rows were not added have no entry: the package no longer has them."""
@@ -167,19 +165,19 @@ class _Sides:
             return self._live_endpoint(before.get("id", ""), before["kind"])
         if change is None and rule:
             # The reference does not change, so the rule has the endpoint that the package names.
-            known = self._endpoints.get(rule["endpointTemplateMetaName"])
-            name = _live_name(known) if known else rule["endpointTemplateMetaName"]
+            endpoint = self._endpoints.get(rule["endpointTemplateMetaName"])
+            name = _live_name(endpoint) if endpoint else rule["endpointTemplateMetaName"]
             return _endpoint_members(rule["endpointID"], name, rule["endpointType"])
         # A platform without references stores the name of the object in the package.
         name = str(orjson.loads(diff.old_spec_json).get(_ENDPOINT, ""))
-        known = self._endpoints.get(name)
-        if known is None:
+        endpoint = self._endpoints.get(name)
+        if endpoint is None:
             return _endpoint_members(0, name, "")
-        return self._live_endpoint(known.resource_id, known.old_kind or known.key.kind)
+        return self._live_endpoint(endpoint.resource_id, endpoint.old_kind or endpoint.key.kind)
 
     def _live_endpoint(self, endpoint_id: str, kind: str) -> Content:
-        known = self._endpoints_by_id.get(endpoint_id)
-        return _endpoint_members(number_id(endpoint_id), _live_name(known) if known else "", _type(kind))
+        endpoint = self._endpoints_by_id.get(endpoint_id)
+        return _endpoint_members(number_id(endpoint_id), _live_name(endpoint) if endpoint else "", _type(kind))
 
 
 def _live_name(endpoint: plan_pb2.ResourceDiff) -> str:

@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.stack.v1 import stack_pb2
 
-from services.gateway.documents.ids import hex_id
+from services.gateway.ids import hex_id
 from services.kinds.registry import FAMILY_NAMES, KINDS
 
 API_VERSION = "influxdata.com/v2alpha1"
@@ -32,7 +32,7 @@ def stack_document(
         resources: Its inventory.
         revisions: Its history, the oldest first.
         objects: The objects of its package that refer to others.
-        org_id: The organisation.
+        org_id: The organization.
     """
     uses = {(item.key.kind, item.key.name): _uses(item) for item in objects}
     now = {

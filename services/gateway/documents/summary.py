@@ -1,10 +1,10 @@
 """
 Completes the summary of a plan for InfluxDB's clients.
 
-They expect ids as numbers, the id of the organisation, and some members in two places.
+They expect ids as numbers, the id of the organization, and some members in two places.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -46,8 +46,8 @@ class Summary:
             text: The document as the planner made it (docs/reference/package-format.md, "Summary"), as JSON; empty for
                 none.
             ids: Ids of all resources that exist.
-            org_id: Id of the organisation, 16 hex digits.
-            is_applied: Whether the plan ran: InfluxDB names the organisation of endpoints and variables only then.
+            org_id: Id of the organization, 16 hex digits.
+            is_applied: Whether the plan ran: InfluxDB names the organization of endpoints and variables only then.
         """
         self._lists = _LISTS_OF_TEXTS.decode(text) if text else {}
         self._ids, self._is_applied = SummaryIds(ids), is_applied
@@ -94,3 +94,23 @@ def empty_summary() -> dict[str, list[Entry]]:
 def plain_task(entry: Mapping[str, Any]) -> Entry:
     """The entry of a task without empty times, as an empty time crashes the command line."""
     return {name: value for name, value in entry.items() if name not in ("cron", "every", "offset")} | task_times(entry)
+
+
+def hide_keys(endpoint: dict[str, Any], keys: Collection[str]) -> None:
+    """
+    Leave out keys of secrets that an apply would make for credentials, as InfluxDB shows no key before it exists.
+
+    Args:
+        endpoint: The members of an endpoint; changed in place.
+        keys: The keys to leave out.
+    """
+    if keys:
+        references = {f"secret: {key}" for key in keys}
+        endpoint.update(
+            {name: "" for name, value in endpoint.items() if isinstance(value, str) and value in references}
+        )
+
+
+def json_fragment(value: Any) -> orjson.Fragment:
+    """*value* as encoded JSON, to embed in a larger document."""
+    return orjson.Fragment(orjson.dumps(value))

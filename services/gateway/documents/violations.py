@@ -41,7 +41,7 @@ def path_steps(path: str) -> tuple[list[str], list[int | None]]:
     fields: list[str] = []
     indexes: list[int | None] = []
     for name, positions in _STEP.findall(path):
-        found = [int(number) for number in _INDEX.findall(positions)]
-        fields += [name] * max(len(found), 1)
-        indexes += found or [None]
+        numbers = [int(number) for number in _INDEX.findall(positions)]
+        fields += [name] * max(len(numbers), 1)
+        indexes += numbers or [None]
     return fields, indexes

@@ -1,15 +1,47 @@
 """Reads requests of ``POST /api/v2/templates/export``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Struct
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of, is_id, resource_id_of
-from services.gateway.requests.members import Members
-from services.gateway.requests.yaml_bodies import decoded_as
+from services.gateway.requests.members import ID, KIND, NEEDED_KIND, Text, about, read_body
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
+
+
+class ResourceFilters(Struct):
+    """Filters; a resource passes if it passes both."""
+
+    byLabel: Annotated[list[str] | None, about("names of labels; a resource has one of them")] = None
+    byResourceKind: list[Annotated[str, KIND]] | None = None
+
+
+class OrgToExport(Struct):
+    """The resources of an organization; with filters, only resources that pass."""
+
+    orgID: Annotated[Text, ID] = None
+    resourceFilters: ResourceFilters | None = None
+
+
+class ResourceToExport(Struct):
+    """A resource: the one with an id, or all with a name."""
+
+    kind: Annotated[Text, NEEDED_KIND] = None
+    id: Annotated[Text, about("its id")] = None
+    name: Annotated[Text, about("its name; beside an id, the name to export it under")] = None
+
+
+class ExportRequest(Struct):
+    """The resources to export; at least one of the three members is needed."""
+
+    stackID: Annotated[Text, about("a stack, with all its resources; empty for none")] = None
+    orgIDs: list[OrgToExport] | None = None
+    resources: list[ResourceToExport] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +68,10 @@ class NamedResource:
 @dataclass(frozen=True, slots=True)
 class WholeOrg:
     """
-    The resources of an organisation that pass a filter.
+    The resources of an organization that pass a filter.
 
     Attributes:
-        org_id: Id of the organisation.
+        org_id: Id of the organization.
         kinds: Kinds and names of families; empty: all kinds.
         labels: Names of labels, of which a resource needs one; empty: no label is needed.
     """
@@ -56,8 +88,8 @@ class Export:
 
     Attributes:
         stack_id: Stack whose resources are exported; empty for none.
-        orgs: Organisations whose resources are exported.
-        resources: Single resources, of any organisation that is served.
+        orgs: Organizations whose resources are exported.
+        resources: Single resources, of any organization that is served.
     """
 
     stack_id: str = ""
@@ -72,50 +104,51 @@ def read_export(body: bytes, media_type: str = "") -> Export:
     Raises:
         Problem: The body is invalid.
     """
-    members = decoded_as(media_type, body)
-    stack, orgs, entries = members.text("stackID"), list(members.objects("orgIDs")), list(members.objects("resources"))
-    names = {(entry.text("kind"), entry.text("name")) for entry in entries if not entry.has("id")}
-    twins = names & {(entry.text("kind"), entry.text("id")) for entry in entries}
+    request = read_body(body, ExportRequest, media_type)
+    orgs, entries = request.orgIDs or [], request.resources or []
+    names = {(entry.kind, entry.name or "") for entry in entries if entry.id is None}
+    twins = names & {(entry.kind, entry.id) for entry in entries}
     # Ids are checked first, as InfluxDB refuses an invalid id while it decodes the body.
-    stack_id = id_of(stack, "stackID") if stack else ""
-    org_ids = [id_of(org.text("orgID"), org.place("orgID")) for org in orgs]
-    named = [each for entry in entries for each in _named(entry, twins)]
+    stack_id = id_of(request.stackID, "stackID") if request.stackID else ""
+    org_ids = [id_of(org.orgID or "", f"orgIDs[{place}].orgID") for place, org in enumerate(orgs)]
+    named = [each for place, entry in enumerate(entries) for each in _named(entry, twins, f"resources[{place}].id")]
     if not (stack_id or orgs or entries):
         raise Problem(
             Code.UNPROCESSABLE_ENTITY,
             "nothing to export: the request needs stackID, orgIDs or resources, or several of them",
         )
-    for entry in entries:
-        _refuse_unknown(entry.text("kind"), entry.place("kind"))
-        if not (entry.has("id") or entry.text("name")):
-            raise Problem(Code.UNPROCESSABLE_ENTITY, f"{entry.place('id')}: write the id or the name of the resource")
-    whole = tuple(_whole(org, org_id) for org, org_id in zip(orgs, org_ids, strict=True))
-    return Export(stack_id, whole, tuple(dict.fromkeys(named)))
+    for place, entry in enumerate(entries):
+        _refuse_unknown(entry.kind or "", f"resources[{place}].kind")
+        if entry.id is None and not entry.name:
+            message = f"resources[{place}].id: write the id or the name of the resource"
+            raise Problem(Code.UNPROCESSABLE_ENTITY, message)
+    whole = [
+        _whole(org_id, org.resourceFilters or ResourceFilters(), f"orgIDs[{place}].resourceFilters.byResourceKind")
+        for place, (org, org_id) in enumerate(zip(orgs, org_ids, strict=True))
+    ]
+    return Export(stack_id, tuple(whole), tuple(dict.fromkeys(named)))
 
 
-def _named(entry: Members, twins: set[tuple[str, str]]) -> Iterator[NamedResource]:
+def _named(entry: ResourceToExport, twins: Container[tuple[Text, Text]], place: str) -> Iterator[NamedResource]:
     """
     The resource of an entry; none for an entry with an id whose twin has the name.
 
     The command line sends each argument behind ``--resource-type`` twice: in one entry as an id, in another one as a
     name. The second entry of such *twins* stands for both.
     """
-    kind, name = entry.text("kind"), entry.text("name")
-    if not entry.has("id"):
-        is_either = (kind, name) in twins and is_id(name)
+    kind, name = entry.kind or "", entry.name or ""
+    if entry.id is None:
+        is_either = (entry.kind, name) in twins and is_id(name)
         yield NamedResource(kind, id=name.lower() if is_either else "", name=name)
-    elif (kind, entry.text("id")) not in twins:
-        yield NamedResource(kind, id=resource_id_of(entry.text("id"), entry.place("id")), new_name=name)
+    elif (entry.kind, entry.id) not in twins:
+        yield NamedResource(kind, id=resource_id_of(entry.id, place), new_name=name)
 
 
-def _whole(org: Members, org_id: str) -> WholeOrg:
-    filters = org.object("resourceFilters")
-    if filters is None:
-        return WholeOrg(org_id)
-    kinds = filters.texts("byResourceKind")
-    for place, kind in enumerate(kinds):
-        _refuse_unknown(kind, f"{filters.place('byResourceKind')}[{place}]")
-    return WholeOrg(org_id, tuple(kinds), tuple(filters.texts("byLabel")))
+def _whole(org_id: str, filters: ResourceFilters, place: str) -> WholeOrg:
+    kinds = tuple(filters.byResourceKind or ())
+    for index, kind in enumerate(kinds):
+        _refuse_unknown(kind, f"{place}[{index}]")
+    return WholeOrg(org_id, kinds, tuple(filters.byLabel or ()))
 
 
 def _refuse_unknown(kind: str, where: str) -> None:

@@ -1,116 +1,103 @@
-"""Reads the members of JSON objects; errors name the member."""
+"""Reads bodies of requests as structs, from which OpenAPI also has their schemas; errors name the member."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from typing import Any, TypeVar
 
+import msgspec
 import orjson
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
+from services.gateway.media_types import YAML_TYPES
+from services.gateway.requests.yaml_bodies import decoded_yaml
+from services.kinds.registry import ACCEPTED
 
-_NAMES = {str: "a text", bool: "true or false", list: "a list", dict: "an object", int: "a number", float: "a number"}
+Body = TypeVar("Body")
+
+Text = str | None
+"""A text; null is the same as an absent member."""
+
+NEEDED = "needed"
+"""Marks, in a schema, a member that a request must have; its reader refuses its absence, with a text of its own."""
+
+ID_EXAMPLE = "0a1b2c3d4e5f6071"
+
+_PROBLEM = re.compile(r"Expected `(\w+)(?: \| null)?`, got `(\w+)`(?: - at `\$\.(.*)`)?")
+
+_BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
+
+_NAMES = {
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "int": "a number",
+    "float": "a number",
+    "null": "null",
+}
 
 
-def decoded(body: bytes) -> "Members":
+def about(text: str, **schema: Any) -> msgspec.Meta:
+    """The description of a member, and more members of its schema."""
+    return msgspec.Meta(description=text, extra_json_schema=schema)
+
+
+ID = about("16 hex digits", pattern="^[0-9a-fA-F]{16}$", examples=[ID_EXAMPLE], needed=True)
+
+KIND = about("a kind, or the name of all kinds of checks or endpoints", enum=sorted(ACCEPTED))
+
+NEEDED_KIND = msgspec.Meta(extra_json_schema={"enum": sorted(ACCEPTED), NEEDED: True})
+
+
+def read_body(body: bytes, struct: type[Body], media_type: str = "") -> Body:
     """
-    Read a body as a JSON object.
+    Read a body by its media type; a body that begins with ``{`` is read as JSON, as YAML does not accept all JSON.
+
+    Args:
+        body: The body.
+        struct: The struct of its members.
+        media_type: Its media type, without parameters.
 
     Raises:
-        Problem: The body is not a JSON object.
+        Problem: The body is invalid. The message leaves out the value, which may be a secret.
     """
+    is_yaml = media_type in YAML_TYPES and not body.lstrip().startswith(b"{")
+    document = decoded_yaml(body) if is_yaml else _decoded_json(body)
+    try:
+        return msgspec.convert(document, struct)
+    except msgspec.ValidationError as error:
+        raise Problem(Code.INVALID, _message(str(error), document)) from None
+
+
+def _decoded_json(body: bytes) -> Any:
     if not body.strip():
         raise Problem(Code.INVALID, "the body is empty; send a JSON object")
     try:
-        value = orjson.loads(body)
+        return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise Problem(Code.INVALID, f"the body is no JSON: {error}") from None
-    return Members.of(value, "the body")
 
 
-class Members:
-    """The members of one object."""
-
-    def __init__(self, value: Mapping[str, Any], where: str = "") -> None:
-        """
-        Args:
-            value: The object.
-            where: Prefix for the names of members in messages, such as ``actions[0].``.
-        """
-        self._value, self._where = value, where
-
-    @classmethod
-    def of(cls, value: Any, where: str) -> "Members":
-        """
-        The members of *value* at *where*; for ``the body``, messages have the names of members without a prefix.
-
-        Raises:
-            Problem: *value* is not an object.
-        """
-        if not isinstance(value, dict):
-            raise _wrong(where, "an object", value)
-        return cls(value, "" if where == "the body" else f"{where}.")
-
-    def place(self, name: str) -> str:
-        """The path of a member, for messages."""
-        return f"{self._where}{name}"
-
-    def has(self, name: str) -> bool:
-        """Whether a member is present and not null."""
-        return self._value.get(name) is not None
-
-    def any(self, name: str) -> Any:
-        """The value of a member, of any type; None when it is absent."""
-        return self._value.get(name)
-
-    def text(self, name: str) -> str:
-        """A text; empty when the member is null or absent."""
-        value: str = self._read(name, str, "")
-        return value
-
-    def flag(self, name: str) -> bool:
-        """True or false; false when the member is null or absent."""
-        value: bool = self._read(name, bool, False)
-        return value
-
-    def texts(self, name: str) -> list[str]:
-        """A list of texts; empty when the member is null or absent."""
-        found = self._read(name, list, [])
-        for place, each in enumerate(found):
-            if not isinstance(each, str):
-                raise _wrong(f"{self.place(name)}[{place}]", "a text", each)
-        return list(found)
-
-    def objects(self, name: str) -> "Iterator[Members]":
-        """The objects of a list; none when the member is null or absent."""
-        for place, each in enumerate(self._read(name, list, [])):
-            yield Members.of(each, f"{self.place(name)}[{place}]")
-
-    def object(self, name: str) -> "Members | None":
-        """An object; None when the member is null or absent."""
-        return Members.of(self._value[name], self.place(name)) if self.has(name) else None
-
-    def mapping(self, name: str) -> dict[str, Any]:
-        """An object by its keys; empty when the member is null or absent."""
-        return dict(self._read(name, dict, {}))
-
-    def text_mapping(self, name: str) -> dict[str, str]:
-        """An object whose values are texts; empty when the member is null or absent."""
-        found = self.mapping(name)
-        for key, value in found.items():
-            if not isinstance(value, str):
-                # The message leaves out the value, which may be a secret.
-                raise Problem(Code.INVALID, f"{self.place(name)}.{key[:60]}: write a text")
-        return found
-
-    def _read(self, name: str, kind: type, absent: Any) -> Any:
-        value = self._value.get(name)
-        if value is None:
-            return absent
-        if not isinstance(value, kind):
-            raise _wrong(self.place(name), _NAMES[kind], value)
-        return value
+def _message(problem: str, document: Any) -> str:
+    """The message for an error of msgspec, which does not name the key of a value in a mapping."""
+    parts = _PROBLEM.match(problem)
+    if parts is None:
+        # The text of msgspec may have a part of the value.
+        return "the body has a member of the wrong type"
+    expected, actual, path = parts.groups()
+    if path and path.endswith("[...]"):
+        member = path.removesuffix("[...]")
+        key = next(key for key, value in document[member].items() if not isinstance(value, str))
+        return f"{member}.{key[:60]}: write {_NAMES[expected]}"
+    return f"{path or 'the body'}: write {_NAMES[expected]}, not {_NAMES[actual]}"
 
 
-def _wrong(where: str, wanted: str, value: Any) -> Problem:
-    found = "null" if value is None else _NAMES.get(type(value), "something else")
-    return Problem(Code.INVALID, f"{where}: write {wanted}, not {found}")
+def refuse_bad_escapes(url: str, where: str) -> None:
+    """
+    Refuse an address with an invalid percent escape; the parser decides which addresses may be fetched.
+
+    Raises:
+        Problem: The address has one.
+    """
+    if _BAD_ESCAPE.search(url):
+        raise Problem(Code.INVALID, f"{where}: {url[:200]!r} has a % that escapes nothing; write %25")

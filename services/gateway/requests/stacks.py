@@ -2,16 +2,44 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from msgspec import Struct
 from multidict import MultiMapping
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.ids import id_of, resource_id_of
-from services.gateway.requests.members import Members, decoded
-from services.gateway.requests.urls import refuse_bad_escapes
+from services.gateway.requests.members import ID, ID_EXAMPLE, NEEDED_KIND, Text, about, read_body, refuse_bad_escapes
 from services.kinds.kind_words import unknown_kind
 from services.kinds.registry import ACCEPTED
+
+
+class StackCreation(Struct):
+    """A stack to create."""
+
+    orgID: Annotated[Text, ID] = None
+    name: Annotated[Text, about("empty for a nameless stack")] = None
+    description: Text = None
+    urls: Annotated[list[str] | None, about("addresses of packages, which are part of every apply")] = None
+
+
+class ResourceToImport(Struct):
+    """A resource to import."""
+
+    kind: Annotated[Text, NEEDED_KIND] = None
+    resourceID: Annotated[Text, about("its id", examples=[ID_EXAMPLE], needed=True)] = None
+    templateMetaName: Annotated[Text, about("metadata.name of its object")] = None
+
+
+class StackUpdate(Struct):
+    """Changes of a stack; a member that is absent or null changes nothing."""
+
+    name: Text = None
+    description: Text = None
+    templateURLs: Annotated[list[str] | None, about("addresses that replace all others")] = None
+    urls: Annotated[list[str] | None, about("addresses to add")] = None
+    additionalResources: list[ResourceToImport] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +48,7 @@ class Listing:
     The request to list stacks. A stack is listed if it has one of the ids or names; all stacks if there are none.
 
     Attributes:
-        org_id: Id of their organisation.
+        org_id: Id of their organization.
         ids: Ids of stacks.
         names: Names of stacks.
     """
@@ -81,18 +109,18 @@ def read_listing(query: MultiMapping[str]) -> Listing:
     Read the query of a list of stacks.
 
     Raises:
-        Problem: It names no organisation, or an id in it is invalid.
+        Problem: It names no organization, or an id in it is invalid.
     """
     org_id = read_org(query)
     if not org_id:
-        raise Problem(Code.INVALID, "orgID: name the organisation by its id; /api/v2/orgs lists them")
+        raise Problem(Code.INVALID, "orgID: name the organization by its id; /api/v2/orgs lists them")
     ids = [id_of(text, "stackID") for text in query.getall("stackID", ())]
     return Listing(org_id, tuple(dict.fromkeys(ids)), tuple(query.getall("name", ())))
 
 
 def read_org(query: MultiMapping[str]) -> str:
     """
-    The id of the organisation in a query; empty without one.
+    The id of the organization in a query; empty without one.
 
     Raises:
         Problem: It is not an id.
@@ -107,9 +135,9 @@ def read_creation(body: bytes) -> Creation:
     Raises:
         Problem: The body is invalid.
     """
-    members = decoded(body)
-    name, description, urls = members.text("name"), members.text("description"), _urls(members, "urls")
-    return Creation(id_of(members.text("orgID"), "orgID"), name, description, urls)
+    request = read_body(body, StackCreation)
+    urls = _urls(request.urls, "urls")
+    return Creation(id_of(request.orgID or "", "orgID"), request.name or "", request.description or "", urls)
 
 
 def read_update(body: bytes) -> Update:
@@ -119,13 +147,14 @@ def read_update(body: bytes) -> Update:
     Raises:
         Problem: The body is invalid.
     """
-    members = decoded(body)
+    request = read_body(body, StackUpdate)
+    resources = enumerate(request.additionalResources or [])
     update = Update(
-        members.text("name") if members.has("name") else None,
-        members.text("description") if members.has("description") else None,
-        _urls(members, "templateURLs") if members.has("templateURLs") else None,
-        _urls(members, "urls"),
-        tuple(dict.fromkeys(map(_addition, members.objects("additionalResources")))),
+        request.name,
+        request.description,
+        None if request.templateURLs is None else _urls(request.templateURLs, "templateURLs"),
+        _urls(request.urls, "urls"),
+        tuple(dict.fromkeys(_addition(each, f"additionalResources[{place}]") for place, each in resources)),
     )
     for place, addition in enumerate(update.additions):
         if addition.kind not in ACCEPTED:
@@ -134,13 +163,12 @@ def read_update(body: bytes) -> Update:
     return update
 
 
-def _urls(members: Members, name: str) -> tuple[str, ...]:
-    urls = tuple(members.texts(name))
-    for place, url in enumerate(urls):
-        refuse_bad_escapes(url, f"{members.place(name)}[{place}]")
-    return urls
+def _urls(urls: Sequence[str] | None, name: str) -> tuple[str, ...]:
+    for place, url in enumerate(urls or ()):
+        refuse_bad_escapes(url, f"{name}[{place}]")
+    return tuple(urls or ())
 
 
-def _addition(entry: Members) -> Addition:
-    resource_id = resource_id_of(entry.text("resourceID"), entry.place("resourceID"))
-    return Addition(entry.text("kind"), resource_id, entry.text("templateMetaName"))
+def _addition(entry: ResourceToImport, place: str) -> Addition:
+    resource_id = resource_id_of(entry.resourceID or "", f"{place}.resourceID")
+    return Addition(entry.kind or "", resource_id, entry.templateMetaName or "")

@@ -1,17 +1,44 @@
 """Reads the templates of an apply as sources of a package."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import orjson
+from msgspec import Struct
 
 from services.addresses import is_of_jsonnet
 from services.core import source_names
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.requests.members import Members
+from services.gateway.requests.members import Text, about
+
+_CONTENTS = {
+    "anyOf": [
+        {"$ref": "#/components/schemas/Package"},
+        {"$ref": "#/components/schemas/PackageObject"},
+        {"type": "string", "description": "YAML, JSON or Jsonnet"},
+        {"type": "null"},
+    ]
+}
+
+
+class TemplateBody(Struct):
+    """A source of a package."""
+
+    contents: Annotated[Any, about("objects, or a text", **_CONTENTS)] = None
+    contentType: Annotated[Text, about("json, yaml, yml or jsonnet; default: detected by the name or the text")] = None
+    sources: Annotated[list[str] | None, about("names of the source, for messages and for the record of the stack")] = (
+        None
+    )
+
+
+class Remote(Struct):
+    """A package at an address."""
+
+    url: Annotated[Text, about("the address", needed=True)] = None
+    contentType: Text = None
 
 
 class Encoding(StrEnum):
@@ -58,36 +85,25 @@ class Template:
         return cls(name, encoding, text, is_generated=True)
 
 
-def read_remotes(body: Members) -> list[Template]:
-    """
-    The addresses of a body; entries without an address are ignored.
-
-    Raises:
-        Problem: An entry is invalid.
-    """
-    return [
-        Template(url=url, encoding=_of_type(remote.text("contentType")))
-        for remote in body.objects("remotes")
-        if (url := remote.text("url"))
-    ]
+def templates_of_remotes(remotes: Iterable[Remote]) -> list[Template]:
+    """The addresses of a body; entries without an address are ignored."""
+    return [Template(url=remote.url, encoding=_of_type(remote.contentType)) for remote in remotes if remote.url]
 
 
-def read_templates(body: Members) -> list[Template]:
+def templates_of_bodies(bodies: Iterable[TemplateBody], last: TemplateBody | None) -> list[Template]:
     """
     The templates of a body: ``templates``, then ``template``. Entries without contents are ignored.
 
     Raises:
         Problem: An entry is invalid.
     """
-    given = list(body.objects("templates"))
-    if single := body.object("template"):
-        given.append(single)
-    return [template for place, each in enumerate(given) for template in _template(place, each)]
+    every = [*bodies, last] if last else bodies
+    return [template for place, each in enumerate(every) for template in _template(place, each)]
 
 
-def _template(place: int, given: Members) -> Iterator[Template]:
-    names, kind, contents = given.texts("sources"), given.text("contentType"), given.any("contents")
-    encoding = _of_type(kind) or _of_name(names[0] if names else "")
+def _template(place: int, body: TemplateBody) -> Iterator[Template]:
+    names, contents = body.sources or [], body.contents
+    encoding = _of_type(body.contentType) or _of_name(names[0] if names else "")
     name = "; ".join(names) or source_names.STREAM
     if isinstance(contents, str):
         yield Template(name, encoding, text=contents)
@@ -126,9 +142,9 @@ _TYPES: Mapping[str, Encoding] = {
 }
 
 
-def _of_type(content_type: str) -> Encoding:
+def _of_type(content_type: Text) -> Encoding:
     """The encoding that a ``contentType`` names, such as ``yaml`` or a media type."""
-    return _TYPES.get(content_type.lower().rpartition("/")[2].removeprefix("x-"), Encoding.UNKNOWN)
+    return _TYPES.get((content_type or "").lower().rpartition("/")[2].removeprefix("x-"), Encoding.UNKNOWN)
 
 
 def _of_name(name: str) -> Encoding:

@@ -7,8 +7,6 @@ import yaml
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
-from services.gateway.media_types import YAML_TYPES
-from services.gateway.requests.members import Members, decoded
 from services.kinds.format.scalars import MERGE, plain_scalar
 from services.kinds.format.timestamp import Timestamp
 
@@ -41,23 +39,12 @@ def _scalar(loader: Any, node: yaml.ScalarNode) -> Any:
 _Loader.add_constructor("tag:yaml.org,2002:str", _scalar)
 
 
-def decoded_as(media_type: str, body: bytes) -> Members:
+def decoded_yaml(body: bytes) -> Any:
     """
-    Read a body by its media type; a body that begins with ``{`` is read as JSON, as YAML does not accept all JSON.
+    Read a body as YAML.
 
     Raises:
-        Problem: The body is invalid.
-    """
-    is_yaml = media_type in YAML_TYPES and not body.lstrip().startswith(b"{")
-    return decoded_yaml(body) if is_yaml else decoded(body)
-
-
-def decoded_yaml(body: bytes) -> Members:
-    """
-    Read a body as a YAML mapping.
-
-    Raises:
-        Problem: It is not a mapping, or has a construct that JSON does not have.
+        Problem: It is no YAML, or has a construct that JSON does not have.
     """
     if not body.strip():
         raise Problem(Code.INVALID, "the body is empty; send a YAML mapping")
@@ -68,7 +55,7 @@ def decoded_yaml(body: bytes) -> Members:
     except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
         raise Problem(Code.INVALID, f"the body is no YAML: {' '.join(str(error).split())}") from None
     _refuse_other_keys(value)
-    return Members.of(value, "the body")
+    return value
 
 
 def _refuse_more_than_json(text: str) -> None:

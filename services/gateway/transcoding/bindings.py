@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from google.api import annotations_pb2, http_pb2
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
 from pkger.applier.v1 import applier_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
@@ -73,11 +74,16 @@ class Binding:
         name = f"{self.rpc.containing_service.name}_{self.rpc.name}"
         return f"{name}_{self.number + 1}" if self.number else name
 
+    @property
+    def is_safe(self) -> bool:
+        """Whether the RPC has no side effects."""
+        return bool(self.rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
 
-def follows(rpc: MethodDescriptor) -> bool:
-    """Whether an RPC streams events as they occur, so that another call can resume the stream."""
-    fields = rpc.input_type.fields_by_name
-    return bool(rpc.server_streaming) and ("after_seq" in fields or "position" in fields)
+    @property
+    def follows(self) -> bool:
+        """Whether the RPC streams events as they occur, so that another call can resume the stream."""
+        fields = self.rpc.input_type.fields_by_name
+        return bool(self.rpc.server_streaming) and ("after_seq" in fields or "position" in fields)
 
 
 def bindings(services: Iterable[ServiceDescriptor] = PUBLIC_SERVICES) -> list[Binding]:
@@ -106,10 +112,10 @@ def _read_template(rpc: MethodDescriptor, template: str) -> tuple[str, tuple[Pat
     """The path of the route for a path template, and its parameters."""
     parameters: list[PathParameter] = []
 
-    def segment(found: re.Match[str]) -> str:
-        if not _FIELD.fullmatch(found[1]):
-            raise AnnotationInvalid(f"{rpc.full_name}: {found[0]} is not of the form {{field}}")
-        parameters.append(PathParameter(found[1]))
+    def segment(match: re.Match[str]) -> str:
+        if not _FIELD.fullmatch(match[1]):
+            raise AnnotationInvalid(f"{rpc.full_name}: {match[0]} is not of the form {{field}}")
+        parameters.append(PathParameter(match[1]))
         return f"{{{parameters[-1].name}}}"
 
     return _PARAMETER.sub(segment, template), tuple(parameters)

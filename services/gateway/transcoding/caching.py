@@ -35,8 +35,8 @@ def is_known(tag: str, if_none_match: str | None) -> bool:
     """Whether a client that sends this ``If-None-Match`` has the answer with *tag*."""
     if if_none_match is None:
         return False
-    known = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
-    return "*" in known or tag.removeprefix("W/") in known
+    tags = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
+    return "*" in tags or tag.removeprefix("W/") in tags
 
 
 def headers_of(tag: str) -> dict[str, str]:

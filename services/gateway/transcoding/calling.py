@@ -5,12 +5,11 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import orjson
 from aiohttp import hdrs, web
 from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from pkger.applier.v1 import applier_pb2
@@ -21,7 +20,7 @@ from services.core.errors import RequestInvalid
 from services.gateway.answers import Answer, Code
 from services.gateway.errors import SECONDS_UNTIL_RETRY, Problem, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
-from services.gateway.transcoding.bindings import Binding, follows
+from services.gateway.transcoding.bindings import Binding
 from services.gateway.transcoding.caching import (
     EVENTS,
     FIXED_BY_FIRST,
@@ -41,7 +40,7 @@ from services.gateway.transcoding.streaming import (
     StreamForm,
     StreamLimits,
     form_for,
-    running,
+    guarded,
 )
 from services.rpc.client import Peer
 from services.rpc.message_json import document_of
@@ -66,10 +65,7 @@ class Caller:
             limits: Limits of clients of streams.
         """
         self._binding, self._peer, self._limits = binding, peer, limits
-        rpc = binding.rpc
-        self._is_safe = rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
-        self._follows = follows(rpc)
-        self._call = _callable(peer, rpc)
+        self._call = _callable(peer, binding.rpc)
 
     async def answer(self, request: HttpRequest) -> Answer | web.StreamResponse:
         """Answer one request."""
@@ -78,7 +74,7 @@ class Caller:
         message = await self._decoded(request)
         answer = await _while_connected(request, self._peer.call(self._call, message))
         body = await _encoded(answer)
-        if not self._is_safe:
+        if not self._binding.is_safe:
             return Answer(200, body)
         tag = tag_of(body)
         if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
@@ -106,82 +102,74 @@ class Caller:
             return Answer(304, headers=headers_of(tag))
         feed = Feed(self._limits)
         messages = cast("AsyncGenerator[Message, None]", self._peer.stream(self._call, message, seconds=math.inf))
-        filling = asyncio.create_task(feed.fill(messages))
-        gone, stopping = asyncio.create_task(request.gone.wait()), asyncio.create_task(request.stopping.wait())
-        async with running(filling, gone, stopping):
-            # A browser that watches gets headers soon, even without a message. Other clients get them after the first
-            # message, so that the status shows an error.
-            is_watch = self._is_safe and bool(form.ping())
-            others = {gone, stopping} if self._is_safe else {gone}
-            first = await _first(feed, others, self._limits.ping_seconds if is_watch else None, request)
-            taken: list[Message] = []
-            if isinstance(first, operation_pb2.OperationEvent) and first.HasField("begun"):
-                # The request may still be refused, which the status shows: the next message decides it.
-                taken.append(first)
-                first = await _first(feed, others, None, request)
-            if isinstance(first, Message):
-                await _refuse_violations(first, feed)
-                if self._binding.rpc.full_name in FIXED_BY_FIRST:
-                    tag = tag_of(form.media_type.encode(), content_of(message), content_of(first))
+        try:
+            async with guarded(feed.fill(messages), self._until_unread(feed), _until_gone(request)):
+                # A browser that watches gets headers soon, even without a message. Other clients get them after the
+                # first message, so that the status shows an error.
+                is_watch = self._binding.is_safe and bool(form.ping())
+                async with guarded(*([_until_stopping(request)] if self._binding.is_safe else [])):
+                    taken = await self._first_messages(feed, is_watch)
+                if taken is None:
+                    # After a 204, a browser does not reconnect.
+                    return Answer(204)
+                if taken and self._binding.rpc.full_name in FIXED_BY_FIRST:
+                    tag = tag_of(form.media_type.encode(), content_of(message), content_of(taken[-1]))
                     if is_known(tag, request.headers.get(hdrs.IF_NONE_MATCH)):
                         return Answer(304, headers=headers_of(tag))
-                taken.append(first)
-            elif first is None and is_watch:
-                # After a 204, a browser does not reconnect.
-                return Answer(204)
-            headers = {**request.common_headers(), "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
-            response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
-            if self._follows:
-                request.count_as_stream()
-            await response.prepare(request.http)
-            if request.http.method != hdrs.METH_HEAD:
-                writing = asyncio.create_task(self._write(response, form, taken, feed, request))
-                async with running(writing):
-                    await self._until_written(writing, filling, {gone, stopping}, feed, request)
-                if not writing.cancelled():
-                    return response
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(STOP_SECONDS):
-                        await response.write(form.error(pkger_form(_stopping(), request.id)))
-            return response
-
-    async def _until_written(
-        self,
-        writing: "asyncio.Task[None]",
-        filling: "asyncio.Task[None]",
-        others: "set[asyncio.Task[Any]]",
-        feed: Feed,
-        request: HttpRequest,
-    ) -> None:
-        """Wait until all messages are written, or the server stops; disconnect a client that does not read."""
-        try:
-            await asyncio.wait({writing, filling, *others}, return_when=asyncio.FIRST_COMPLETED)
-            if filling.done():
-                filling.result()
-                await self._until_taken({writing, *others}, feed)
+                return await self._sent(request, form, tag, taken, feed)
         except NotRead:
             if request.http.transport is not None:
                 request.http.transport.abort()
             raise ClientGone from None
-        if writing.done():
-            writing.result()
-        elif request.gone.is_set():
-            raise ClientGone
 
-    async def _until_taken(self, works: "set[asyncio.Task[Any]]", feed: Feed) -> None:
+    async def _until_unread(self, feed: Feed) -> None:
         """
-        Wait until one of *works* is done; one of them writes the last messages.
+        Wait until the client stops reading although the call has ended.
 
         Raises:
-            NotRead: The client took no message for ``last_seconds``.
+            NotRead: It took no message for ``last_seconds``.
         """
         taken = -1
-        while not (await asyncio.wait(works, timeout=self._limits.last_seconds, return_when=asyncio.FIRST_COMPLETED))[
-            0
-        ]:
-            if feed.taken == taken:
-                raise NotRead
-            taken = feed.taken
+        while not feed.is_over or feed.taken != taken:
+            taken = feed.taken if feed.is_over else -1
+            await asyncio.sleep(self._limits.last_seconds)
+        raise NotRead
+
+    async def _first_messages(self, feed: Feed, is_watch: bool) -> list[Message] | None:
+        """The messages that decide the status; None if a browser watches a stream that has no more events."""
+        try:
+            async with asyncio.timeout(self._limits.ping_seconds if is_watch else None):
+                first = await feed.take()
+        except TimeoutError:
+            return []
+        taken: list[Message] = []
+        if isinstance(first, operation_pb2.OperationEvent) and first.HasField("begun"):
+            # The request may still be refused, which the status shows: the next message decides it.
+            taken.append(first)
+            first = await feed.take()
+        if first is not None:
+            await _refuse_violations(first, feed)
+            taken.append(first)
+        return None if first is None and is_watch else taken
+
+    async def _sent(
+        self, request: HttpRequest, form: StreamForm, tag: str, taken: Iterable[Message], feed: Feed
+    ) -> web.StreamResponse:
+        """The response, with all messages written to it; if the server stops, the last part says so."""
+        headers = {**request.own_headers, "X-Accel-Buffering": "no", **(headers_of(tag) if tag else {})}
+        response = web.StreamResponse(headers={**headers, hdrs.CONTENT_TYPE: form.media_type})
+        if self._binding.follows:
+            request.count_as_stream()
+        await response.prepare(request.http)
+        if request.http.method != hdrs.METH_HEAD:
+            try:
+                async with guarded(_until_stopping(request)):
+                    await self._write(response, form, taken, feed, request)
+            except Problem as stopping:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(STOP_SECONDS):
+                        await response.write(form.error(pkger_form(stopping, request.id)))
+        return response
 
     async def _write(
         self,
@@ -207,12 +195,13 @@ class Caller:
 
     async def _next(self, response: web.StreamResponse, form: StreamForm, feed: Feed) -> Message | None:
         """The next message of a stream; writes comments while it waits."""
-        taking = asyncio.create_task(feed.take())
-        async with running(taking):
-            while not (await asyncio.wait({taking}, timeout=self._limits.ping_seconds))[0]:
+        while True:
+            try:
+                async with asyncio.timeout(self._limits.ping_seconds):
+                    return await feed.take()
+            except TimeoutError:
                 if ping := form.ping():
                     await response.write(ping)
-            return taking.result()
 
     async def _tag_of_events(self, request: HttpRequest, message: Message, form: StreamForm) -> str:
         """The ETag of the events of an operation that has ended; empty for all other streams."""
@@ -220,15 +209,11 @@ class Caller:
             return ""
         assert isinstance(message, applier_pb2.WatchOperationRequest)  # noqa: S101 - the request of the RPC
         get = self._binding.rpc.containing_service.methods_by_name["GetOperation"]
-        asked = applier_pb2.GetOperationRequest(operation_id=message.operation_id)
-        found = await _while_connected(request, self._peer.call(_callable(self._peer, get), asked))
-        if not is_ended(found.operation):
+        get_request = applier_pb2.GetOperationRequest(operation_id=message.operation_id)
+        answer = await _while_connected(request, self._peer.call(_callable(self._peer, get), get_request))
+        if not is_ended(answer.operation):
             return ""
-        return tag_of(form.media_type.encode(), content_of(message), content_of(found))
-
-
-class _Pending:
-    """The first message has not arrived yet."""
+        return tag_of(form.media_type.encode(), content_of(message), content_of(answer))
 
 
 def _callable(peer: Peer, rpc: MethodDescriptor) -> Any:
@@ -250,46 +235,19 @@ async def _while_connected(request: HttpRequest, work: Awaitable[Result]) -> Res
     Raises:
         ClientGone: The client disconnected.
     """
-    working, gone = asyncio.ensure_future(work), asyncio.create_task(request.gone.wait())
-    async with running(cast("asyncio.Task[Any]", working), gone):
-        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientGone
-        return working.result()
+    async with guarded(_until_gone(request)):
+        return await work
 
 
-async def _first(
-    feed: Feed, others: "set[asyncio.Task[Any]]", seconds: float | None, request: HttpRequest
-) -> Message | _Pending | None:
-    """
-    The first message of a stream; None when there is none, and pending when the time is over.
-
-    Args:
-        feed: The messages.
-        others: Tasks that end the wait: the client disconnects, or the server stops.
-        seconds: How long to wait; None: without a limit.
-        request: The request.
-
-    Raises:
-        ClientGone: The client disconnected.
-        Problem: The server stops.
-    """
-    taking = asyncio.create_task(feed.take())
-    async with running(taking):
-        done, _ = await asyncio.wait({taking, *others}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if taking in done:
-            return taking.result()
-        if request.gone.is_set():
-            raise ClientGone
-        if done:
-            raise _stopping()
-        return _Pending()
+async def _until_gone(request: HttpRequest) -> None:
+    await request.gone.wait()
+    raise ClientGone
 
 
-def _stopping() -> Problem:
-    """The error at the end of a stream when the server stops."""
+async def _until_stopping(request: HttpRequest) -> None:
+    await request.stopping.wait()
     message = "the gateway stops: send the request again to get the messages after the last one"
-    return Problem(Code.UNAVAILABLE, message, headers=retry_after(SECONDS_UNTIL_RETRY))
+    raise Problem(Code.UNAVAILABLE, message, headers=retry_after(SECONDS_UNTIL_RETRY))
 
 
 async def _refuse_violations(first: Message, feed: Feed) -> None:
@@ -359,7 +317,8 @@ def _check_escapes(request: HttpRequest) -> None:
         RequestInvalid: Path or query has such an escape.
     """
     address = request.http.rel_url
-    for name, escaped in (("path", address.raw_path), ("query", address.raw_query_string)):
+    # The percent signs of the path are encoded once more (as_received).
+    for name, escaped in (("path", unquote(address.raw_path)), ("query", address.raw_query_string)):
         try:
             unquote_to_bytes(escaped).decode()
         except UnicodeDecodeError:

@@ -1,12 +1,11 @@
 """Decodes path, query and body of a request into the message of its RPC; errors name the field."""
 
-import re
-from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import orjson
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -14,17 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from services.core.errors import RequestInvalid
 from services.gateway.transcoding.bindings import Binding
 
-_INTEGERS = {
-    FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
-    FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
-    FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),
-    FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
-}
-
 _DIFFER = "the path and the rest of the request differ: leave it out of the rest"
-
-_BASE64 = str.maketrans("+/", "-_")
-_BASE64_TEXT = re.compile("[A-Za-z0-9_-]*")
 
 
 def decode(
@@ -70,6 +59,11 @@ def is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
+def is_time(message: Descriptor | None) -> bool:
+    """Whether a message is a time, which has a JSON form of its own."""
+    return message is not None and message.full_name == Timestamp.DESCRIPTOR.full_name
+
+
 def _read_body(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
@@ -91,7 +85,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
         inner, descriptor, path = document, message, ""
         for step in outer:
             field = field_of(descriptor, step)
-            if field is None or field.message_type is None or field.is_repeated or _is_time(field):
+            if field is None or field.message_type is None or field.is_repeated or is_time(field.message_type):
                 raise _unknown_parameter(name)
             path += f"{field.name}."
             if path in wholes:
@@ -100,7 +94,7 @@ def _read_query(message: Descriptor, pairs: Iterable[tuple[str, str]]) -> dict[s
         field = field_of(descriptor, last)
         if field is None or is_map(field):
             raise _unknown_parameter(name)
-        value: Any = _json_of(name, text) if field.message_type and not _is_time(field) else text
+        value: Any = _json_of(name, text) if field.message_type and not is_time(field.message_type) else text
         if field.is_repeated:
             inner.setdefault(field.name, []).extend(value if isinstance(value, list) else [value])
         elif field.name in inner:
@@ -147,55 +141,39 @@ def _fill(message: Message, document: Mapping[str, Any], where: str, is_text: bo
             raise RequestInvalid(place, f"conflicts with {where}{filled[one]}: send only one of them")
         filled[one] = name
         if is_map(field):
-            _fill_map(getattr(message, field.name), field, value, place)
+            if not isinstance(value, dict):
+                raise RequestInvalid(place, "is no object")
+            for key, each in value.items():
+                message.MergeFrom(_with_only(message, field, {key: each}, f"{place}.{key[:200]}", is_text))
         elif field.is_repeated:
             if not isinstance(value, list):
                 raise RequestInvalid(place, "is no list")
-            _fill_list(getattr(message, field.name), field, value, place, is_text)
-        elif field.message_type:
+            _fill_list(message, field, value, place, is_text)
+        elif field.message_type and not is_time(field.message_type):
             _fill_message(getattr(message, field.name), value, place, is_text)
+        elif isinstance(value, str) and field.type == FieldDescriptor.TYPE_STRING:
+            # Most values of large requests are texts, which need no conversion.
+            setattr(message, field.name, value)
         else:
-            setattr(message, field.name, _scalar(field, value, place, is_text))
+            message.MergeFrom(_with_only(message, field, value, place, is_text))
 
 
-def _fill_list(items: Any, field: FieldDescriptor, values: list[Any], place: str, is_text: bool) -> None:
+def _fill_list(message: Message, field: FieldDescriptor, values: list[Any], place: str, is_text: bool) -> None:
     for index, value in enumerate(values):
         # A repeated parameter has no index.
         at = place if is_text else f"{place}[{index}]"
         if field.message_type:
-            _fill_message(items.add(), value, at, is_text)
+            _fill_message(getattr(message, field.name).add(), value, at, is_text)
         else:
-            items.append(_scalar(field, value, at, is_text))
+            message.MergeFrom(_with_only(message, field, [value], at, is_text))
 
 
-def _fill_map(entries: Any, field: FieldDescriptor, value: Any, place: str) -> None:
-    if not isinstance(value, dict):
-        raise RequestInvalid(place, "is no object")
-    kind: FieldDescriptor = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
-    for key, each in value.items():
-        at = f"{place}.{key[:200]}"
-        if kind.message_type:
-            _fill_message(entries[key], each, at)
-        else:
-            entries[key] = _scalar(kind, each, at)
-
-
-def _fill_message(message: Message, value: Any, place: str, is_text: bool = False) -> None:
+def _fill_message(message: Message, value: Any, place: str, is_text: bool) -> None:
     # An empty message differs from an absent one.
     message.SetInParent()
-    if isinstance(message, Timestamp):
-        _fill_time(message, value, place)
-    elif isinstance(value, dict):
-        _fill(message, value, f"{place}.", is_text)
-    else:
+    if not isinstance(value, dict):
         raise RequestInvalid(place, "is no object")
-
-
-def _fill_time(message: Timestamp, value: Any, place: str) -> None:
-    try:
-        message.FromJsonString(value)
-    except (ValueError, TypeError, AttributeError):
-        raise RequestInvalid(place, "is no time such as 2026-01-31T12:00:00Z") from None
+    _fill(message, value, f"{place}.", is_text)
 
 
 def _fill_from_path(message: Message, path: str, text: str) -> None:
@@ -207,7 +185,7 @@ def _fill_from_path(message: Message, path: str, text: str) -> None:
         inner = getattr(inner, step)
     _refuse_other_member(inner, last, path)
     field = inner.DESCRIPTOR.fields_by_name[last]
-    value = _scalar(field, text, path, True)
+    value = getattr(_with_only(inner, field, text, path, is_text=True), last)
     if getattr(inner, last) not in (field.default_value, value):
         raise RequestInvalid(path, _DIFFER)
     setattr(inner, last, value)
@@ -220,67 +198,52 @@ def _refuse_other_member(message: Any, name: str, path: str) -> None:
         raise RequestInvalid(path, _DIFFER)
 
 
-def _scalar(field: FieldDescriptor, value: Any, place: str, is_text: bool = False) -> Any:
-    """The value of a field that is not a message; errors leave it out, as it may be a secret."""
-    match field.cpp_type:
-        case FieldDescriptor.CPPTYPE_BOOL:
-            if is_text and value in ("true", "false"):
-                return value == "true"
-            if not isinstance(value, bool):
-                raise RequestInvalid(place, "is neither true nor false")
-            return value
-        case FieldDescriptor.CPPTYPE_ENUM:
-            return _enum(field, value, place)
-        case FieldDescriptor.CPPTYPE_STRING:
-            if not isinstance(value, str):
-                raise RequestInvalid(place, "is no text")
-            return _bytes(value, place) if field.type == FieldDescriptor.TYPE_BYTES else value
-        case FieldDescriptor.CPPTYPE_FLOAT | FieldDescriptor.CPPTYPE_DOUBLE:
-            return _float(value, place)
-        case _:
-            return _integer(field, value, place)
+def _with_only(message: Message, field: FieldDescriptor, value: Any, place: str, is_text: bool) -> Message:
+    """
+    A message of the type of *message* with only one field, from its JSON.
 
-
-def _integer(field: FieldDescriptor, value: Any, place: str) -> int:
-    least, most = _INTEGERS[field.cpp_type]
-    number: int | None = None
-    if isinstance(value, str) and re.fullmatch("-?[0-9]{1,20}", value):
-        number = int(value)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = value
-    elif isinstance(value, float) and value.is_integer():
-        number = int(value)
-    if number is None or not least <= number <= most:
-        raise RequestInvalid(place, f"is no whole number from {least} to {most}")
-    return number
-
-
-def _float(value: Any, place: str) -> float:
+    Raises:
+        RequestInvalid: The JSON is invalid. The error of protobuf is not used: it may quote the value, which may be a
+            secret, and it does not always name the field.
+    """
+    [single] = value.values() if is_map(field) else value if field.is_repeated else [value]
+    kind = cast("Descriptor", field.message_type).fields_by_name["value"] if is_map(field) else field
+    if is_text and kind.type == FieldDescriptor.TYPE_BOOL and single in ("true", "false"):
+        value = single == "true"
     try:
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            return float(value)
-    except (ValueError, OverflowError):
-        pass
-    raise RequestInvalid(place, "is no number")
+        if kind.enum_type:
+            _check_value(kind.enum_type, single)
+        return ParseDict({field.name: value}, type(message)())
+    except (ParseError, TypeError):
+        raise RequestInvalid(place, f"is {_expected(kind)}") from None
 
 
-def _enum(field: FieldDescriptor, value: Any, place: str) -> int:
-    assert field.enum_type is not None  # noqa: S101 - the caller checked it
-    values = field.enum_type.values_by_name
-    if isinstance(value, str) and value in values:
-        return int(values[value].number)
-    if isinstance(value, int) and not isinstance(value, bool) and value in field.enum_type.values_by_number:
-        return value
-    names = [name for name, each in values.items() if each.number != 0]
-    raise RequestInvalid(place, f"is none of {', '.join(names)}")
+def _check_value(enum: EnumDescriptor, value: Any) -> None:
+    """
+    Refuse a number that an enum does not have, which protobuf accepts.
+
+    Raises:
+        ParseError: The enum has no such value.
+        TypeError: The value is neither a name nor a number.
+    """
+    names = enum.values_by_name if isinstance(value, str) else enum.values_by_number
+    if isinstance(value, bool) or value not in names:
+        raise ParseError
 
 
-def _bytes(value: str, place: str) -> bytes:
-    text = value.translate(_BASE64).rstrip("=")
-    if not _BASE64_TEXT.fullmatch(text) or len(text) % 4 == 1:
-        raise RequestInvalid(place, "is no Base64")
-    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _is_time(field: FieldDescriptor) -> bool:
-    return field.message_type is not None and field.message_type.full_name == Timestamp.DESCRIPTOR.full_name
+def _expected(field: FieldDescriptor) -> str:
+    """What an invalid value of a field is not, for messages."""
+    match field.type:
+        case FieldDescriptor.TYPE_STRING:
+            return "no text"
+        case FieldDescriptor.TYPE_BOOL:
+            return "neither true nor false"
+        case FieldDescriptor.TYPE_INT32 | FieldDescriptor.TYPE_INT64:
+            bits = 31 if field.type == FieldDescriptor.TYPE_INT32 else 63
+            return f"no whole number from {-(2**bits)} to {2**bits - 1}"
+        case FieldDescriptor.TYPE_ENUM if field.enum_type:
+            return f"none of {', '.join(value.name for value in field.enum_type.values if value.number)}"
+        case FieldDescriptor.TYPE_MESSAGE:
+            return "no time such as 2026-01-31T12:00:00Z"
+        case _:
+            return "no value of its type"

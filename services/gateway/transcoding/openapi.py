@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.descriptor_pb2 import MethodOptions
 
-from services.gateway.transcoding.bindings import Binding, follows
-from services.gateway.transcoding.decoding import is_map
+from services.gateway.transcoding.bindings import Binding
+from services.gateway.transcoding.decoding import is_map, is_time
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of, example_of_field
 from services.gateway.transcoding.streaming import FORMS
@@ -18,22 +17,6 @@ PROBLEM = "pkger.Problem"
 _ERROR = {
     "description": "The request failed; code has the category of the error, message says why.",
     "content": {"application/json": {"schema": {"$ref": f"{REF}{PROBLEM}"}}},
-}
-
-_TAG = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The ETag of an earlier answer; the answer is 304 without a body if it has not changed.",
-    "schema": {"type": "string"},
-    "example": 'W/"5f70bf18a086007016e948b04aed3b82"',
-}
-
-_RESUMED = {
-    "name": "Last-Event-ID",
-    "in": "header",
-    "description": "Id of the last event that the client received; the stream resumes after it.",
-    "schema": {"type": "string"},
-    "example": "1",
 }
 
 
@@ -85,23 +68,16 @@ class Descriptions:
     def _responses(self, binding: Binding) -> dict[str, Any]:
         answer = binding.rpc.output_type
         schema, example = {"$ref": f"{REF}{answer.full_name}"}, example_of(answer)
+        about, types = "The answer.", ["application/json"]
         if binding.rpc.server_streaming:
-            content: dict[str, Any] = {
-                # OpenAPI 3.1 cannot describe a stream; its tools read the schema as that of each message.
-                form.media_type: {"schema": schema, "example": example}
-                for form in FORMS
-            }
-            answered = {
-                "description": "A stream: each line, or the data of each event, is one of these.",
-                "content": content,
-            }
-        else:
-            content = {"application/json": {"schema": schema, "example": example}}
-            answered = {"description": "The answer.", "content": content}
-        responses: dict[str, Any] = {"200": answered}
-        if _is_safe(binding) and binding.rpc.server_streaming:
+            # OpenAPI 3.1 cannot describe a stream; its tools read the schema as that of each message.
+            about = "A stream: each line, or the data of each event, is one of these."
+            types = [form.media_type for form in FORMS]
+        content = {media_type: {"schema": schema, "example": example} for media_type in types}
+        responses: dict[str, Any] = {"200": {"description": about, "content": content}}
+        if binding.is_safe and binding.rpc.server_streaming:
             responses["204"] = {"description": "As server-sent events: the stream has no more events."}
-        if _is_safe(binding):
+        if binding.is_safe:
             responses["304"] = {"description": "The answer has not changed since the one in If-None-Match."}
         return {**responses, "default": _ERROR}
 
@@ -136,7 +112,7 @@ class Descriptions:
             schema = self._schemas.field(field)
             about = {"name": name, "in": "query", "description": schema.pop("description", "")}
             inner = field.message_type
-            if inner is None or inner.full_name == "google.protobuf.Timestamp":
+            if inner is None or is_time(inner):
                 yield {**about, "schema": schema, "example": example_of_field(field)}
                 continue
             if field.is_repeated or all(each.is_repeated for each in inner.fields):
@@ -148,23 +124,19 @@ class Descriptions:
 
 
 def _headers(binding: Binding) -> Iterator[dict[str, Any]]:
-    fields = binding.rpc.input_type.fields_by_name
-    if "request_id" in fields:
-        yield {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "description": "The request_id of the body: a request that is sent again with it has no second effect.",
-            "schema": {"type": "string"},
-            "example": f"{binding.name}-2026-11-22",
-        }
-    if _is_safe(binding):
-        yield _TAG
-    if follows(binding.rpc):
-        yield _RESUMED
+    if "request_id" in binding.rpc.input_type.fields_by_name:
+        about = "The request_id of the body: a request that is sent again with it has no second effect."
+        yield _header("Idempotency-Key", about, f"{binding.name}-2026-11-22")
+    if binding.is_safe:
+        about = "The ETag of an earlier answer; the answer is 304 without a body if it has not changed."
+        yield _header("If-None-Match", about, 'W/"5f70bf18a086007016e948b04aed3b82"')
+    if binding.follows:
+        about = "Id of the last event that the client received; the stream resumes after it."
+        yield _header("Last-Event-ID", about, "1")
 
 
-def _is_safe(binding: Binding) -> bool:
-    return bool(binding.rpc.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
+def _header(name: str, about: str, example: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": about, "schema": {"type": "string"}, "example": example}
 
 
 def _field_at(message: Descriptor, path: str) -> FieldDescriptor:

@@ -1,12 +1,14 @@
 """Errors of ``/api/pkger/v1``: their bodies have all parts of the error of a service."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from pkger.model.v1 import object_pb2
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
+from services.gateway.requests.members import about
 from services.rpc.message_json import document_of
 
 
@@ -27,46 +29,34 @@ class PackageInvalid(Problem):
 
 def pkger_form(problem: Problem, request_id: str) -> dict[str, Any]:
     """The body of an error."""
-    body: dict[str, Any] = {
-        "code": problem.code,
-        "message": problem.message,
-        "reason": problem.reason,
-        "metadata": problem.metadata,
-        "request_id": request_id,
-    }
+    body = ErrorBody(problem.code, problem.message, problem.reason, problem.metadata, request_id)
     if isinstance(problem, PackageInvalid):
-        body["violations"] = [document_of(violation) for violation in problem.violations]
-    return body
+        body.violations = [document_of(violation) for violation in problem.violations]
+    document: dict[str, Any] = msgspec.to_builtins(body)
+    return document
+
+
+class ErrorBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The error of a request."""
+
+    code: Annotated[str, about("Category of the error, as InfluxDB's API has it.", enum=[str(code) for code in Code])]
+    message: Annotated[str, about("What is wrong, where, and what to do; for people.")]
+    reason: Annotated[
+        str, about("The cause, for programs: a pkger.errors.v1.Reason; empty for an error of the gateway.")
+    ]
+    metadata: Annotated[dict[str, str], about("Every value that the message names.")]
+    request_id: Annotated[str, about("Id of the request in the logs of all services.")]
+    violations: Annotated[
+        list[Any] | msgspec.UnsetType,
+        about(
+            "All violations of the package, if it breaks rules.",
+            items={"$ref": "#/components/schemas/pkger.model.v1.Violation"},
+        ),
+    ] = msgspec.UNSET
 
 
 PROBLEM_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "description": "The error of a request.",
-    "properties": {
-        "code": {
-            "type": "string",
-            "enum": [str(code) for code in Code],
-            "description": "Category of the error, as InfluxDB's API has it.",
-        },
-        "message": {"type": "string", "description": "What is wrong, where, and what to do; for people."},
-        "reason": {
-            "type": "string",
-            "description": "The cause, for programs: a pkger.errors.v1.Reason; empty for an error of the gateway.",
-        },
-        "metadata": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "description": "Every value that the message names.",
-        },
-        "request_id": {"type": "string", "description": "Id of the request in the logs of all services."},
-        "violations": {
-            "type": "array",
-            "items": {"$ref": "#/components/schemas/pkger.model.v1.Violation"},
-            "description": "All violations of the package, if it breaks rules.",
-        },
-    },
-    "required": ["code", "message", "reason", "metadata", "request_id"],
-    "additionalProperties": False,
+    **msgspec.json.schema_components([ErrorBody])[1]["ErrorBody"],
     "examples": [
         {
             "code": "not found",

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.core.model import LABEL
-from services.gateway.transcoding.decoding import is_map
+from services.gateway.transcoding.decoding import is_map, is_time
 
 REF = "#/components/schemas/"
 
@@ -18,7 +17,6 @@ EXAMPLES: Mapping[str, Any] = {
     "base_generation": 3,
     "description": "Buckets and labels of the fleet",
     "digest": "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
-    "display_name": "fleet",
     "env_key": "retention",
     "generation": 3,
     "holder": "applier-1:4711",
@@ -27,7 +25,6 @@ EXAMPLES: Mapping[str, Any] = {
     "kinds": [LABEL],
     "label_id": "1a2b3c4d5e6f7081",
     "message": "the platform refuses the name",
-    "name": "fleet",
     "name_glob": "fleet-*",
     "new_name": "fleet-2",
     "number": 1,
@@ -55,13 +52,20 @@ EXAMPLES: Mapping[str, Any] = {
     "stages": ["primary"],
     "spec_json": '{"color": "#326bba", "name": "fleet"}',
     "stack_id": "0a1b2c3d4e5f6071",
-    "stack_name": "fleet",
     "text": "apiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata: {name: fleet}\nspec: {name: fleet}\n",
     "title": "Write color",
     "url": "https://example.com/fleet.yml",
     "urls": ["https://example.com/fleet.yml"],
 }
 """Example values of fields, by full name or by name; other fields have an example for their type."""
+
+_SCALARS: Mapping[int, tuple[dict[str, Any], Any]] = {
+    FieldDescriptor.TYPE_STRING: ({"type": "string"}, "fleet"),
+    FieldDescriptor.TYPE_BOOL: ({"type": "boolean"}, False),
+    FieldDescriptor.TYPE_INT32: ({"type": "integer", "format": "int32"}, 0),
+    FieldDescriptor.TYPE_INT64: ({"type": "integer", "format": "int64"}, 0),
+}
+"""Schema and example by type of a field: all types that the contracts use."""
 
 _DEEPEST_EXAMPLE = 4
 """Most levels of nested messages in an example; deeper messages are left out."""
@@ -128,12 +132,12 @@ class Schemas:
 
 def _alternatives(message: Descriptor) -> list[dict[str, Any]]:
     """For each oneof of a message, the rule that at most one of its members is present."""
-    found = []
+    rules = []
     for one in message.oneofs:
         if len(one.fields) > 1:
             members = [{"required": [field.name]} for field in one.fields]
-            found.append({"oneOf": [*members, {"not": {"anyOf": members}}]})
-    return found
+            rules.append({"oneOf": [*members, {"not": {"anyOf": members}}]})
+    return rules
 
 
 def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
@@ -147,7 +151,7 @@ def example_of(message: Descriptor, depth: int = 0) -> dict[str, Any]:
             if one.name in chosen:
                 continue
             chosen.add(one.name)
-        if field.message_type and not _is_leaf(field.message_type) and depth >= _DEEPEST_EXAMPLE:
+        if field.message_type and not is_time(field.message_type) and depth >= _DEEPEST_EXAMPLE:
             # Repeated fields are required, so they are present and empty.
             if field.is_repeated:
                 example[field.name] = {} if is_map(field) else []
@@ -168,7 +172,7 @@ def _example_of_value(field: FieldDescriptor, depth: int) -> Any:
     if is_map(field):
         field = field.message_type.fields_by_name["value"]  # type: ignore[union-attr] # of a map
     if field.message_type:
-        if _is_leaf(field.message_type):
+        if is_time(field.message_type):
             return "2026-11-22T12:00:00Z"
         return example_of(field.message_type, depth + 1)
     if field.enum_type:
@@ -176,53 +180,31 @@ def _example_of_value(field: FieldDescriptor, depth: int) -> Any:
     for name in (field.full_name, field.name):
         if name in EXAMPLES:
             return EXAMPLES[name]
-    match field.cpp_type:
-        case FieldDescriptor.CPPTYPE_STRING:
-            return "" if field.type == FieldDescriptor.TYPE_BYTES or field.name.endswith("_json") else "fleet"
-        case FieldDescriptor.CPPTYPE_BOOL:
-            return False
-        case _:
-            return 0
+    return "" if field.name.endswith("_json") else _SCALARS[field.type][1]
 
 
 def _value(field: FieldDescriptor) -> dict[str, Any]:
     """The schema of one value of a field."""
     if field.message_type:
-        if _is_leaf(field.message_type):
+        if is_time(field.message_type):
             return {"type": "string", "format": "date-time"}
         return {"$ref": f"{REF}{field.message_type.full_name}"}
     if field.enum_type:
         return {"$ref": f"{REF}{field.enum_type.full_name}"}
-    match field.cpp_type:
-        case FieldDescriptor.CPPTYPE_STRING:
-            is_binary = field.type == FieldDescriptor.TYPE_BYTES
-            return {"type": "string", **({"contentEncoding": "base64"} if is_binary else {})}
-        case FieldDescriptor.CPPTYPE_BOOL:
-            return {"type": "boolean"}
-        case FieldDescriptor.CPPTYPE_INT32 | FieldDescriptor.CPPTYPE_UINT32:
-            return {"type": "integer", "format": "int32"}
-        case FieldDescriptor.CPPTYPE_INT64 | FieldDescriptor.CPPTYPE_UINT64:
-            return {"type": "integer", "format": "int64"}
-        case _:
-            return {"type": "number"}
+    return dict(_SCALARS[field.type][0])
 
 
 def _reachable(message: Descriptor) -> list[Descriptor]:
     """A message and all messages in its fields, except entries of maps and messages with a JSON form of their own."""
-    found: dict[str, Descriptor] = {}
+    messages: dict[str, Descriptor] = {}
     waiting = [message]
     while waiting:
         each = waiting.pop()
-        if each.full_name in found:
+        if each.full_name in messages:
             continue
         if not each.GetOptions().map_entry:
-            found[each.full_name] = each
+            messages[each.full_name] = each
         waiting += [
-            field.message_type for field in each.fields if field.message_type and not _is_leaf(field.message_type)
+            field.message_type for field in each.fields if field.message_type and not is_time(field.message_type)
         ]
-    return list(found.values())
-
-
-def _is_leaf(message: Descriptor) -> bool:
-    """Whether a message has a JSON form of its own."""
-    return message.full_name == Timestamp.DESCRIPTOR.full_name
+    return list(messages.values())

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import orjson
 from google.protobuf.message import Message
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
+from services.gateway.media_types import weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +41,39 @@ class StreamLimits:
 STREAM_LIMITS = StreamLimits()
 
 
-class StreamForm(Protocol):
-    """A format for messages of a stream."""
+class StreamForm:
+    """
+    A format for messages of a stream.
 
-    @property
-    def media_type(self) -> str:
-        """The media type of the stream."""
+    Attributes:
+        media_type: The media type of the stream.
+        accepted_as: Another media type that accepts this form; empty: none.
+    """
 
-    @property
-    def accepted_as(self) -> str:
-        """Another media type that accepts this form; empty: none."""
+    media_type: ClassVar[str]
+    accepted_as: ClassVar[str] = ""
 
     def start(self, limits: StreamLimits) -> bytes:
-        """The bytes at the beginning of the stream."""
+        """The bytes at the beginning of the stream; empty for none."""
+        return b""
 
     def message(self, document: Any, position: str) -> bytes:
         """A message; another stream can resume after *position*, which is empty if it cannot."""
+        raise NotImplementedError
 
     def ping(self) -> bytes:
         """The bytes that show that the stream is alive; empty if the form has none."""
+        return b""
 
     def error(self, body: Any) -> bytes:
         """The error that ended the stream; it is the last part of the stream."""
+        raise NotImplementedError
 
 
-class EventStream:
+class EventStream(StreamForm):
     """Server-sent events (the HTML standard, 9.2)."""
 
     media_type = "text/event-stream"
-    accepted_as = ""
 
     def start(self, limits: StreamLimits) -> bytes:
         """The time after which a client reconnects."""
@@ -87,24 +93,16 @@ class EventStream:
         return b"event: error\ndata: " + orjson.dumps(body) + b"\n\n"
 
 
-class JsonLines:
-    """One JSON text on each line."""
+class JsonLines(StreamForm):
+    """One JSON text on each line. It has no ping: not all readers skip empty lines."""
 
     media_type = "application/x-ndjson"
     # Clients send this for any JSON, such as curl --json does.
     accepted_as = "application/json"
 
-    def start(self, limits: StreamLimits) -> bytes:
-        """Nothing."""
-        return b""
-
     def message(self, document: Any, position: str) -> bytes:
         """One line."""
         return orjson.dumps(document) + b"\n"
-
-    def ping(self) -> bytes:
-        """Nothing: not all readers skip empty lines."""
-        return b""
 
     def error(self, body: Any) -> bytes:
         """A line whose only member is ``error``, which no message has."""
@@ -124,31 +122,19 @@ def form_for(accept: str) -> StreamForm:
     """
     if not accept.strip():
         return FORMS[0]
-    weights = [_weight(accept, form) for form in FORMS]
-    if max(weights)[0] > 0:
-        return FORMS[weights.index(max(weights))]
+    preferences = [_weight(accept, form) for form in FORMS]
+    if max(preferences)[0] > 0:
+        return FORMS[preferences.index(max(preferences))]
     message = f"the answer is a stream: send Accept: {' or Accept: '.join(form.media_type for form in FORMS)}"
     raise Problem(Code.INVALID, message, status=406)
 
 
 def _weight(accept: str, form: StreamForm) -> tuple[float, int]:
     """The weight of a form in an ``Accept``, and how exactly the header names it."""
-    wanted = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
-    best = (0, 0.0)
-    for each in accept.lower().split(","):
-        named, *parameters = (part.strip() for part in each.split(";"))
-        exactness = wanted.get(named, 0) if named else 0
-        if exactness > best[0]:
-            best = exactness, _quality(parameters)
-    return best[1], best[0]
-
-
-def _quality(parameters: list[str]) -> float:
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            with suppress(ValueError):
-                return float(parameter[2:])
-    return 1.0
+    ranks = {"*/*": 1, f"{form.media_type.partition('/')[0]}/*": 2, form.accepted_as: 3, form.media_type: 4}
+    named = [(ranks[kind], weight) for kind, weight in weights(accept) if kind and kind in ranks]
+    exactness, weight = max(named, key=itemgetter(0), default=(0, 0.0))
+    return weight, exactness
 
 
 class NotRead(Exception):
@@ -161,6 +147,7 @@ class Feed:
 
     Attributes:
         taken: Number of messages that were taken for the client.
+        is_over: Whether the call has ended, so that no message follows those in the buffer.
     """
 
     def __init__(self, limits: StreamLimits) -> None:
@@ -170,7 +157,7 @@ class Feed:
         self.taken = 0
         self._changed = asyncio.Condition()
         self._error: Exception | None = None
-        self._is_over = False
+        self.is_over = False
 
     async def take(self) -> Message | None:
         """
@@ -180,7 +167,7 @@ class Feed:
             Exception: The error that ended the call, after all its messages are taken.
         """
         async with self._changed:
-            await self._changed.wait_for(lambda: self._waiting or self._is_over)
+            await self._changed.wait_for(lambda: self._waiting or self.is_over)
             if self._waiting:
                 message = self._waiting.popleft()
                 self._bytes -= message.ByteSize()
@@ -208,7 +195,7 @@ class Feed:
             # ``take`` raises it after the last message.
             self._error = error
         async with self._changed:
-            self._is_over = True
+            self.is_over = True
             self._changed.notify_all()
 
     async def _add(self, message: Message) -> None:
@@ -227,14 +214,21 @@ class Feed:
 
 
 @asynccontextmanager
-async def running(*works: "asyncio.Task[Any]") -> AsyncIterator[None]:
-    """Cancel *works* and wait for their ends when the block is left."""
+async def guarded(*guards: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """
+    Run the block until it ends or one of *guards* raises; then cancel all others.
+
+    Raises:
+        Exception: The first error of the block or of a guard.
+    """
     try:
-        yield
-    finally:
-        for work in works:
-            work.cancel()
-        await asyncio.gather(*works, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            works = [group.create_task(guard) for guard in guards]
+            yield
+            for work in works:
+                work.cancel()
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 class ClientGone(ConnectionError):

@@ -11,9 +11,9 @@ from pkger.stack.v1 import stack_pb2
 
 from services.core.model import Key, Object
 from services.gateway.documents.answer import answer_json, refused_document
-from services.gateway.documents.ids import hex_id, number_id
 from services.gateway.documents.stack import stack_document
 from services.gateway.documents.violations import path_steps, violation_document
+from services.gateway.ids import hex_id, number_id
 from services.kinds.format.canonical import spec_from_text
 from services.kinds.registry import KINDS
 from services.kinds.summary import summary_document

@@ -8,8 +8,8 @@ from pkger.model.v1 import object_pb2, plan_pb2
 
 from services.gateway.documents.contents import CONTENTS, task_times
 from services.gateway.documents.diff import Diff
-from services.gateway.documents.ids import number_id
 from services.gateway.documents.summary import LISTS, Ids, Summary, plain_task
+from services.gateway.ids import number_id
 from services.views.ids import Entry
 
 ORG = "00000000000000a1"
@@ -189,7 +189,7 @@ ORG_NUMBER, ORG_HEX = {"orgID": 0xA1}, {"orgID": ORG}
         ),
     ],
 )
-def test_summaries_have_ids_and_the_organisation_where_influxdb_has_them(
+def test_summaries_have_ids_and_the_organization_where_influxdb_has_them(
     name: str, kind: str, made: dict[str, Any], unknown: dict[str, Any], known: dict[str, Any], applied: dict[str, Any]
 ) -> None:
     here = {(kind, "x"): 255}

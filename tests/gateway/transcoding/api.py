@@ -15,7 +15,7 @@ from yarl import URL
 
 from services.gateway.transcoding.bindings import Binding, bindings
 from services.gateway.transcoding.openapi import PROBLEM
-from services.gateway.transcoding.table import api_components
+from services.gateway.transcoding.route_table import api_components
 
 BASE = "/api/pkger/v1"
 

@@ -10,14 +10,13 @@ from pkger.applier.v1 import applier_pb2, applier_pb2_grpc
 from pkger.model.v1 import operation_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
-from services.gateway.bodies import BodyLimits
 from services.gateway.credentials import Tokens
-from services.gateway.origins import OriginRules
-from services.gateway.routes import Routes
-from services.gateway.server import Limits, Site, serving_http
+from services.gateway.middlewares import Site
+from services.gateway.server import serving_http
 from services.gateway.services import connected
+from services.gateway.settings import GatewaySettings
+from services.gateway.transcoding.route_table import api_routes
 from services.gateway.transcoding.streaming import STREAM_LIMITS, StreamLimits
-from services.gateway.transcoding.table import api_routes
 from services.rpc.server import serving
 
 WATCH = "/api/pkger/v1/stacks/0a:watch"
@@ -85,7 +84,7 @@ async def scripted(
     async with AsyncExitStack() as clients, serving(register, NAMES, "127.0.0.1:0", 1) as address:
         addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), address)
         async with connected(addresses) as services:
-            of_http = Limits(BodyLimits(10_000_000, 10), requests=requests, streams=streams)
-            site = Site(Routes(api_routes(services, limits)), Tokens(), OriginRules(), of_http, "", "test")
-            async with serving_http(site, "127.0.0.1:0", grace=60) as http:
+            settings = GatewaySettings("127.0.0.1:0", body_bytes=10_000_000, requests=requests, streams=streams)
+            site = Site(api_routes(services, limits), Tokens(), settings, "test", {})
+            async with serving_http(site, settings.listen, grace=60) as http:
                 yield await clients.enter_async_context(aiohttp.ClientSession(f"http://{http}"))

@@ -20,12 +20,10 @@ from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.core.errors import RequestInvalid
-from services.gateway.answers import Answer
-from services.gateway.http_request import HttpRequest
-from services.gateway.routes import Found, Route, Routes
 from services.gateway.transcoding.bindings import Binding, bindings
 from services.gateway.transcoding.decoding import decode, is_map
 from services.rpc.message_json import document_of
+from tests.gateway.transcoding.routing import found
 
 BINDINGS = {binding.name: binding for binding in bindings()}
 
@@ -36,13 +34,6 @@ _RANGES = {
     FieldDescriptor.CPPTYPE_INT64: st.integers(-(2**63), 2**63 - 1),
     FieldDescriptor.CPPTYPE_BOOL: st.booleans(),
 }
-
-
-async def handled(request: HttpRequest) -> Answer:
-    raise NotImplementedError
-
-
-ROUTES = Routes([Route(each.method, each.path, handled, {"operationId": each.name}) for each in BINDINGS.values()])
 
 
 def of(name: str, path: dict[str, str] | None = None, query: str = "", body: Any = b"") -> Any:
@@ -323,10 +314,9 @@ def test_a_request_can_express_any_message(request: tuple[Binding, Message]) -> 
     else:
         query = urlencode(list(in_query(document, binding.rpc.input_type, in_path)))
 
-    found = ROUTES.find(binding.method, target)
-    assert isinstance(found, Found)
-    assert found.route.operation["operationId"] == binding.name
-    decoded = decode(binding, found.parameters, parse_qsl(query, keep_blank_values=True), body)
+    name, parameters = found(binding.method, target)
+    assert name == binding.name
+    decoded = decode(binding, parameters, parse_qsl(query, keep_blank_values=True), body)
     assert decoded == message
 
 

@@ -15,8 +15,8 @@ from services.gateway.transcoding.bindings import Binding, bindings
 from services.gateway.transcoding.comments import read_comments
 from services.gateway.transcoding.decoding import decode
 from services.gateway.transcoding.openapi import Descriptions
+from services.gateway.transcoding.route_table import api_components, api_routes
 from services.gateway.transcoding.schemas import REF, example_of
-from services.gateway.transcoding.table import api_components, api_routes
 from services.rpc.client import Peer
 from services.rpc.message_json import document_of
 

@@ -34,10 +34,10 @@ class Runner:
         stub = StackServiceStub(self._stacks.channel)
         request = stack_pb2.GetPlanRequest(plan_id=plan_id, view=view)
         answers = self._stacks.stream(stub.GetPlan, request)
-        made = await joined(answers)
-        if not isinstance(made, JoinedPlan):
+        plan = await joined(answers)
+        if not isinstance(plan, JoinedPlan):
             raise TypeError("a stored plan has no violations")
-        return made
+        return plan
 
     async def failure(self, run: Run) -> Problem:
         """The error of an operation that failed."""
