@@ -89,7 +89,8 @@ def played(compare: ModuleType, servers: Servers, scenario: Scenario) -> dict[in
     packages = compare.Packages([FOLDER.parent / "parse" / "packages"])
     run = compare.Run(options, packages, compare.Files(packages))
     if servers.orgs is not None:
-        run.organization = partial(next, servers.orgs)
+        # A method of the recorded program, whose spelling it is.
+        run.organisation = partial(next, servers.orgs)
     return {number: found for number, found in run.play(scenario) if found}
 
 
