@@ -9,7 +9,7 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.stack.v1 import stack_pb2
 
-from services.core.errors import Internal, PlatformUnknown, ServiceUnavailable, StackNotFound
+from services.core.errors import Internal, PlatformUnknown, RequestInvalid, ServiceUnavailable, StackNotFound
 from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, request_id
 from services.rpc.client import Peer
 from services.rpc.dispatcher import NO_RETRY, STOPPING, Dispatcher
@@ -88,6 +88,19 @@ async def test_the_request_id_is_that_of_the_caller_or_drawn() -> None:
         await served(handler, call)
     assert seen == ["r-1", f"b{1:031x}", f"b{2:031x}"]
     assert [dict(call.trailing)[REQUEST_ID_KEY] for call in calls] == seen
+
+
+@pytest.mark.parametrize("method", [GET, "/pkger.driver.v1.DriverService/ListResources"])
+async def test_bytes_that_are_no_message_are_an_invalid_request(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    peer, dispatcher = peer_of(registered(hello))
+    with caplog.at_level(logging.INFO), pytest.raises(RequestInvalid) as raised:
+        await peer.call(peer.channel.unary_unary(method, request_serializer=bytes), b"\xff")
+    assert str(raised.value) == (
+        f"request: its bytes are no message of {method}; encode it by the protos of the service"
+    )
+    [line] = caplog.records
+    assert (line.message, line.__dict__["code"], line.exc_info) == ("call", "REQUEST_INVALID", None)
+    assert dispatcher.idle.is_set()
 
 
 async def test_the_deadline_is_by_the_clock_of_the_loop() -> None:
