@@ -11,7 +11,7 @@ import grpc
 from grpc_status import rpc_status
 
 from services.core.errors import Internal, PkgerError, Reason
-from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, new_request_id, request_id
+from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, request_id, usable_request_id
 from services.rpc.errors import to_status
 from services.rpc.undecodable import marking, refuse_undecodable
 from services.system import Clock, Ids, MachineIds, machine_clock
@@ -69,7 +69,7 @@ class Dispatcher:
         Args:
             register: Functions that add the servicers.
             clock: The time of day, for errors with a retry delay.
-            ids: Draws request ids for calls without one.
+            ids: Draws request ids for calls without a usable one.
         """
         self.handlers: dict[str, Handler] = {}
         self.idle = asyncio.Event()
@@ -136,7 +136,7 @@ class Dispatcher:
     @asynccontextmanager
     async def _served(self, method: str, call: Call) -> AsyncIterator[None]:
         metadata = dict(call.invocation_metadata() or ())
-        current = str(metadata.get(REQUEST_ID_KEY) or new_request_id(self._ids))
+        current = usable_request_id(metadata.get(REQUEST_ID_KEY), self._ids)
         request_id.set(current)
         left = call.time_remaining()
         deadline.set(math.inf if left is None else loop_time() + left)
