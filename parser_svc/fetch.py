@@ -1,6 +1,7 @@
 """Fetches the text at an address, within bounds and from public machines only."""
 
 import asyncio
+import logging
 import math
 import os
 import socket
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     # Imported only when a text is fetched: most commands fetch nothing, and the import would take most of their time.
     import aiohttp
     from aiohttp.abc import AbstractResolver
+
+log = logging.getLogger("pkger.parser")
 
 CONNECT_SECONDS = 60
 """
@@ -85,8 +88,8 @@ class Fetcher:
             raise SourceUnreadable(shown, f"cannot be fetched: {_plain(str(error) or type(error).__name__)}") from None
 
     async def _fetch(self, address: str, url: URL, usage: Usage) -> bytes:
-        for _ in range(1 + MAX_REDIRECTS):
-            async with self._answer(address, url) as answer:
+        for redirects in range(1 + MAX_REDIRECTS):
+            async with self._answer(address, url, is_redirect=redirects > 0) as answer:
                 if answer.status not in _REDIRECTS or "Location" not in answer.headers:
                     if not 200 <= answer.status < 300:
                         raise SourceUnreadable(address, f"{_server(address, url)} answered {await _error_text(answer)}")
@@ -95,7 +98,7 @@ class Fetcher:
         raise SourceUnreadable(address, f"leads through more than {MAX_REDIRECTS} redirects")
 
     @asynccontextmanager
-    async def _answer(self, address: str, url: URL) -> AsyncIterator["aiohttp.ClientResponse"]:
+    async def _answer(self, address: str, url: URL, is_redirect: bool) -> AsyncIterator["aiohttp.ClientResponse"]:
         """The response of one server; the caller follows redirects."""
         import aiohttp
 
@@ -123,11 +126,17 @@ class Fetcher:
             except aiohttp.ClientConnectorError:
                 if not refused:
                     raise
-                problem = (
-                    f"{_server(address, url)} is at {refused[0]}, which is no public address;"
-                    " the operator of the parser can allow those with PKGER_ALLOW_PRIVATE_ADDRESSES=1"
-                )
-                raise SourceUnreadable(address, problem) from None
+                # Not in the error, where it would tell any caller which machines are in the network of the parser.
+                log.warning("address refused", extra={"host": url.host, "addresses": refused})
+                raise SourceUnreadable(address, _not_public(is_redirect)) from None
+
+
+def _not_public(is_redirect: bool) -> str:
+    """The problem of a server that is not asked, without its address."""
+    return (
+        f"{'it redirects to a server' if is_redirect else 'the server is'} at an address that is not public; the"
+        " operator of the parser finds it in the log, and can allow such addresses with PKGER_ALLOW_PRIVATE_ADDRESSES=1"
+    )
 
 
 def _cause(error: OSError) -> str:

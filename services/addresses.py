@@ -5,7 +5,7 @@ private.
 
 import posixpath
 import re
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from yarl import URL
@@ -21,6 +21,22 @@ _UNICAST = IPv6Network("2000::/3")
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 """Each address in this network stands for an IPv4 machine behind a translator."""
+
+_NOT_PUBLIC_V4 = (
+    # The metadata service of Azure, reachable only from its virtual machines.
+    IPv4Network("168.63.129.16/32"),
+    # Assignments of the IETF, and relays of 6to4. Python counts some of their addresses as global, and other ones in
+    # other versions.
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+)
+"""Networks that are refused, whatever ``ipaddress`` says about them."""
+
+_NOT_PUBLIC_V6 = (
+    # For documentation (RFC 9637); newer than the tables of most versions of Python.
+    IPv6Network("3fff::/20"),
+)
+"""As ``_NOT_PUBLIC_V4``."""
 
 
 def raw_address(address: str) -> str:
@@ -93,12 +109,17 @@ def is_public(address: str) -> bool:
     ip = ip_address(address)
     if isinstance(ip, IPv6Address):
         inner = _inner(ip)
-        return (ip in _UNICAST and ip.is_global) if inner is None else _is_public(inner)
-    return _is_public(ip)
+        return _is_public_v6(ip) if inner is None else _is_public_v4(inner)
+    return _is_public_v4(ip)
 
 
-def _is_public(ip: IPv4Address) -> bool:
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+def _is_public_v4(ip: IPv4Address) -> bool:
+    is_listed = any(ip in network for network in _NOT_PUBLIC_V4)
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved and not is_listed
+
+
+def _is_public_v6(ip: IPv6Address) -> bool:
+    return ip in _UNICAST and ip.is_global and not any(ip in network for network in _NOT_PUBLIC_V6)
 
 
 def _inner(ip: IPv6Address) -> IPv4Address | None:

@@ -24,6 +24,7 @@ from services.core.model import InventoryEntry, PlatformTraits
 from services.engine.assumptions import assumed_resources, broken_assumptions
 from services.engine.conclusion import NO_ORPHANS, Conclusion, Orphans, needs_record
 from services.engine.decisions import StepDecision, blocked_steps
+from services.engine.fencing_tokens import token_of, token_problem
 from services.engine.late_writes import LateWrite, kinds_to_compare, late_writes, writes_secrets
 from services.engine.operation import Direction, OperationState
 from services.engine.outcome import Outcome, Unknown
@@ -140,17 +141,20 @@ async def _end_before_sending(work: OperationRun, place: PlatformContext, sender
                 # Either no step has arrived, or the platform forgets tokens: then it forgets this one, too.
                 await lease.raise_token()
                 await _show_token(sender, place.timeouts, until_resolved=True)
+            seen_token, seen_by = seen.token, seen.operation_id
         except ServiceUnavailable as error:
             return await _end_unanswered(work, runner, str(error))
         except TokenStale as error:
             # Either another applier has claimed the operation, as the store confirms, or the store was restored.
             await lease.confirm()
-            newest = error.metadata.get("newest", "")
-            seen = driver_pb2.Fence(token=int(newest) if newest.isdecimal() else lease.token + 1)
-        if seen.token > (lease.token if work.has_consent else lease.last_token):
-            cause = _RESTORED.format(seen.token, seen.operation_id or "an operation")
+            newest = token_of(error.metadata.get("newest", ""))
+            seen_token, seen_by = lease.token + 1 if newest is None else newest, ""
+        if problem := token_problem(lease.stack.id, seen_token):
+            return await _end_unanswered(work, runner, str(_faulty_answer(place.driver, problem)))
+        if seen_token > (lease.token if work.has_consent else lease.last_token):
+            cause = _RESTORED.format(seen_token, seen_by or "an operation")
             before = f"; before: {progress.rollback_cause}" if progress.rollback_cause else ""
-            return Block(cause + before, seen_token=seen.token)
+            return Block(cause + before, seen_token=seen_token)
     if work.has_consent and not progress.was_sent:
         return await runner.run(cause=_CONSENT_BEFORE_SENDING)
     return None
@@ -189,8 +193,16 @@ async def _show_token(sender: Sender, timeouts: Timeouts, until_resolved: bool) 
     return await repeated(retrying, sender.show_token)
 
 
+def _faulty_answer(driver: Peer, problem: str) -> ServiceUnavailable:
+    """The error of a driver that answers, but with what cannot be."""
+    return ServiceUnavailable(driver.name, driver.address, problem, driver.platform, answered=True)
+
+
 async def _end_unanswered(work: OperationRun, runner: Runner, problem: str) -> End:
-    """End an operation whose platform does not answer: the outcomes of steps that were sent before are unknown."""
+    """
+    End an operation whose platform does not answer, or not as it must: the outcomes of steps that were sent before are
+    unknown.
+    """
     progress = work.journal.progress
     if work.taken_over is None:
         return await runner.run(cause=problem)

@@ -27,6 +27,7 @@ from services.drivers.mutation import (
     Update,
 )
 from services.engine.expectation import Expectation
+from services.engine.fencing_tokens import refuse_too_high
 from services.engine.outcome import RejectionReason
 from services.kinds.format.canonical import checked_spec
 from services.rpc.convert.objects import references_from_pb, references_to_pb
@@ -57,9 +58,17 @@ def ids_from_pb(messages: Collection[object_pb2.ResourceId], traits: PlatformTra
 
 
 def fence_from_pb(request: driver_pb2.MutateRequest) -> Fence | None:
-    """The fence of a batch; None for writes on behalf of no stack."""
+    """
+    The fence of a batch; None for writes on behalf of no stack.
+
+    Raises:
+        RequestInvalid: Its token is too high.
+    """
+    if not request.HasField("fence"):
+        return None
     fence = request.fence
-    return Fence(fence.scope, fence.token, fence.operation_id, fence.transient) if request.HasField("fence") else None
+    refuse_too_high(fence.token)
+    return Fence(fence.scope, fence.token, fence.operation_id, fence.transient)
 
 
 def seen_to_pb(seen: Fence | None) -> driver_pb2.MutateResponse:

@@ -1,9 +1,14 @@
-"""The files that a Jsonnet program may read: regular files in the folder of the package and in libraries."""
+"""
+The files that a Jsonnet program may read: regular files in the folder of the package and in libraries, and none whose
+name, or the name of a folder on the way to it, begins with a dot: there are keys, tokens and histories.
+"""
 
 import json
 import os
 import stat
 from collections.abc import Sequence
+
+_DOTTED = "programs read no file or folder whose name begins with a dot; import a file with another name"
 
 
 class ImportRefused(Exception):
@@ -70,6 +75,8 @@ class Imports:
             raise ImportRefused("only a program in a local file can import files")
         if os.path.isabs(path):
             raise ImportRefused("write a path relative to the importing file, or to a library")
+        if any(part.startswith(".") for part in path.split("/") if part not in (".", "..")):
+            raise ImportRefused(_DOTTED)
         try:
             real = self._target(base, path)
             if real not in self.texts:
@@ -87,15 +94,18 @@ class Imports:
         The real path of an import: of the first file that exists, else of the first that could be imported.
 
         Raises:
-            ImportRefused: Each place is outside of the folders that can be read.
+            ImportRefused: Each place is outside of the folders that can be read, or hidden in them.
         """
         beside = [os.path.join(self.root or "", base)] if self.root or os.path.isabs(base) else []
         # The check applies to the target of links; O_NOFOLLOW refuses a target that was replaced by a link since.
         targets = [os.path.realpath(os.path.join(folder, path)) for folder in (*beside, *self._libraries)]
-        allowed = [real for real in targets if any(_is_in(root, real) for root in self._roots)]
-        if not allowed:
+        inside = [real for real in targets if any(_is_in(root, real) for root in self._roots)]
+        if not inside:
             where = "the folder of the package, or below it, or in a folder of --jpath" if self.root else "PKGER_JPATH"
             raise ImportRefused(f"it is not in {where}")
+        allowed = [real for real in inside if any(_is_visible_in(root, real) for root in self._roots)]
+        if not allowed:
+            raise ImportRefused(_DOTTED)
         return next(filter(os.path.exists, allowed), allowed[0])
 
     def _text(self, real: str) -> str:
@@ -113,3 +123,16 @@ class Imports:
 def _is_in(folder: str, real: str) -> bool:
     """Whether a real path is *folder* itself, or below it."""
     return os.path.commonpath([folder, real]) == folder
+
+
+def _is_visible_in(folder: str, real: str) -> bool:
+    """
+    Whether a real path is in *folder*, and none of the names below it begins with a dot.
+
+    Names that begin with two dots count as visible. They are what the links in a folder that Kubernetes mounts lead to,
+    such as ``..data``; no import can write them.
+    """
+    if not _is_in(folder, real):
+        return False
+    names = os.path.relpath(real, folder).split("/")
+    return not any(name.startswith(".") and not name.startswith("..") for name in names if name != ".")

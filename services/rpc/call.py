@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,9 @@ MESSAGE_LIMIT = 64 * 1024 * 1024
 
 REQUEST_ID_KEY = "x-request-id"
 """Metadata key of the request id, both ways."""
+
+_REQUEST_ID = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
+"""The request ids of callers that are used, over HTTP as well."""
 
 MARGIN_SECONDS = 1.0
 MARGIN_SHARE = 0.1
@@ -53,6 +57,16 @@ def time_left(limit: float | None) -> float | None:
 def new_request_id(ids: Ids) -> str:
     """Draw a request id, for a call without one."""
     return ids.token(16)
+
+
+def usable_request_id(sent: str | bytes | None, ids: Ids) -> str:
+    """
+    The request id of a served call: the one that its caller *sent*, or a new one.
+
+    A long id, or one with other characters, is replaced: every service that works for the call writes it into each line
+    of its log, and sends it on.
+    """
+    return sent if isinstance(sent, str) and _REQUEST_ID.fullmatch(sent) else new_request_id(ids)
 
 
 @contextmanager

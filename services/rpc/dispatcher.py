@@ -11,8 +11,9 @@ import grpc
 from grpc_status import rpc_status
 
 from services.core.errors import Internal, PkgerError, Reason
-from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, new_request_id, request_id
+from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, request_id, usable_request_id
 from services.rpc.errors import to_status
+from services.rpc.undecodable import marking, refuse_undecodable
 from services.system import Clock, Ids, MachineIds, machine_clock
 
 log = logging.getLogger("pkger.rpc")
@@ -68,7 +69,7 @@ class Dispatcher:
         Args:
             register: Functions that add the servicers.
             clock: The time of day, for errors with a retry delay.
-            ids: Draws request ids for calls without one.
+            ids: Draws request ids for calls without a usable one.
         """
         self.handlers: dict[str, Handler] = {}
         self.idle = asyncio.Event()
@@ -95,7 +96,7 @@ class Dispatcher:
             served, make = self._stream(handler.unary_stream, method), grpc.unary_stream_rpc_method_handler
         else:
             served, make = self._unary(handler.unary_unary, method), grpc.unary_unary_rpc_method_handler
-        return make(served, handler.request_deserializer, handler.response_serializer)
+        return make(served, marking(handler.request_deserializer), handler.response_serializer)
 
     def _unary(self, behaviour: Any, method: str) -> Any:
         async def serve(request: Any, call: Call) -> Any:
@@ -103,6 +104,7 @@ class Dispatcher:
                 await call.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
             with self._counted():
                 async with self._served(method, call):
+                    refuse_undecodable(request, method)
                     return await behaviour(request, call)
 
         return serve
@@ -113,6 +115,7 @@ class Dispatcher:
                 await call.abort(grpc.StatusCode.UNAVAILABLE, STOPPING)
             with self._counted():
                 async with self._served(method, call):
+                    refuse_undecodable(request, method)
                     async for response in behaviour(request, call):
                         yield response
 
@@ -133,7 +136,7 @@ class Dispatcher:
     @asynccontextmanager
     async def _served(self, method: str, call: Call) -> AsyncIterator[None]:
         metadata = dict(call.invocation_metadata() or ())
-        current = str(metadata.get(REQUEST_ID_KEY) or new_request_id(self._ids))
+        current = usable_request_id(metadata.get(REQUEST_ID_KEY), self._ids)
         request_id.set(current)
         left = call.time_remaining()
         deadline.set(math.inf if left is None else loop_time() + left)

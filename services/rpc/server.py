@@ -5,16 +5,21 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+from grpc_status import rpc_status
 
+from services.core.errors import PkgerError
 from services.rpc.call import MESSAGE_LIMIT
-from services.rpc.dispatcher import Dispatcher, Handler, Register
+from services.rpc.dispatcher import Call, Dispatcher, Handler, Register
+from services.rpc.errors import to_status
 from services.rpc.listening import can_listen
 from services.rpc.periodic_work import BackgroundLoop
+from services.rpc.undecodable import marking, refuse_undecodable
 
 __all__ = ["Register", "serving"]
 
@@ -66,11 +71,13 @@ async def serving(
             ("grpc.http2.min_ping_interval_without_data_ms", SHORTEST_PING_MS),
         ],
     )
-    server.add_generic_rpc_handlers((_Handlers(dispatcher.handlers),))
-    health_pb2_grpc.add_HealthServicer_to_server(health, server)
-    reflection.enable_server_reflection(
-        [*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME], server
+    names = [*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
+    probes = _Probes()
+    health_pb2_grpc.add_HealthServicer_to_server(health, cast("grpc.aio.Server", probes))
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(
+        reflection.aio.ReflectionServicer(names), cast("grpc.aio.Server", probes)
     )
+    server.add_generic_rpc_handlers((_Handlers(dispatcher.handlers), _Handlers(probes.handlers)))
     refused = f"cannot listen on {listen}: it is in use or not an address of this machine"
     if not can_listen(listen):
         raise OSError(refused)
@@ -117,6 +124,64 @@ async def _set_health(health: aio.HealthServicer, services: Collection[str], is_
     status = health_pb2.HealthCheckResponse
     for name in ("", *services):
         await health.set(name, status.SERVING if is_serving else status.NOT_SERVING)
+
+
+class _Probes:
+    """
+    The handlers of health and reflection, which no dispatcher serves: they are neither counted nor logged, unless their
+    request cannot be decoded.
+
+    Attributes:
+        handlers: By full method name.
+    """
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, Handler] = {}
+
+    def add_generic_rpc_handlers(self, handlers: object) -> None:
+        """See ``Dispatcher``: generated code calls both."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
+        """Add the handlers of a service, by name of the method."""
+        for name, handler in handlers.items():
+            method = f"/{service}/{name}"
+            self.handlers[method] = _refusing(method, handler)
+
+
+def _refusing(method: str, handler: Handler) -> Handler:
+    """*handler*, which refuses requests that cannot be decoded."""
+    coders = marking(handler.request_deserializer), handler.response_serializer
+
+    async def checked(request: Any, call: Call) -> Any:
+        try:
+            refuse_undecodable(request, method)
+        except PkgerError as error:
+            log.info("call", extra={"method": method, "code": error.reason, "peer": call.peer()})
+            status = rpc_status.to_status(to_status(error))
+            await call.abort(status.code, status.details, status.trailing_metadata)
+        return request
+
+    async def each(requests: AsyncIterator[Any], call: Call) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield await checked(request, call)
+
+    async def serve(request: Any, call: Call) -> Any:
+        return await behaviour(await checked(request, call), call)
+
+    async def serve_stream(requests: AsyncIterator[Any], call: Call) -> AsyncIterator[Any]:
+        async for response in behaviour(each(requests, call), call):
+            yield response
+
+    behaviour: Any
+    if handler.request_streaming:
+        behaviour = handler.stream_stream
+        return grpc.stream_stream_rpc_method_handler(serve_stream, *coders)
+    if handler.response_streaming:
+        # Its servicer is a coroutine that writes the responses.
+        behaviour = handler.unary_stream
+        return grpc.unary_stream_rpc_method_handler(serve, *coders)
+    behaviour = handler.unary_unary
+    return grpc.unary_unary_rpc_method_handler(serve, *coders)
 
 
 class _Handlers(grpc.GenericRpcHandler):

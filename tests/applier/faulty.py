@@ -88,6 +88,7 @@ class FaultyDriver(DriverServiceServicer):
         looks: Number of answered listings and reads.
         raised: Set when a token was shown after a mutation was sent.
         unshown: How many of the next calls that only show a token get no response.
+        seen: The answer to calls that only show a token, instead of that of the platform; None: that of the platform.
         descriptions: Responses to the next calls of Describe, one after another.
         reset: Resets all connections to this driver.
     """
@@ -135,6 +136,7 @@ class FaultyDriver(DriverServiceServicer):
         self._said_ids: Mapping[int, str] = {}
         self._forwarded: set[bytes] = set()
         self.unshown = 0
+        self.seen: driver_pb2.Fence | TokenStale | None = None
         self.raised = asyncio.Event()
         self.descriptions: list[grpc.StatusCode | driver_pb2.DescribeResponse] = []
         self._descriptions_until_gate = 0
@@ -309,7 +311,9 @@ class FaultyDriver(DriverServiceServicer):
             answer = await self._behind.call(self._stub.Mutate, self._forgetting(request))
             if self.calls:
                 self.raised.set()
-            return answer
+            if isinstance(self.seen, TokenStale):
+                raise self.seen
+            return driver_pb2.MutateResponse(seen=self.seen) if self.seen else answer
         self._answering += 1
         self.in_flight.append(self._answering)
         try:

@@ -15,7 +15,7 @@ from pkger.model.v1.object_pb2 import StackRef
 from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY
 
 from applier_svc.operation.lease import Lease, take
-from services.core.errors import LeaseLost, ServiceUnavailable, StackLeased, TokenStale
+from services.core.errors import LeaseLost, RequestInvalid, ServiceUnavailable, StackLeased, TokenStale
 from services.rpc.call import loop_time
 from services.rpc.client import Peer
 from tests.applier.faulty import CallFault, ItemFault
@@ -270,14 +270,26 @@ async def test_a_token_that_the_store_did_not_issue_blocks_and_the_store_continu
     before = await case.look()
     assert before.record is not None
     platform = faulty.services.peers["platform"]
-    newer = driver_pb2.MutateRequest(org=case.org, fence=driver_pb2.Fence(scope=before.record.id, token=2**62))
+    newer = driver_pb2.MutateRequest(org=case.org, fence=driver_pb2.Fence(scope=before.record.id, token=2**61))
     await platform.call(DriverServiceStub(platform.channel).Mutate, newer)
     case.driver.heal()
     events = await case.apply(UPDATED)
     assert (end(events).state, case.driver.calls) == (BLOCKED, 0)
-    assert "the platform has seen token 4611686018427387904" in end(events).cause
+    assert "the platform has seen token 2305843009213693952" in end(events).cause
     assert await case.look() == before
     assert (await case.recover(events[0].operation_id))[-1].finished.state == ROLLED_BACK
+    assert end(await case.apply(UPDATED)).state == SUCCEEDED
+
+
+async def test_no_caller_of_the_platform_can_use_up_the_tokens_of_a_stack(faulty: World) -> None:
+    """The store counts on from the token that the platform has seen, and its numbers end at 2^63 - 1."""
+    case = await faulty.case_with(FRESH)
+    record = (await case.look()).record
+    assert record is not None
+    platform = faulty.services.peers["platform"]
+    last = driver_pb2.MutateRequest(org=case.org, fence=driver_pb2.Fence(scope=record.id, token=2**63 - 1))
+    with pytest.raises(RequestInvalid, match=r"^fence\.token: "):
+        await platform.call(DriverServiceStub(platform.channel).Mutate, last)
     assert end(await case.apply(UPDATED)).state == SUCCEEDED
 
 

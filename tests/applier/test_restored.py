@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
 from services.core.errors import OperationUnfinished, PlanUsed, TokenStale
@@ -264,6 +265,61 @@ async def test_the_next_applier_sends_nothing_before_the_platform_has_seen_the_t
     assert [each.reason for each in operation.blocked_steps] == [UNKNOWN_OUTCOME]
     assert case.driver.sent == sent
     case.driver.unshown = 0
+    assert (await case.recover(name))[-1].finished.state == SUCCEEDED
+
+
+def stale(newest: str) -> TokenStale:
+    """The error of a driver that has seen the token *newest*, which may be no token."""
+    error = TokenStale("scope", 1, 2)
+    error.metadata["newest"] = newest
+    return error
+
+
+FAULTY_TOKENS = [
+    pytest.param(driver_pb2.Fence(token=2**62), str(2**62), id="highest"),
+    pytest.param(driver_pb2.Fence(token=2**63 - 1), str(2**63 - 1), id="above"),
+    pytest.param(stale(str(2**63 - 1)), str(2**63 - 1), id="as-error"),
+    pytest.param(stale("9" * 5000), "9" * 20, id="of-5000-digits"),
+]
+
+
+@pytest.mark.parametrize(("seen", "shown"), FAULTY_TOKENS)
+async def test_a_token_without_a_successor_is_a_faulty_answer_and_is_not_stored(
+    faulty: World, seen: driver_pb2.Fence | TokenStale, shown: str
+) -> None:
+    """If it were stored, no later operation could have a higher token, and the stack were blocked for ever."""
+    case = await faulty.case_with(package(0))
+    before = await case.look()
+    case.driver.seen = seen
+    finished = end(await case.apply(package(1)))
+    assert finished.state == ROLLED_BACK
+    assert finished.cause.startswith("the platform 'embedded' at ")
+    assert f" it has seen fencing token {shown} of stack {finished.stack_id}, after which " in finished.cause
+    assert case.driver.sent == []
+    assert await case.look() == before
+    case.driver.heal()
+    await check_that_all_goes_on(case)
+
+
+async def test_an_unfinished_operation_continues_once_the_platform_answers_with_a_token_that_has_a_successor(
+    faulty: World,
+) -> None:
+    case = faulty.case()
+    case.driver.fail(calls={1: CallFault.CUT_OFF})
+    gate = case.driver.gate(1)
+    apply = asyncio.create_task(case.apply(package(0)))
+    await gate.reached.wait()
+    case.driver.seen = driver_pb2.Fence(token=2**63 - 1)
+    gate.opened.set()
+    with pytest.raises(TokenStale):
+        await apply
+    name = (await case.settled()).id
+    for _ in range(2):
+        operation = await case.operation(name)
+        assert (operation.state, operation.blocked_reason) == (BLOCKED, UNKNOWN_OUTCOME)
+        assert operation.cause.startswith("the platform 'embedded' at ")
+        assert (await case.recover(name))[-1].finished.state == BLOCKED
+    case.driver.seen = None
     assert (await case.recover(name))[-1].finished.state == SUCCEEDED
 
 

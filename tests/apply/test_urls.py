@@ -175,7 +175,7 @@ async def test_what_cannot_be_fetched_or_is_no_package_changes_nothing(
 async def test_private_addresses_are_not_fetched_unless_allowed(tmp_path: Path, web: Web) -> None:
     async with cluster(tmp_path, transport=InMemory()) as careful:
         ref = await a_stack(careful, f"{web.address}/one.yml")
-        with pytest.raises(SourceUnreadable, match="no public address"):
+        with pytest.raises(SourceUnreadable, match="at an address that is not public"):
             await careful.apply(stack_ref=ref)
         assert await names(careful) == []
     assert not web.requests

@@ -458,6 +458,22 @@ async def test_tokens_apply_within_their_scope_and_the_newest_stays_valid(driver
 
 
 @only_platforms(lambda platform: platform.traits.fences)
+@pytest.mark.parametrize("token", [2**62 + 1, 2**63 - 1])
+async def test_a_fencing_token_that_is_too_high_is_refused_and_not_remembered(
+    driver: DriverClient, sample: Sample, token: int
+) -> None:
+    """After a token that is the highest number of a store, no operation could have a higher one."""
+    label = create("Label", sample("Label", "a", ""), "1")
+    for batch in ([], [label]):
+        with pytest.raises(RequestInvalid) as error:
+            await driver.mutate(*batch, fence=("one", token))
+        assert error.value.metadata["field"] == "fence.token"
+    assert await driver.listing("Label") == []
+    assert await driver.show_token("one", 5, "operation-a") is None
+    assert await driver.show_token("one", 2**62, "operation-b") == (5, "operation-a")
+
+
+@only_platforms(lambda platform: platform.traits.fences)
 async def test_a_shown_token_returns_the_highest_before_it(driver: DriverClient, sample: Sample) -> None:
     """
     A restored store knows only lower tokens, and its next operation detects that (docs/reference/engine.md, "Restored

@@ -88,6 +88,57 @@ async def test_only_files_of_the_package_are_imported(case: str, evaluator: Eval
 
 
 @each_evaluator
+@pytest.mark.parametrize("path", [".ssh/id_rsa", ".env", "lib/.keys", "lib/../.ssh/id_rsa", "link", "ssh/id_rsa"])
+@pytest.mark.parametrize("place", ["package", "library"])
+async def test_a_file_is_not_imported_if_its_name_or_that_of_a_folder_begins_with_a_dot(
+    place: str, path: str, evaluator: Evaluator, folder: Path
+) -> None:
+    (folder / ".ssh").mkdir()
+    for name in (".ssh/id_rsa", ".env", "lib/.keys"):
+        (folder / name).write_text("secret")
+    (folder / "link").symlink_to(".env")
+    (folder / "ssh").symlink_to(".ssh")
+    roots = {"folder": folder} if place == "package" else {"libraries": [folder]}
+    with pytest.raises(SourceUndecodable) as caught:
+        await result(f'[importstr "{path}"]', evaluator, **roots)
+    problem = "programs read no file or folder whose name begins with a dot; import a file with another name"
+    assert caught.value.metadata["problem"] == f'cannot import "{path}": {problem}'
+
+
+@each_evaluator
+async def test_a_missing_file_whose_name_begins_with_a_dot_has_the_same_error(
+    evaluator: Evaluator, folder: Path
+) -> None:
+    """A program does not learn which of them exist."""
+    with pytest.raises(SourceUndecodable, match="begins with a dot"):
+        await result('[importstr ".aws/credentials"]', evaluator, folder)
+
+
+@each_evaluator
+async def test_a_package_or_a_library_may_be_in_a_folder_whose_name_begins_with_a_dot(
+    evaluator: Evaluator, folder: Path
+) -> None:
+    package, library = folder / ".package", folder / ".package" / ".vendor"
+    library.mkdir(parents=True)
+    (package / "note").write_text("of the package")
+    (library / "objects.libsonnet").write_text('{of: "the library"}')
+    program = '[importstr "note", (import "objects.libsonnet").of]'
+    assert await result(program, evaluator, package, libraries=[library]) == ["of the package", "the library"]
+
+
+@each_evaluator
+async def test_files_of_a_folder_that_kubernetes_mounts_are_imported(evaluator: Evaluator, folder: Path) -> None:
+    """Each file is a link to ``..data``, which is a link to a folder with the time in its name."""
+    (folder / "..2026_11_28").mkdir()
+    (folder / "..2026_11_28" / "map").write_text("mounted")
+    (folder / "..data").symlink_to("..2026_11_28")
+    (folder / "map").symlink_to("..data/map")
+    assert await result('[importstr "map"]', evaluator, folder) == ["mounted"]
+    with pytest.raises(SourceUndecodable, match="begins with a dot"):
+        await result('[importstr "..data/map"]', evaluator, folder)
+
+
+@each_evaluator
 async def test_a_link_to_a_file_of_the_package_is_followed(evaluator: Evaluator, folder: Path) -> None:
     (folder / "file").symlink_to("lib/two.libsonnet")
     other = folder.parent / "other"

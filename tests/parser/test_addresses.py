@@ -88,10 +88,17 @@ PRIVATE = [
     "100.64.0.1",
     "127.0.0.1",
     "127.255.0.1",
+    "168.63.129.16",
     "169.254.169.254",
     "172.16.0.1",
     "172.31.255.255",
+    "192.0.0.1",
+    "192.0.0.9",
+    "192.0.0.10",
+    "192.0.0.255",
     "192.0.2.1",
+    "192.88.99.0",
+    "192.88.99.255",
     "192.168.1.1",
     "198.18.0.1",
     "224.0.0.1",
@@ -100,7 +107,16 @@ PRIVATE = [
     "255.255.255.255",
 ]
 
-PUBLIC = ["1.1.1.1", "8.8.8.8", "140.82.121.4", "172.32.0.1", "223.255.255.255"]
+PUBLIC = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "140.82.121.4",
+    "168.63.129.17",
+    "172.32.0.1",
+    "192.0.1.0",
+    "192.88.98.255",
+    "223.255.255.255",
+]
 
 
 @pytest.mark.parametrize("address", PRIVATE)
@@ -135,6 +151,8 @@ def _ways_to_write(address: str) -> list[str]:
         "fe80::1%eth0",
         "fec0::1",
         "ff02::1",
+        "3fff::1",
+        "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff",
         "4000::1",
     ],
 )
@@ -142,7 +160,7 @@ def test_private_machines_of_ipv6_are_known(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["2606:50c0:8000::154", "2a00:1450:4001::200e"])
+@pytest.mark.parametrize("address", ["2606:50c0:8000::154", "2a00:1450:4001::200e", "3ffe:ffff::1", "3fff:1000::1"])
 def test_public_machines_of_ipv6_are_known(address: str) -> None:
     assert is_public(address)
 

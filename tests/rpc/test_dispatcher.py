@@ -9,7 +9,7 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.stack.v1 import stack_pb2
 
-from services.core.errors import Internal, PlatformUnknown, ServiceUnavailable, StackNotFound
+from services.core.errors import Internal, PlatformUnknown, RequestInvalid, ServiceUnavailable, StackNotFound
 from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, request_id
 from services.rpc.client import Peer
 from services.rpc.dispatcher import NO_RETRY, STOPPING, Dispatcher
@@ -88,6 +88,44 @@ async def test_the_request_id_is_that_of_the_caller_or_drawn() -> None:
         await served(handler, call)
     assert seen == ["r-1", f"b{1:031x}", f"b{2:031x}"]
     assert [dict(call.trailing)[REQUEST_ID_KEY] for call in calls] == seen
+
+
+@pytest.mark.parametrize("usable", ["r", "r" * 128, "Root=1-67891233:abc/def_0.9+x==", "0f" * 16])
+async def test_a_usable_request_id_is_kept(usable: str) -> None:
+    assert await request_id_of(usable) == usable
+
+
+@pytest.mark.parametrize("sent", ["", "r" * 129, "r" * 5000, "a b", "a\n", 'a"', "a\x1b[31m", "é", "٣", "r;", b"raw"])
+async def test_another_request_id_is_replaced(sent: str | bytes) -> None:
+    """Each service that works for the call writes it into every line of its log."""
+    assert await request_id_of(sent) == f"b{1:031x}"
+
+
+async def request_id_of(sent: str | bytes) -> str:
+    """The request id of a call whose caller *sent* one: as the servicer sees it, and as it is returned."""
+    seen: list[str] = []
+
+    async def note(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        seen.append(request_id.get())
+        return answer("noted")
+
+    call = ServedCall([(REQUEST_ID_KEY, sent)])
+    await served(Dispatcher(registered(note), ids=Numbered("b")).handlers[GET], call)
+    assert [dict(call.trailing)[REQUEST_ID_KEY]] == seen
+    return seen[0]
+
+
+@pytest.mark.parametrize("method", [GET, "/pkger.driver.v1.DriverService/ListResources"])
+async def test_bytes_that_are_no_message_are_an_invalid_request(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    peer, dispatcher = peer_of(registered(hello))
+    with caplog.at_level(logging.INFO), pytest.raises(RequestInvalid) as raised:
+        await peer.call(peer.channel.unary_unary(method, request_serializer=bytes), b"\xff")
+    assert str(raised.value) == (
+        f"request: its bytes are no message of {method}; encode it by the protos of the service"
+    )
+    [line] = caplog.records
+    assert (line.message, line.__dict__["code"], line.exc_info) == ("call", "REQUEST_INVALID", None)
+    assert dispatcher.idle.is_set()
 
 
 async def test_the_deadline_is_by_the_clock_of_the_loop() -> None:

@@ -6,6 +6,7 @@ import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import orjson
@@ -18,9 +19,10 @@ from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
 from pkger.stack.v1 import stack_pb2
 
-from services.core.errors import Internal, ServiceUnavailable, StackNotFound
+from services.core.errors import Internal, RequestInvalid, ServiceUnavailable, StackNotFound
 from services.rpc import server
 from services.rpc.client import Peer
+from services.rpc.errors import from_rpc
 from services.rpc.log import JsonFormatter
 from services.rpc.server import serving
 from tests.rpc.plumbing import SERVICES, Context, answer, get, list_resources, peer_of, served
@@ -187,6 +189,34 @@ async def test_a_defect_in_the_middle_of_a_stream_is_returned_too(caplog: pytest
             await anext(answers)
 
     assert any(record.exc_info for record in caplog.records)
+
+
+METHODS = [
+    "/pkger.stack.v1.StackService/GetStack",
+    "/pkger.driver.v1.DriverService/ListResources",
+    "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_bytes_that_are_no_message_are_an_invalid_request_and_one_log_line(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise anybody who can connect fills the log with tracebacks."""
+    async with peer_of(hello) as peer:
+        caplog.set_level(logging.INFO)
+        send: Any = peer.channel.stream_stream(method)
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            await send(iter([b"\xff"])).read()
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    error = from_rpc(raised.value, "other", peer.address)
+    assert isinstance(error, RequestInvalid)
+    assert error.metadata["problem"].startswith(f"its bytes are no message of {method}")
+    [line] = [record for record in caplog.records if record.name != "asyncio"]
+    assert (line.message, line.__dict__["method"], line.__dict__["code"]) == ("call", method, "REQUEST_INVALID")
+    assert len(JsonFormatter().format(line)) < 400
 
 
 async def test_every_call_is_one_log_line_with_method_outcome_and_duration(caplog: pytest.LogCaptureFixture) -> None:
