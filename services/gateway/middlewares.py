@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,12 +18,10 @@ from services.gateway.http_request import HttpRequest
 from services.gateway.responses import response_of
 from services.gateway.routes import Access, Endpoint, ErrorForm, Route, Routing, parameters_of
 from services.gateway.settings import GatewaySettings
-from services.rpc.call import loop_time, new_request_id, request_id
+from services.rpc.call import loop_time, request_id, usable_request_id
 from services.system import Ids
 
 log = logging.getLogger("pkger.http")
-
-_REQUEST_ID = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
 
 _TRACES = ("Zap-Trace-Span", "influx-debug-id")
 """Headers with which a client asks for the id of its request in the logs."""
@@ -179,8 +176,7 @@ class Middlewares:
             return answer if isinstance(answer, web.StreamResponse) else await _response(answer, context)
 
     def _context_of(self, http: web.Request) -> HttpRequest:
-        sent = http.headers.get("X-Request-Id", "")
-        current = sent if _REQUEST_ID.fullmatch(sent) else new_request_id(self._ids)
+        current = usable_request_id(http.headers.get("X-Request-Id"), self._ids)
         request_id.set(current)
         request = HttpRequest(http, current, self._site.settings, self._own_headers(http, current))
         request.stopping = self.stopping
