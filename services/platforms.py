@@ -32,6 +32,9 @@ _SOCKET_PATH_BYTES = 107
 
 _KEYS = ("driver", "address", "options")
 
+_NAMES_VARIABLE = "_variable"
+"""The ending of the name of an option that names an environment variable with a credential."""
+
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
 
@@ -58,6 +61,12 @@ class Platform:
     def service(self) -> str:
         """Name of its process, log, socket and database; ``platform`` for the embedded platform, for compatibility."""
         return "platform" if self.name == DEFAULT_PLATFORM else f"platform-{self.name}"
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The environment variables with credentials that its options name: only its driver needs them."""
+        named = [value for option, value in self.options.items() if option.endswith(_NAMES_VARIABLE)]
+        return frozenset(value for value in named if isinstance(value, str))
 
     @property
     def row(self) -> str:
