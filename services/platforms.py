@@ -11,6 +11,7 @@ import yaml
 
 from services.core.errors import PlatformUnknown
 from services.core.model import DEFAULT_PLATFORM
+from services.private_files import PathRefused, read_shared
 from services.settings import MORE_PLATFORMS, Settings
 
 FILE = "platforms.yml"
@@ -95,11 +96,13 @@ def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -
     """
     path = settings.platforms or settings.home / FILE
     try:
-        text = path.read_text("utf-8")
+        text = read_shared(path)
     except _NO_FILE:
         if settings.platforms:
             raise PlatformsInvalid([f"PKGER_PLATFORMS={path}: there is no such file"]) from None
         platforms = [Platform(DEFAULT_PLATFORM, EMBEDDED, settings.addresses["platform"])]
+    except PathRefused as error:
+        raise PlatformsInvalid([f"the platforms file cannot be used: {error}"]) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PlatformsInvalid([f"{path}: the platforms file cannot be read: {reason}"]) from None
