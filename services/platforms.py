@@ -11,6 +11,7 @@ import yaml
 
 from services.core.errors import PlatformUnknown
 from services.core.model import DEFAULT_PLATFORM
+from services.private_files import PathRefused, read_shared
 from services.settings import MORE_PLATFORMS, Settings
 
 FILE = "platforms.yml"
@@ -31,6 +32,9 @@ _SOCKET_PATH_BYTES = 107
 """Longest path of a socket: ``sun_path`` has 108 bytes on Linux, the last a NUL (unix(7)); gRPC refuses longer ones."""
 
 _KEYS = ("driver", "address", "options")
+
+_NAMES_VARIABLE = "_variable"
+"""The ending of the name of an option that names an environment variable with a credential."""
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
@@ -60,6 +64,12 @@ class Platform:
         return "platform" if self.name == DEFAULT_PLATFORM else f"platform-{self.name}"
 
     @property
+    def variables(self) -> frozenset[str]:
+        """The environment variables with credentials that its options name: only its driver needs them."""
+        named = [value for option, value in self.options.items() if option.endswith(_NAMES_VARIABLE)]
+        return frozenset(value for value in named if isinstance(value, str))
+
+    @property
     def row(self) -> str:
         """The prefix of errors about the row: its file and line, if there is a file, and the name of the platform."""
         return f"{self.source}: platform {self.name}" if self.source else f"platform {self.name}"
@@ -86,11 +96,13 @@ def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -
     """
     path = settings.platforms or settings.home / FILE
     try:
-        text = path.read_text("utf-8")
+        text = read_shared(path)
     except _NO_FILE:
         if settings.platforms:
             raise PlatformsInvalid([f"PKGER_PLATFORMS={path}: there is no such file"]) from None
         platforms = [Platform(DEFAULT_PLATFORM, EMBEDDED, settings.addresses["platform"])]
+    except PathRefused as error:
+        raise PlatformsInvalid([f"the platforms file cannot be used: {error}"]) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PlatformsInvalid([f"{path}: the platforms file cannot be read: {reason}"]) from None

@@ -1,10 +1,74 @@
-"""Folders and files that only the user who runs pkger may open: databases hold the packages of all stacks."""
+"""
+Folders and files that only the user who runs pkger may open: databases hold the packages of all stacks.
 
+Another user may have prepared a folder, or left files and links in it, so that pkger would use their content or
+overwrite what a link names. Such folders and files are refused.
+"""
+
+import errno
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 _OF_OTHERS = 0o077
+
+_ROOT = 0
+"""The user who can do everything anyway, so nothing of this user is refused."""
+
+
+class PathRefused(OSError):
+    """Another user may control a folder or a file; the message is a sentence that says what to do."""
+
+
+def folder_problem(path: Path, status: os.stat_result, user: int) -> str:
+    """
+    Why pkger must not keep its files in a folder; empty if it may. A folder that a group may write is fine.
+
+    Args:
+        path: The folder, for the sentence.
+        status: Its status.
+        user: The id of the user who runs pkger.
+    """
+    if status.st_uid not in (user, _ROOT):
+        return (
+            f"the folder {path} belongs to another user (uid {status.st_uid}), who could replace the files in it; use"
+            " another folder (PKGER_DATA, PKGER_HOME), or make it yours with chown"
+        )
+    if status.st_mode & stat.S_IWOTH:
+        return (
+            f"every user of this machine may write to the folder {path}, and could replace the files in it; run chmod"
+            " o-w on it, or use a new folder inside it (PKGER_DATA, PKGER_HOME), which pkger makes for its user alone"
+        )
+    return ""
+
+
+def file_problem(path: Path, status: os.stat_result, user: int) -> str:
+    """
+    Why pkger must not use a file as one of its own; empty if it may.
+
+    Args:
+        path: The file, for the sentence.
+        status: Its status, of the link if it is one.
+        user: The id of the user who runs pkger.
+    """
+    if stat.S_ISLNK(status.st_mode):
+        return f"{path} is a symbolic link, and pkger would use the file that it names; put a file there, or remove it"
+    if not stat.S_ISREG(status.st_mode):
+        return f"{path} is not a regular file; remove it"
+    if status.st_uid not in (user, _ROOT):
+        return (
+            f"the file {path} belongs to another user (uid {status.st_uid}); remove it, or make it yours with chown if"
+            " you trust its content"
+        )
+    return ""
+
+
+def shared_file_problem(path: Path, status: os.stat_result) -> str:
+    """Why pkger must not trust a file that its operator wrote, which others may read; empty if it may."""
+    if stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IWOTH:
+        return f"every user of this machine may change {path}; check its content, and run chmod o-w on it"
+    return ""
 
 
 def private_folder(path: Path) -> None:
@@ -12,11 +76,11 @@ def private_folder(path: Path) -> None:
     Make a folder, and the missing ones above it, with mode 0700; one that exists keeps its mode.
 
     Raises:
+        PathRefused: It exists, and another user may replace the files in it.
         OSError: It cannot be made.
     """
-    if not path.parent.exists():
-        private_folder(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
+    _make(path)
+    _refuse(folder_problem(path, path.stat(), os.geteuid()))
 
 
 def private_file(path: Path) -> None:
@@ -24,6 +88,7 @@ def private_file(path: Path) -> None:
     Make an empty file with mode 0600; one that exists keeps its content and gets the mode.
 
     Raises:
+        PathRefused: It exists, and is a link or a file of another user.
         OSError: It cannot be made.
     """
     try:
@@ -34,7 +99,75 @@ def private_file(path: Path) -> None:
 
 
 def restrict(path: Path) -> None:
-    """Give a file, such as a copy of a backup, mode 0600; a file of another user keeps its mode."""
+    """
+    Give a file, such as a copy of a backup, mode 0600; a missing one is ignored, and a file of root keeps its mode.
+
+    Raises:
+        PathRefused: It is a link or a file of another user.
+    """
     with suppress(FileNotFoundError, PermissionError):
-        if path.stat().st_mode & _OF_OTHERS:
+        status = path.lstat()
+        _refuse(file_problem(path, status, os.geteuid()))
+        if status.st_mode & _OF_OTHERS:
             path.chmod(0o600)
+
+
+def open_private(path: str | Path, flags: int) -> int:
+    """
+    An opener for ``open``: opens a file without following a link; one that is written gets mode 0600.
+
+    Raises:
+        PathRefused: It is a link or a file of another user; it was not changed.
+        OSError: It cannot be opened.
+    """
+    path = Path(path)
+    # O_NONBLOCK: a pipe would wait for another process. The file is emptied once it is known to be one of pkger.
+    try:
+        descriptor = os.open(path, (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode=0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP and path.is_symlink():
+            _refuse(file_problem(path, path.lstat(), os.geteuid()))
+        raise
+    try:
+        status = os.fstat(descriptor)
+        _refuse(file_problem(path, status, os.geteuid()))
+        if flags & (os.O_WRONLY | os.O_RDWR) and status.st_mode & _OF_OTHERS:
+            with suppress(PermissionError):
+                os.fchmod(descriptor, 0o600)
+        if flags & os.O_TRUNC:
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_shared(path: Path) -> str:
+    """
+    The text of a file that its operator wrote and others may read, such as the platforms file; links are followed.
+
+    Raises:
+        PathRefused: Everybody may change it.
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8 text.
+    """
+    with path.open(encoding="utf-8") as file:
+        _refuse(shared_file_problem(path, os.fstat(file.fileno())))
+        return file.read()
+
+
+def _make(folder: Path) -> None:
+    if not folder.parent.exists():
+        _make(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _refuse(problem: str) -> None:
+    """
+    Refuse a path with a *problem*.
+
+    Raises:
+        PathRefused: The problem is not empty.
+    """
+    if problem:
+        raise PathRefused(problem)

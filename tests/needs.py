@@ -54,6 +54,11 @@ def path(name: str) -> pytest.MarkDecorator:
     return _skip_without(Path(name).exists(), f"{name}, which this system does not have")
 
 
+def root() -> pytest.MarkDecorator:
+    """Skip without the rights of root, who alone can make files of another user."""
+    return _skip_without(os.geteuid() == 0, "the rights of root, which this user does not have")
+
+
 def outside(what: str) -> Never:
     """Skip the running test, because it has found out that *what* is missing outside the repository."""
     pytest.skip(f"{_START}{what}")

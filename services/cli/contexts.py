@@ -8,7 +8,7 @@ import click
 import yaml
 
 from services.cli.errors import CommandFailed
-from services.private_files import private_file, private_folder
+from services.private_files import PathRefused, open_private, private_folder
 
 _FIELDS = ("server", "target")
 
@@ -61,9 +61,12 @@ def change(home: Path, name: str, fields: Mapping[str, str]) -> None:
 def _read(home: Path) -> dict[str, Any]:
     path = home / "config.yml"
     try:
-        config = yaml.safe_load(path.read_text()) or {}
+        with open(path, encoding="utf-8", opener=open_private) as file:
+            config = yaml.safe_load(file) or {}
     except FileNotFoundError:
         config = {}
+    except PathRefused as error:
+        raise click.UsageError(str(error)) from error
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise click.UsageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
     contexts = config.get("contexts", {}) if isinstance(config, dict) else None
@@ -83,9 +86,10 @@ def _write(home: Path, config: Mapping[str, Any]) -> None:
     path, new = home / "config.yml", home / "config.yml.new"
     try:
         private_folder(home)
-        private_file(new)
-        with new.open("w") as file:
+        with open(new, "w", encoding="utf-8", opener=open_private) as file:
             yaml.safe_dump(dict(config), file, sort_keys=True)
         new.replace(path)
+    except PathRefused as error:
+        raise CommandFailed(str(error)) from error
     except OSError as error:
         raise CommandFailed(f"cannot write {path}: {error.strerror or error}") from error

@@ -13,7 +13,7 @@ _WORDS = frozenset(
         *("pwd", "secret", "sig", "signature", "token"),
     )
 )
-"""A query value is a credential if one of these is a word of its name."""
+"""A query value is a credential if one of these is a word of its name: the one list of such words."""
 
 # An address ends at a space, a quotation mark, a backslash (an escape in JSON or Flux), or an angle bracket.
 _USER = re.compile(r"""(https?://)([^/?#\s"\\<>]+)(?=@)""", re.IGNORECASE)
@@ -53,6 +53,12 @@ def may_hold_credential(text: str) -> bool:
     return "?" in text or "://" in text or "hooks.slack" in text.lower()
 
 
+def credential_parameters(address: str) -> list[str]:
+    """The names of query parameters of *address* that are named like a credential and have a value; each once."""
+    matches = [match for match in _QUERY_NAME.finditer(address) if _names_credential(match[1])]
+    return list(dict.fromkeys(match[1] for match in matches if _has_value(address, match.end())))
+
+
 def has_user(address: str) -> bool:
     """Whether an address, relative or not, has a user or a password."""
     return _HAS_USER.match(address) is not None
@@ -80,9 +86,20 @@ def _with_masked_query(text: str, hidden: Callable[[str], str]) -> str:
     end = 0
     for name in _QUERY_NAME.finditer(text):
         # Any other value may be an address with a query of its own.
-        if name.start() >= end and any(word.lower() in _WORDS for word in _BETWEEN_WORDS.split(unquote(name[1]))):
+        if name.start() >= end and _names_credential(name[1]):
             value = _QUERY_VALUE.match(text, name.end())
             if value and value[0]:
                 parts += [text[end : name.end()], hidden(value[0])]
                 end = value.end()
     return "".join([*parts, text[end:]])
+
+
+def _has_value(address: str, start: int) -> bool:
+    """Whether the value of a query parameter, which begins at *start*, is not empty."""
+    value = _QUERY_VALUE.match(address, start)
+    return bool(value and value[0])
+
+
+def _names_credential(parameter: str) -> bool:
+    """Whether the value of a query *parameter* is a credential, by the words of its name."""
+    return any(word.lower() in _WORDS for word in _BETWEEN_WORDS.split(unquote(parameter)))

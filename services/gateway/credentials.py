@@ -9,6 +9,7 @@ from pathlib import Path
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
+from services.private_files import read_shared
 
 _ROW = re.compile(r"(\S{1,200})\s+([0-9a-fA-F]{64})")
 
@@ -63,7 +64,7 @@ def read_tokens(path: Path) -> Tokens:
         TokensInvalid: The file cannot be read, has an invalid line, or has no token.
     """
     try:
-        text = path.read_text()
+        text = read_shared(path)
     except (OSError, UnicodeDecodeError) as error:
         raise TokensInvalid(f"cannot read the tokens of {path}: {error}") from error
     rows: list[tuple[str, bytes]] = []

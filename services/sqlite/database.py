@@ -12,7 +12,7 @@ import sqlite_utils
 from sqlite_utils.migrations import Migrations
 
 from services.core.errors import ServiceUnavailable
-from services.private_files import private_file, private_folder, restrict
+from services.private_files import open_private, private_file, private_folder, restrict
 from services.sqlite.schema import OtherSchema, check_origin, has_tables
 
 T = TypeVar("T")
@@ -62,6 +62,7 @@ class Database:
             executor: Runs transactions, one after another; it is shut down with the database. None: a thread.
 
         Raises:
+            PathRefused: Another user may control the file or its folder.
             OSError: The file cannot be opened, is no database, or has another schema.
         """
         self._path = path
@@ -106,12 +107,11 @@ def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
     private_folder(path.parent)
     # Several processes may open one file at the same moment; one of them creates the schema.
     guard = path.with_name(path.name + ".lock")
-    private_file(guard)
-    with guard.open("w") as lock:
+    with open(guard, "ab", opener=open_private) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         # SQLite takes an empty file for a new database, and gives files that it makes beside it the same mode.
         private_file(path)
-        for suffix in ("-wal", "-shm"):
+        for suffix in ("-wal", "-shm", "-journal"):
             restrict(path.with_name(path.name + suffix))
         try:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)

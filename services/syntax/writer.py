@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import yaml
 
+from services.syntax.hidden_characters import HIDDEN_CHARACTER
+
 Document = Mapping[str, Any]
 """A tree of JSON values; its mappings are written in their order."""
 
@@ -42,7 +44,8 @@ class Writer(Protocol):
     """
     Writes documents one by one, so that only the text of a large package is kept in memory.
 
-    Text that YAML 1.1 or 1.2 would read as another type is quoted; texts of several lines are blocks.
+    Text that YAML 1.1 or 1.2 would read as another type is quoted; texts of several lines are blocks. In YAML, a text
+    with hidden characters is quoted and has escapes in their place: a reader of the file sees them.
     """
 
     def document(self, document: Document) -> str:
@@ -91,7 +94,18 @@ def _yaml(document: Document) -> str:
         dumper.close()
     finally:
         dumper.dispose()
-    return dumper.stand_ins.undone(stream.getvalue())
+    return _with_escapes(dumper.stand_ins.undone(stream.getvalue()))
+
+
+def _with_escapes(written: str) -> str:
+    """*written* with escapes for the hidden characters, all of which are in texts in double quotes."""
+    return HIDDEN_CHARACTER.sub(_escape, written)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    # Two escaped surrogates, as in JSON, are two characters for readers of YAML.
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
 
 
 class _StandIns:
@@ -158,6 +172,9 @@ class _Dumper(yaml.CSafeDumper):
         return yaml.ScalarNode(_TEXT_TAG, _number(data) if isinstance(data, float) else json.dumps(data))
 
     def _text(self, text: str) -> yaml.ScalarNode:
+        if HIDDEN_CHARACTER.search(text):
+            # libyaml escapes some of them itself, ``_with_escapes`` the others.
+            return yaml.ScalarNode(_TEXT_TAG, text, style='"')
         if "\n" in text:
             return yaml.ScalarNode(_TEXT_TAG, self.stand_ins.easy(text), style="|")
         return yaml.ScalarNode(_TEXT_TAG, text, style='"' if _is_ambiguous(text) else None)

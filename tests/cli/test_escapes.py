@@ -19,8 +19,11 @@ from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
 from tests.samples import rare
 
-HOSTILE = "a\x1b[31mred\x07\x9b\u202egnp.exe\u2066\u200b"
-FORBIDDEN = set("\x1b\x07\x9b\u202e\u2066\u200b\r\x00")
+LIKE_NOTHING = "\u034f\u115f\u1160\u200c\u200d\u2061\u2062\u2063\u2064\u3164\uffa0"
+"""Characters that look like nothing, or like a space."""
+
+HOSTILE = "a\x1b[31mred\x07\x9b\u202egnp.exe\u2066\u200b" + LIKE_NOTHING
+FORBIDDEN = set("\x1b\x07\x9b\u202e\u2066\u200b\r\x00" + LIKE_NOTHING)
 
 texts = st.text(st.characters(codec="utf-8") | st.sampled_from(sorted(FORBIDDEN)))
 

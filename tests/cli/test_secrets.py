@@ -10,6 +10,16 @@ from tests.cli.command import at_terminal, environment, pkger, process_at_termin
 from tests.cluster import Calls, Cluster
 
 CANARY = "canary-8a1f"
+
+
+def warning(key: str) -> str:
+    """The line on standard error about a value on the command line."""
+    return (
+        f"warning: --secret {key}=VALUE: other users of this machine can read the value while the command runs; write"
+        f" --secret {key} and enter the value, or use --secret-file FILE\n"
+    )
+
+
 PACKAGE = text(LABEL, an_endpoint("Slack", "chat", "chat"))
 
 
@@ -25,7 +35,7 @@ async def test_a_value_may_stand_on_the_command_line_with_any_characters(
 ) -> None:
     env = environment(tmp_path, services.addresses)
     applied = await pkger("apply", "-f", file, "--secret", f"slack-token={CANARY}==", env=env)
-    assert (applied.code, applied.err) == (0, "")
+    assert (applied.code, applied.err) == (0, warning("slack-token"))
     assert "  + Secret slack-token\n" in applied.out
     assert CANARY not in applied.out
     assert await services.secret_keys() == ["slack-token"]
@@ -37,7 +47,7 @@ async def test_values_are_read_from_standard_input_line_by_line(services: Cluste
     env = environment(tmp_path, services.addresses)
     secrets = ["--secret", "slack-token", "--secret", "there=1", "--secret", "last"]
     applied = await pkger("apply", "-f", file, *secrets, env=env, typed=f"{CANARY}\r\nother".encode())
-    assert (applied.code, applied.err) == (0, "")
+    assert (applied.code, applied.err) == (0, warning("there"))
     assert await services.secret_keys() == ["last", "slack-token", "there"]
 
 
@@ -65,9 +75,9 @@ async def test_a_plan_takes_keys_and_does_not_ask(module_services: Cluster, tmp_
     env = environment(tmp_path, module_services.addresses)
     without = await pkger("plan", "-f", file, env=env)
     assert "secrets not given: slack-token" in without.out
-    for secret in ("slack-token", f"slack-token={CANARY}"):
+    for secret, warned in (("slack-token", ""), (f"slack-token={CANARY}", warning("slack-token"))):
         planned = await pkger("plan", "-f", file, "--secret", secret, env=env)
-        assert (planned.code, planned.err) == (0, "")
+        assert (planned.code, planned.err) == (0, warned)
         assert "  + Secret slack-token\n" in planned.out
         assert "secrets not given" not in planned.out
     assert await module_services.secret_keys() == []

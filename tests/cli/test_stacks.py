@@ -264,3 +264,22 @@ async def test_an_id_of_another_target_is_refused(services: Cluster, tmp_path: P
             refused = await pkger(*command, *options, env=env)
             message = f"Error: stack {stack} is for embedded/one; use --target embedded/one\n"
             assert (refused.code, refused.err) == (1, message)
+
+
+async def test_an_address_with_a_credential_in_its_query_is_warned_of(
+    services: Cluster, web: Web, tmp_path: Path
+) -> None:
+    """Everybody who may read the stack sees the address; the warning itself does not repeat the credential."""
+    env = environment(tmp_path, services.addresses)
+    address = f"{web.address}/raw.yml?ref=main&access_token=canary&sig=canary"
+    warning = (
+        f"warning: {web.address}/raw.yml?ref=main&access_token=(hidden)&sig=(hidden): the query has the parameters"
+        " 'access_token', 'sig', named like a credential, and stacks and plans show their addresses to everybody"
+        " who may read them; use an address without credentials, or a local copy of the file\n"
+    )
+    assert (await pkger("stacks", "init", "prod", "--url", address, env=env)).err == warning
+    assert (await pkger("stacks", "update", "prod", "--url", address, "-o", "json", env=env)).err == warning
+    assert (await pkger("validate", address, env=env)).err == warning
+    plain = f"{web.address}/raw.yml?ref=main"
+    assert (await pkger("stacks", "update", "prod", "--url", plain, env=env)).err == ""
+    assert (await pkger("validate", plain, env=env)).err == ""

@@ -19,9 +19,11 @@ from tests.cli.command import PKGER, ended, environment, installed, pkger, proce
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, dict[str, str]]]:
-    """A ``pkger up`` that is ready, and the environment to reach it."""
-    env = environment(folder, sockets(folder))
+async def running(
+    folder: Path, variables: Mapping[str, str] | None = None
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, dict[str, str]]]:
+    """A ``pkger up`` that is ready, started with more *variables*, and the environment to reach it."""
+    env = environment(folder, sockets(folder)) | dict(variables or {})
     process = await started("up", "--data", str(folder / "data"), env=env)
     try:
         assert process.stdout
@@ -32,6 +34,12 @@ async def running(folder: Path) -> AsyncIterator[tuple[asyncio.subprocess.Proces
         if process.returncode is None:
             process.kill()
             await ended(process)
+
+
+def environ_of(pid: int) -> dict[str, str]:
+    """The environment with which process *pid* was started."""
+    rows = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(row.split("=", 1) for row in rows if row)
 
 
 def children(pid: int) -> dict[str, int]:
@@ -72,6 +80,21 @@ async def test_one_ctrl_c_stops_everything_and_leaves_no_orphan(short_path: Path
         assert end.out.endswith("stopping\nstopped\n")
         assert not [pid for pid in services.values() if Path(f"/proc/{pid}").exists()]
     assert (short_path / "data" / "stack.db").exists()
+
+
+async def test_the_token_of_a_platform_reaches_its_driver_alone(short_path: Path) -> None:
+    """Every other process would leave it in memory, and in its environment, for nothing."""
+    (short_path / "platforms.yml").write_text(
+        f"eu: {{driver: influxdb, address: 'unix:{short_path}/eu.sock',"
+        " options: {url: 'http://127.0.0.1:9', token_variable: EU_TOKEN}}\n"
+    )
+    tokens = {"EU_TOKEN": "canary-1", "PKGER_TOKEN": "canary-2", "OTHER": "kept"}
+    async with running(short_path, tokens) as (process, _):
+        environments = {module: environ_of(pid) for module, pid in children(process.pid).items()}
+    assert set(environments) == {"stack_svc", "services.drivers", "parser_svc", "planner_svc", "applier_svc"}
+    assert {module: environ["OTHER"] for module, environ in environments.items()} == dict.fromkeys(environments, "kept")
+    assert [module for module, environ in environments.items() if "EU_TOKEN" in environ] == ["services.drivers"]
+    assert [module for module, environ in environments.items() if "PKGER_TOKEN" in environ] == []
 
 
 @pytest.mark.parametrize("module", ["parser_svc", "stack_svc", "services.drivers"])

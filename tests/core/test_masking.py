@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.core.masking import MASKS, has_user, masked, masked_sides
+from services.core.masking import MASKS, credential_parameters, has_user, masked, masked_sides
 
 HOSTS = st.sampled_from(["example.com", "hooks.example.com", "slack.com", "h:8086", "[::1]:80"])
 SAFE = string.ascii_letters + string.digits + "-._~!$'()*+,;:"
@@ -92,6 +92,23 @@ def test_sides_are_equal_exactly_if_their_credentials_are(sides: list[str]) -> N
 )
 def test_the_credentials_of_an_address_are_masked(text: str, expected: str) -> None:
     assert masked(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [
+        ("https://h/p.yml", []),
+        ("https://h/token/p.yml?ref=main&monkey=1&token=", []),
+        ("https://h/p.yml?token=x&a=1&token=y", ["token"]),
+        (
+            "https://h/p.yml?sv=1&Signature=x&X-Amz-Credential=y&accessKey=z",
+            ["Signature", "X-Amz-Credential", "accessKey"],
+        ),
+        ("https://h/p.yml?%70assword=x", ["%70assword"]),
+    ],
+)
+def test_parameters_with_credentials_are_known_by_their_names(address: str, names: list[str]) -> None:
+    assert credential_parameters(address) == names
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,17 @@ def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
         read_tokens(file)
 
 
+def test_a_file_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
+    """Any user of the machine could add a token."""
+    file = tmp_path / "tokens"
+    file.write_text(f"ci {digest('x')}\n")
+    file.chmod(0o666)
+    with pytest.raises(TokensInvalid, match="every user of this machine may change"):
+        read_tokens(file)
+    file.chmod(0o664)
+    assert read_tokens(file).are_needed
+
+
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TokensInvalid, match="cannot read"):
         read_tokens(tmp_path / "nothing")

@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.syntax.hidden_characters import HIDDEN_CHARACTER
 from services.syntax.writer import JsonWriter, Writer, YamlWriter
 from tests.parser.parsing import parse_text
 
@@ -75,9 +76,14 @@ TRAPS = [
         "😀\n\tb \n",
         "\ue000",
     ),
+    *("a\u202eb", "\u2066a\n\tb", "\\\u200bn", "a\u3164", "\u200c😀\n", "\U000e0041\n b ", "x " * 2000 + "\u034f\nb"),
     *("\ue000\n\tb", "\ue001 \n", "---", "--- a", "...\n", "# a\nb\n", "a\n# b\n", "x" * 2000, "x " * 2000 + "\nb"),
 ]
-texts = st.sampled_from(TRAPS) | st.text(max_size=8) | st.text(alphabet="a \t\n#:-'\"é😀\ue000", max_size=12)
+texts = (
+    st.sampled_from(TRAPS)
+    | st.text(max_size=8)
+    | st.text(alphabet="a \t\n#:-'\"\\é😀\ue000\u202e\U000e0041", max_size=12)
+)
 numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 trees = st.recursive(
     texts | numbers | st.booleans() | st.none(),
@@ -143,6 +149,18 @@ def test_lines_of_a_text_are_written_as_lines(text: str, lines: list[str]) -> No
 
 def test_a_text_with_private_characters_is_quoted_instead() -> None:
     assert YamlWriter().document({"a": "x\n\ty", "b": "\ue000"}) == 'a: "x\\n\\ty"\nb: \ue000\n'
+
+
+HIDDEN = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000 and HIDDEN_CHARACTER.match(chr(code))]
+
+
+def test_every_hidden_character_is_an_escape_in_double_quotes() -> None:
+    """Text that looks like another one would be reviewed as the other one."""
+    document = {f"key{character}": f"a{character}\n\tb" for character in HIDDEN} | {"all": "".join(HIDDEN)}
+    text = YamlWriter().document(document)
+    assert not HIDDEN_CHARACTER.search(text)
+    assert yaml.safe_load(text) == document
+    assert YamlWriter().document({"a": "b\u202e\U000e0041\u00ad"}) == 'a: "b\\u202E\\U000E0041\u00ad"\n'
 
 
 def test_the_stream_begins_with_the_comment() -> None:

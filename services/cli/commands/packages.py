@@ -120,7 +120,7 @@ def plan(
     from services.cli.plan.apply import SaveOptions
     from services.cli.plan.apply import plan as show
     from services.cli.plan.plan_input import PlanInput
-    from services.cli.plan.secrets import split
+    from services.cli.plan.secrets import read_keys
     from services.cli.run_async import run
 
     typed = common()
@@ -135,7 +135,7 @@ def plan(
         libraries=package_options.libraries,
         options=plan_options,
         # Values are accepted, as for an apply, and not used: a plan needs only the keys.
-        secrets=dict.fromkeys(split(secrets), ""),
+        secrets=dict.fromkeys(read_keys(secrets), ""),
     )
     return run(
         show(

@@ -1,6 +1,6 @@
 """The consoles that commands print to: they escape control characters, and cut nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -70,3 +70,10 @@ def print_lines(out: Console, lines: Sequence[Text]) -> None:
     """Print *lines* in one call, if there are any: line by line, a large plan would take seconds."""
     if lines:
         out.print(Text("\n").join(lines))
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print a line for each of *warnings* on standard error."""
+    out = console(stderr=True)
+    for warning in warnings:
+        out.print(Text(f"warning: {warning}", "yellow"))

@@ -2,15 +2,7 @@
 
 import re
 
-_HIDDEN = re.compile(
-    "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, except tabs and line breaks
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls: they make one text look like another
-    "\u200b\u2028\u2029\u2060\ufeff"  # zero-width characters, and separators that terminals do not show
-    "\ud800-\udfff"  # surrogates
-    "\U000e0000-\U000e007f"  # tags, which have no glyph
-    "]"
-)
+from services.syntax.hidden_characters import HIDDEN_CHARACTER
 
 
 def escaped(text: str) -> str:
@@ -19,7 +11,7 @@ def escaped(text: str) -> str:
 
     JSON text stays JSON text of the same value.
     """
-    return _HIDDEN.sub(_escape, text)
+    return HIDDEN_CHARACTER.sub(_escape, text)
 
 
 def one_line(text: str) -> str:

@@ -1,14 +1,13 @@
 """``pkger convert``: what the user interface of InfluxDB exported, as a package."""
 
 import orjson
-from rich.text import Text
 
 from planner_svc.export.naming import names_of
 from planner_svc.export.objects import export_objects
 from planner_svc.export.selection import Chosen
 from services.cli.common import caller
 from services.cli.errors import CommandFailed, plain_errors
-from services.cli.output.consoles import console
+from services.cli.output.consoles import print_warnings
 from services.cli.packages.export import write_file
 from services.cli.packages.sources import read_sources
 from services.drivers.influxdb.kinds import traits
@@ -44,8 +43,7 @@ async def convert(file: str, out: str) -> None:
     else:
         caller().stdout.buffer.write(text.encode())
         caller().stdout.buffer.flush()
-    for warning in (*export.warnings, *(warned.text for warned in package.warnings)):
-        console(stderr=True).print(Text(f"warning: {warning}", "yellow"))
+    print_warnings([*export.warnings, *(warned.text for warned in package.warnings)])
 
 
 def _read(name: str, text: str) -> UiExport:

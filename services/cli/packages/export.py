@@ -18,7 +18,7 @@ from rich.text import Text
 from services.cli.common import caller
 from services.cli.errors import CommandFailed, plain_errors
 from services.cli.find_stack import ref_of
-from services.cli.output.consoles import console
+from services.cli.output.consoles import console, print_warnings
 from services.cli.output.facts import LISTED
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
@@ -147,8 +147,7 @@ async def _make(services: Session, export_input: ExportInput) -> _Export:
 def _print_remarks(package: _Export, export_input: ExportInput) -> None:
     out, file = console(stderr=True), export_input.file
     shown = package.warnings if export_input.full else package.warnings[:LISTED]
-    for warning in shown:
-        out.print(Text(f"warning: {warning}", "yellow"))
+    print_warnings(shown)
     if more := and_more(len(package.warnings) - len(shown), "", "warnings"):
         out.print(Text(f"{more}; --full shows all", "yellow"))
     if package.secret_keys:

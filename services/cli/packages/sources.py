@@ -70,10 +70,9 @@ async def read_sources(
     left = MAX_BYTES
     sources = []
     for name in expanded(names, recursive):
-        is_address = _is_address(name)
         source = (
             parser_pb2.Source(url=name)
-            if is_address
+            if is_address(name)
             else await _source(name, left, bounds or Bounds(), encoding, libraries)
         )
         left -= len(source.text.encode())
@@ -81,7 +80,8 @@ async def read_sources(
     return sources
 
 
-def _is_address(name: str) -> bool:
+def is_address(name: str) -> bool:
+    """Whether a source is an http(s) address, which the parser fetches."""
     return name.lower().startswith(("http://", "https://"))
 
 
@@ -93,7 +93,7 @@ def expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
         Failed: A folder cannot be read or has no package files, or *recursive* is off.
     """
     for name in names:
-        if name == STDIN or _is_address(name) or not Path(name).is_dir():
+        if name == STDIN or is_address(name) or not Path(name).is_dir():
             yield name
         elif recursive:
             yield from _files(name)

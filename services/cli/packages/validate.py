@@ -9,10 +9,11 @@ from typing import Any
 from pkger.parser.v1 import parser_pb2
 
 from services.cli.errors import CommandFailed, plain_errors
-from services.cli.output.consoles import console
+from services.cli.output.consoles import console, print_warnings
 from services.cli.output.documents import print_records
+from services.cli.packages.address_warnings import address_warnings
 from services.cli.packages.parser import Parser, parser
-from services.cli.packages.sources import expanded, read_sources, sendable
+from services.cli.packages.sources import expanded, is_address, read_sources, sendable
 from services.cli.packages.violation_output import Findings, findings_documents, print_findings
 from services.cli.process.interrupts import Interrupts
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
@@ -67,6 +68,7 @@ async def validate(validate_input: ValidateInput, environ: Mapping[str, str], ou
     else:
         texts = {source.name: source.text for source in sources if source.text and not source.generated}
         print_findings(console(), findings, texts)
+    print_warnings(address_warnings(filter(is_address, validate_input.files)))
     return findings.valid
 
 

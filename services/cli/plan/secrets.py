@@ -2,12 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from services.cli.common import caller
 from services.cli.errors import CommandFailed
+from services.cli.output.consoles import print_warnings
 from services.cli.packages.sources import STDIN
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.terminal import Terminal, controlling_terminal
@@ -31,9 +32,21 @@ def split(options: Sequence[str]) -> dict[str, str | None]:
     return values
 
 
+def read_keys(options: Sequence[str]) -> list[str]:
+    """
+    The keys of all secrets, for a plan, which has no use for values; a value is warned of.
+
+    Raises:
+        UsageError: As for ``split``.
+    """
+    values = split(options)
+    print_warnings(_warnings(values))
+    return list(values)
+
+
 def read_secrets(options: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """
-    The values of all secrets by key; missing values are read in the order of *options*.
+    The values of all secrets by key; missing values are read in the order of *options*, and others are warned of.
 
     Args:
         options: As for ``split``.
@@ -44,6 +57,7 @@ def read_secrets(options: Sequence[str], sources: Sequence[str]) -> dict[str, st
         Failed: A value is empty, standard input ends before it, or it is not UTF-8 text; or the user pressed Ctrl-C.
     """
     values = split(options)
+    print_warnings(_warnings(values))
     is_package_typed = STDIN in sources
     missing_keys = [key for key, value in values.items() if value is None]
     if missing_keys and is_package_typed and not _has_terminal():
@@ -56,6 +70,16 @@ def read_secrets(options: Sequence[str], sources: Sequence[str]) -> dict[str, st
         if not _is_text(value):
             raise CommandFailed(f"--secret {key}: the value is not UTF-8 text")
     return secrets
+
+
+def _warnings(values: Mapping[str, str | None]) -> Iterator[str]:
+    """A warning for each value that is on the command line, which all users of a machine can read (proc(5))."""
+    for key, value in values.items():
+        if value:
+            yield (
+                f"--secret {key}=VALUE: other users of this machine can read the value while the command runs; write"
+                f" --secret {key} and enter the value, or use --secret-file FILE"
+            )
 
 
 def _has_terminal() -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from services.cli.errors import CommandFailed
-from services.private_files import private_file, private_folder
+from services.private_files import PathRefused, open_private, private_folder
 
 
 @contextmanager
@@ -16,13 +16,14 @@ def instance_lock(data: Path) -> Iterator[None]:
     Lock the folder *data* until the block is left or this process ends.
 
     Raises:
-        Failed: Another process holds the lock, or the folder cannot be written.
+        Failed: Another process holds the lock, or the folder cannot be written, or another user may control it.
     """
     path = data / "up.lock"
     try:
         private_folder(data)
-        private_file(path)
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    except PathRefused as error:
+        raise CommandFailed(str(error)) from error
     except OSError as error:
         raise CommandFailed(f"cannot write {path}: {error.strerror or error}") from error
     try:

@@ -12,7 +12,7 @@ from services.cli.process.supervisor import Supervisor, one_child
 from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, find_platform, read_platforms
-from services.private_files import private_file, private_folder
+from services.private_files import PathRefused, open_private, private_folder
 from services.rpc.client import Peer
 from services.settings import PORTS, Settings, address_variable, is_configured, load
 
@@ -144,8 +144,9 @@ def open_log(home: Path, name: str) -> IO[bytes]:
         private_folder(path.parent)
         if path.exists() and path.stat().st_size > LOG_BYTES:
             path.unlink()
-        private_file(path)
-        return path.open("ab")
+        return open(path, "ab", opener=open_private)
+    except PathRefused as error:
+        raise CommandFailed(str(error)) from error
     except OSError as error:
         raise CommandFailed(
             f"cannot write {path}: {error.strerror}; set PKGER_HOME to a folder that can be written"

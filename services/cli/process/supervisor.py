@@ -42,6 +42,9 @@ ALL = "services"
 FIRST_TO_STOP = frozenset({"applier", "http", ALL})
 """Children that stop first when this process is gone: services that operations need stay until these have stopped."""
 
+TOKEN_OF_COMMANDS = "PKGER_TOKEN"  # noqa: S105
+"""The environment variable with the token of a command for services; no service needs it."""
+
 READY_SECONDS = 30.0
 """How long the services may take to answer their first health check."""
 
@@ -63,12 +66,20 @@ class Child:
         command: Its module, and arguments.
         address: The address that it listens on.
         has_health: Whether it answers gRPC health checks; otherwise it is ready once it listens.
+        variables: The environment variables with credentials that it needs; no child gets those of others.
     """
 
     name: str
     command: tuple[str, ...]
     address: str
     has_health: bool = True
+    variables: frozenset[str] = frozenset()
+
+
+def environment_of(child: Child, services: Iterable[Child], environ: Mapping[str, str]) -> dict[str, str]:
+    """The part of *environ* for *child*: without the credentials that only others of *services*, or commands, need."""
+    withheld = {TOKEN_OF_COMMANDS}.union(*(each.variables for each in services)) - child.variables
+    return {name: value for name, value in environ.items() if name not in withheld}
 
 
 def children(names: Collection[str], settings: Settings, platforms: Iterable[Platform]) -> list[Child]:
@@ -77,7 +88,11 @@ def children(names: Collection[str], settings: Settings, platforms: Iterable[Pla
 
     ``platform`` stands for one service for each of *platforms* with a driver; others run elsewhere.
     """
-    drivers = [Child(each.service, (MODULES["platform"], each.name), each.address) for each in platforms if each.driver]
+    drivers = [
+        Child(each.service, (MODULES["platform"], each.name), each.address, variables=each.variables)
+        for each in platforms
+        if each.driver
+    ]
     return [
         child
         for name, module in MODULES.items()
@@ -91,7 +106,8 @@ def one_child(names: Collection[str], settings: Settings, platforms: Collection[
     running = children(names, settings, platforms)
     drivers = {each.service: f"platform:{each.name}" for each in platforms}
     words = [drivers.get(child.name, child.name) for child in running]
-    return Child(ALL, ("services.local", *words), running[-1].address)
+    variables = frozenset[str]().union(*(child.variables for child in running))
+    return Child(ALL, ("services.local", *words), running[-1].address, variables=variables)
 
 
 class _Pipe:
@@ -125,7 +141,7 @@ class Supervisor:
         """
         Args:
             services: Services to run, each after the services that it calls.
-            environ: Their environment.
+            environ: The environment, of which each gets its part (``environment_of``).
             stderr_of: Opens the log of a service; None: the log goes to the standard error of this process.
         """
         self._services = {service.name: service for service in services}
@@ -175,6 +191,7 @@ class Supervisor:
     async def _spawn(self, name: str) -> asyncio.subprocess.Process:
         # However this process ends, the applier stops first: its operations need the other services.
         own, base_ends = (self._top, [self._base.writing]) if name in FIRST_TO_STOP else (self._base, [])
+        environ = environment_of(self._services[name], self._services.values(), self._environ)
         stderr = self._stderr_of(name)
         self._logs[name] = Path(stderr.name) if stderr else None
         reading, writing = os.pipe()
@@ -183,7 +200,7 @@ class Supervisor:
                 sys.executable,
                 "-m",
                 *self._services[name].command,
-                env={**self._environ, "PKGER_PARENT_PIPE": str(own.reading), VARIABLE: str(writing)},
+                env={**environ, "PKGER_PARENT_PIPE": str(own.reading), VARIABLE: str(writing)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,

@@ -12,9 +12,10 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli.errors import plain_errors
 from services.cli.find_stack import ref_of
-from services.cli.output.consoles import console
+from services.cli.output.consoles import console, print_warnings
 from services.cli.output.documents import print_document
 from services.cli.packages import values
+from services.cli.packages.address_warnings import address_warnings
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import Session, session
 from services.cli.stacks.resource_holders import NO_HOLDERS
@@ -74,6 +75,7 @@ async def init(
             stub = StackServiceStub(services.stack.channel)
             stack = (await interrupts.or_stop(services.stack.call(stub.CreateStack, request))).stack
     _print(stack, output)
+    print_warnings(address_warnings(described.urls or ()))
 
 
 def _needs(platform: str, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -138,6 +140,7 @@ async def update(
             stub = StackServiceStub(services.stack.channel)
             updated = (await interrupts.or_stop(services.stack.call(stub.UpdateStack, request))).stack
     _print(updated, output)
+    print_warnings(address_warnings(changes.urls or ()))
 
 
 def policy_message(policy: Mapping[str, Any]) -> policy_pb2.Policy:

@@ -118,14 +118,13 @@ class EmbeddedDriver:
 
 async def open_driver(platform: Platform, data: Path, ids: Ids, clock: Clock) -> EmbeddedDriver:
     """See ``OpenDriver``."""
-    return EmbeddedDriver(Path(place_of(platform, data)), ids, clock)
+    return EmbeddedDriver(_database_path(platform, data), ids, clock)
 
 
 def place_of(platform: Platform, data: Path) -> str:
     """See ``PlaceOf``: the path of the database, without symbolic links."""
-    file = read_options(EmbeddedOptions, platform).file or f"{platform.service}.db"
     try:
-        place = os.path.realpath(data / file)
+        place = os.path.realpath(_path(platform, data))
     except ValueError:
         raise OptionsInvalid(
             platform, ["option 'file' has a character that no file name can have, such as NUL; remove it"]
@@ -137,3 +136,20 @@ def place_of(platform: Platform, data: Path) -> str:
             platform, [f"option 'file' names {STACK_DATABASE}, the database of the stack service; name another file"]
         )
     return place
+
+
+def _path(platform: Platform, data: Path) -> Path:
+    """The path of the database, as the options name it."""
+    return data / (read_options(EmbeddedOptions, platform).file or f"{platform.service}.db")
+
+
+def _database_path(platform: Platform, data: Path) -> Path:
+    """
+    The path of the database to open: without links to folders, but as it is if it is a link itself, which is refused.
+
+    Raises:
+        OptionsInvalid: As for ``place_of``.
+    """
+    place_of(platform, data)
+    path = _path(platform, data)
+    return Path(os.path.realpath(path.parent)) / path.name
