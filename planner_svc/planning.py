@@ -206,10 +206,15 @@ def _inventory(
     desired: Desired, matching: Matching, replaced: frozenset[Key], stack: StackRecord
 ) -> tuple[InventoryEntry, ...]:
     """The entries of the stack after the plan has run."""
-    gone = {key for key, match in matching.matches.items() if match.is_removal}
+    # Nothing attaches a label that is created again to a resource that the plan does not touch.
+    detached = {
+        key
+        for key, match in matching.matches.items()
+        if match.is_removal or (match.desired and match.live is None) or key in replaced
+    }
     entries = [
         entry._replace(
-            associations=tuple(sorted(recorded_labels(entry, matching) - gone)),
+            associations=tuple(sorted(recorded_labels(entry, matching) - detached)),
             # A protected entry stays and gets the policy of this apply; a skipped entry keeps its own policy.
             policy=resolved(stack.policy, key).text
             if key in matching.protected_entries or not desired.skips_entry(entry)

@@ -77,6 +77,19 @@ def test_a_skipped_label_is_not_recorded_for_a_resource_that_is_created_again() 
     assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 attach Bucket b l"]
 
 
+def test_a_label_that_is_created_again_leaves_the_entries_of_skipped_objects() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    label = world.entry("Label", "l").resource_id
+    del world.live[label]
+    bucket = world.live[world.entry("Bucket", "b").resource_id]
+    world.live[bucket.id] = replace(bucket, label_ids=())
+    plan = world.apply(LABEL_L, an_object("Bucket", "b", ["l"]), skip=[Key("Bucket", "b")])
+    assert step_lines(plan) == ["0 create Label l"]
+    assert world.entry("Bucket", "b").associations == ()
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 attach Bucket b l"]
+
+
 def test_a_removed_label_leaves_the_entries_of_skipped_objects() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
