@@ -83,7 +83,7 @@ def test_a_label_that_is_created_again_leaves_the_entries_of_skipped_objects() -
     label = world.entry("Label", "l").resource_id
     del world.live[label]
     bucket = world.live[world.entry("Bucket", "b").resource_id]
-    world.live[bucket.id] = replace(bucket, label_ids=())
+    world.live[bucket.id] = bucket._replace(label_ids=())
     plan = world.apply(LABEL_L, an_object("Bucket", "b", ["l"]), skip=[Key("Bucket", "b")])
     assert step_lines(plan) == ["0 create Label l"]
     assert world.entry("Bucket", "b").associations == ()
