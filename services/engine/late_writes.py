@@ -7,7 +7,7 @@ from services.core.model import Key, PlatformTraits, Resource, ResourceKey, Spec
 from services.engine.content_match import has_content
 from services.engine.effects import AnyEffect, PutSecret
 from services.engine.ids import Subject
-from services.engine.outcome import Done, Failed, GivenUp, Unknown
+from services.engine.outcome import Done, Failed, GivenUp, RejectionReason, Unknown
 from services.engine.progress import Progress
 
 
@@ -97,11 +97,12 @@ def _extra(
 
 
 def _created(effect: AnyEffect, progress: Progress) -> Spec | None:
-    """The spec of a creation that was sent for a step; None: none was sent, or the platform rejected it."""
+    """The spec of a creation that was sent for a step; None: none was sent, or the platform rejects its content."""
     outcome = progress.outcome(effect.number)
     if effect.makes:
-        # A failure with a reason is a rejection by the platform: the creation never took effect.
-        was_rejected = isinstance(outcome, Failed) and outcome.reason
+        # A platform that rejects the content accepts no request with it. A name that was taken when a request was
+        # repeated may be free when the first one arrives.
+        was_rejected = isinstance(outcome, Failed) and outcome.reason not in (None, RejectionReason.NAME_TAKEN)
         return None if outcome is None or was_rejected else effect.step.new_spec
     was_made_again = effect.removes and progress.undo_outcome(effect.number) is not None
     return effect.step.old_spec if was_made_again else None

@@ -37,7 +37,7 @@ UPDATE = Step(0, 0, Verb.UPDATE, KEY, "t1", old_spec=OLD, new_spec=NEW)
 DELETE = Step(0, 0, Verb.DELETE, KEY, "t1", old_spec=OLD, undo=Undo.RECREATE)
 ATTACH = Step(0, 0, Verb.ATTACH, KEY, "t1", label=RED, label_id="l1")
 DONE = Done("t1")
-REFUSED = Failed("no", RejectionReason.NAME_TAKEN)
+REFUSED, TAKEN = Failed("no", RejectionReason.CONTENT_REFUSED), Failed("no", RejectionReason.NAME_TAKEN)
 LOST = Failed("it got no response, and had no effect")
 
 OLD_ONE, NEW_ONE = Resource("Task", "t1", OLD), Resource("Task", "t1", NEW)
@@ -57,6 +57,7 @@ CHANGED = "t1: it differs from the end of the operation"
         pytest.param(CREATE, DONE, None, [NEW_ONE, SECOND_OLD], [], id="a second one that is another"),
         pytest.param(CREATE, LOST, None, [SECOND], [EXTRA], id="one without effect"),
         pytest.param(CREATE, REFUSED, None, [SECOND], [], id="one that was rejected"),
+        pytest.param(CREATE, TAKEN, None, [SECOND], [EXTRA], id="one whose name was taken when it was sent again"),
         pytest.param(CREATE, GivenUp("so be it"), None, [SECOND], [EXTRA], id="one that was given up"),
         pytest.param(CREATE, None, None, [SECOND], [], id="one that was not sent"),
         pytest.param(CREATE, DONE, DONE, [], [], id="one that was undone"),

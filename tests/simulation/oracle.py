@@ -333,6 +333,11 @@ class Oracle:
             if lease is None or lease.token != token or lease.expires < now:
                 held = lease and (lease.token, lease.expires - EPOCH)
                 self._trace.violate("I2", f"{name} wrote with token {token}; the lease is {held} at {now - EPOCH}")
+        if not self._world.network.fences:
+            # No platform without fences can refuse a creation that arrives late; the operation has to report it.
+            for id_ in [each.resource_id for event in self.store.new_events for each in event.late_effects.effects]:
+                self.made.pop(id_, None)
+                self.by_others.add(id_)
         for stack, lease in self.store.leases.items():
             last = before.get(stack)
             if last is None or lease.token == last.token:
