@@ -46,6 +46,42 @@ class Gate:
             yield Service([partial(add_DriverServiceServicer_to_server, Gated(driver))], SERVICES)
 
 
+class PlanGate(Gate):
+    """Holds the first listing of a plan."""
+
+    @asynccontextmanager
+    async def opened(self, settings: Settings) -> AsyncIterator[Service]:
+        gate = self
+
+        class Gated(DriverServicer):
+            async def ListResources(self, request: Any, context: Any) -> AsyncIterator[Any]:
+                gate.reached.set()
+                await gate.open.wait()
+                async for part in super().ListResources(request, context):
+                    yield part
+
+        async with opened_driver(Platform("embedded", "embedded", ""), settings.data) as driver:
+            yield Service([partial(add_DriverServiceServicer_to_server, Gated(driver))], SERVICES)
+
+
+async def test_ctrl_c_while_an_apply_is_planned_sends_nothing(tmp_path: Path) -> None:
+    file, gate = tmp_path / "package.json", PlanGate()
+    file.write_text(STEPS[1])
+    async with cluster(tmp_path, replaced={"platform": gate.opened}) as services:
+        env = environment(tmp_path, services.addresses)
+        process = await started("apply", "-f", str(file), "--stack", "s", "--yes", env=env)
+        await gate.reached.wait()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout
+        output = b""
+        while b"the operation " not in output:
+            output += await process.stdout.readline()
+        gate.open.set()
+        end = await ended(process)
+        assert (end.code, end.err) == (5, "Error: the operation was cancelled; no change had to be undone\n")
+        assert await services.stack_names() == []
+
+
 async def test_ctrl_c_in_the_middle_of_an_apply_undoes_it(tmp_path: Path) -> None:
     file, gate = tmp_path / "package.json", Gate()
     file.write_text(STEPS[1])

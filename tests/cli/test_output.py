@@ -78,6 +78,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "apply-saved-again": ("", ["apply", "--plan", "PLAN"]),
     "plans-list": ("", ["plans", "list", "--stack", "t"]),
     "apply-saved-and-file": ("", ["apply", "--plan", "PLAN", "-f", "FILE"]),
+    "apply-saved-and-target": ("", ["apply", "--plan", "PLAN", "--target", "embedded/other"]),
 }
 """Commands in the order in which they run, on one store; FILE is the package, PLAN the last plan that was printed."""
 

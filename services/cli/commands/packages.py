@@ -206,7 +206,7 @@ def apply(
     typed, sources = common(), files + more_files
     interaction = Interaction(typed.format, typed.quiet, full, yes, wait)
     if plan_name:
-        typed_too = sources or stack or platform or org or package_options
+        typed_too = sources or stack or platform or org or typed.target or package_options
         if typed_too or plan_options.ListFields():
             raise click.UsageError("--plan cannot be combined with FILE... or its options: the saved plan has them all")
         secret_values = {**values.secret_files(secret_files), **read_secrets(secrets, ())}

@@ -130,8 +130,9 @@ class OperationFollower:
         try:
             async for event in self._resumed(self._retried(begin, wait)):
                 violations += event.package_invalid.violations
+                # The first event has the id of the operation, which can be cancelled while its plan is made.
+                cancelling = cancelling or asyncio.create_task(self._cancel_on_interrupt())
                 if event.HasField("accepted"):
-                    cancelling = asyncio.create_task(self._cancel_on_interrupt())
                     if not shown:
                         plan = await self._read(event.accepted.plan_id, read_plan)
                         self._report.plan(plan)
@@ -241,8 +242,7 @@ class OperationFollower:
                 broken, problem = broken or error, text_of(error)
             else:
                 if broken and not self._seq:
-                    # The operation ended before it had a plan.
-                    raise broken
+                    raise await self._without_plan()
             now = loop_time()
             if now >= min(until or math.inf, deadline.get()):
                 break
@@ -255,6 +255,13 @@ class OperationFollower:
             events = self._services.applier.stream(self._stub.WatchOperation, request, seconds=math.inf)
         rest = f"the operation has not ended: an applier will finish it or roll it back; {self._hint}"
         raise CommandFailed(f"{problem}; {rest}")
+
+    async def _without_plan(self) -> CommandFailed:
+        """The error for an operation that ended before it had a plan, when its applier died."""
+        request = applier_pb2.GetOperationRequest(operation_id=self._operation)
+        operation = (await self._services.applier.call(self._stub.GetOperation, request)).operation
+        problem = f"operation {operation.id} ended before it had a plan: {operation.cause}"
+        return CommandFailed(f"{problem}; nothing was written, apply again")
 
     async def _cancel_on_interrupt(self) -> None:
         await self._interrupts.event.wait()

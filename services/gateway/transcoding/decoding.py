@@ -1,5 +1,6 @@
 """Decodes path, query and body of a request into the message of its RPC; errors name the field."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -12,6 +13,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.core.errors import RequestInvalid
 from services.gateway.transcoding.bindings import Binding
+
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,20}")
+"""A whole number as text."""
+
+_WHOLE_NUMBERS = (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64)
+"""The types of whole numbers in the contracts."""
 
 _DIFFER = "the path and the rest of the request differ: leave it out of the rest"
 
@@ -213,9 +220,22 @@ def _with_only(message: Message, field: FieldDescriptor, value: Any, place: str,
     try:
         if kind.enum_type:
             _check_value(kind.enum_type, single)
+        elif kind.type in _WHOLE_NUMBERS:
+            _check_whole_number(single)
         return ParseDict({field.name: value}, type(message)())
     except (ParseError, TypeError):
         raise RequestInvalid(place, f"is {_expected(kind)}") from None
+
+
+def _check_whole_number(value: Any) -> None:
+    """
+    Refuse a text that protobuf reads as a float, which rounds large numbers, or as Python reads numbers.
+
+    Raises:
+        ParseError: The value is such a text.
+    """
+    if isinstance(value, str) and not _WHOLE_NUMBER.fullmatch(value):
+        raise ParseError
 
 
 def _check_value(enum: EnumDescriptor, value: Any) -> None:

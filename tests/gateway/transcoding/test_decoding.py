@@ -178,6 +178,11 @@ WRONG = [
     ("ApplierService_RollbackStack", "", b'{"revision": 9223372036854775808}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": 1.5}', "revision: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": true}', "revision: is no whole number"),
+    ("ApplierService_RollbackStack", "", b'{"revision": "9007199254740993e0"}', "revision: is no whole number"),
+    ("ApplierService_RollbackStack", "", b'{"revision": "1_0"}', "revision: is no whole number"),
+    ("ApplierService_RollbackStack", "", '{"revision": "\u0661"}'.encode(), "revision: is no whole number"),
+    ("StackService_ListStacks", "page_size=1_0", b"", "page_size: is no whole number"),
+    ("StackService_ListStacks", "page_size=1e3", b"", "page_size: is no whole number"),
     ("ApplierService_RollbackStack", "", b'{"revision": 1, "stack": {"id": "x"}}', "stack.id: the path and the rest"),
     ("ApplierService_Apply_2", "", b'{"target": {}}', "stack.id: the path and the rest of the request differ"),
 ]  # fmt: skip
