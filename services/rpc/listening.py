@@ -3,6 +3,8 @@
 import contextlib
 import socket
 
+_HIGHEST_PORT = 65535
+
 
 def can_listen(address: str) -> bool:
     """
@@ -13,6 +15,9 @@ def can_listen(address: str) -> bool:
     host, _, port = address.rpartition(":")
     if address.startswith("unix:"):
         return True
+    if port.isdecimal() and int(port) > _HIGHEST_PORT:
+        # The resolver would cut off the higher bits.
+        return False
     try:
         addresses = socket.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:

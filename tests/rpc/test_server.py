@@ -156,6 +156,12 @@ async def test_an_address_in_use_is_an_os_error_that_names_it() -> None:
                 pass
 
 
+async def test_a_port_that_does_not_exist_is_an_os_error_and_no_other_port() -> None:
+    with pytest.raises(OSError, match="cannot listen on 127.0.0.1:99999"):
+        async with serving([], [], "127.0.0.1:99999"):
+            pass
+
+
 async def test_a_server_listens_on_a_unix_socket(tmp_path: Path) -> None:
     async with peer_of(hello, listen=f"unix:{tmp_path}/socket") as peer:
         assert peer.address == f"unix:{tmp_path}/socket"
