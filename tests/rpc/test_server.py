@@ -157,7 +157,7 @@ async def test_an_address_in_use_is_an_os_error_that_names_it() -> None:
 
 
 async def test_a_port_that_does_not_exist_is_an_os_error_and_no_other_port() -> None:
-    with pytest.raises(OSError, match="cannot listen on 127.0.0.1:99999"):
+    with pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.1:99999"):
         async with serving([], [], "127.0.0.1:99999"):
             pass
 
