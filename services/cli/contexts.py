@@ -39,7 +39,7 @@ def use(home: Path, name: str) -> None:
     Make a context the one in use; an empty name: none.
 
     Raises:
-        Failed: There is no context of that name.
+        CommandFailed: There is no context of that name.
     """
     config = _read(home)
     if name and name not in config["contexts"]:

@@ -23,7 +23,7 @@ async def ref_of(stacks: Peer, target: object_pb2.Target, name: str) -> object_p
         name: A name or an id; if there is no such stack, the reference is by name.
 
     Raises:
-        Failed: The stack with that id is in another target.
+        CommandFailed: The stack with that id is in another target.
     """
     by_name, by_id = object_pb2.StackRef(target=target, name=name), object_pb2.StackRef(id=name)
     if not _ID.fullmatch(name):

@@ -51,7 +51,7 @@ def folded(entries: Iterable[JournalEntry], step_count: int) -> list[StepRecord]
         step_count: Number of steps of the plan.
 
     Raises:
-        JournalBrokenError: The plan has no such step, or no event leads from its state to the new one (``step_life``).
+        JournalBrokenError: The plan has no such step, or no event leads from its state to the new one (``step_state``).
     """
     records: dict[int, StepRecord] = {}
     for entry in entries:

@@ -240,7 +240,7 @@ class Progress:
         Check that each of *records* may be the next of its step.
 
         Raises:
-            ValueError: The table of ``step_life`` has no such transition.
+            ValueError: The table of ``step_state`` has no such transition.
         """
         for record in records:
             if not may_follow(before := self.state(record.step), record.state):

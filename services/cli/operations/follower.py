@@ -122,7 +122,7 @@ class OperationFollower:
             Its plan and its last event.
 
         Raises:
-            Failed: It did not start, or its end is unknown.
+            CommandFailed: It did not start, or its end is unknown.
             InvalidPackageError: The package breaks rules.
         """
         plan, violations = shown or JoinedPlan(), list[object_pb2.Violation]()
@@ -155,7 +155,7 @@ class OperationFollower:
         The plan of the operation that has begun.
 
         Raises:
-            Failed: It cannot be read.
+            CommandFailed: It cannot be read.
         """
         try:
             return await read_plan(plan)
@@ -176,7 +176,7 @@ class OperationFollower:
         Follow an operation that already runs; the caller handles interrupts.
 
         Raises:
-            Failed: Its end is unknown.
+            CommandFailed: Its end is unknown.
             PkgerError: It cannot be watched.
         """
         finished: operation_pb2.Finished | None = None
@@ -213,7 +213,7 @@ class OperationFollower:
         The events up to the last event, from any applier: when one dies, another one resumes the operation.
 
         Raises:
-            Failed: No applier answered for ``WATCHED_SECONDS``, or the deadline of the command has passed.
+            CommandFailed: No applier answered for ``WATCHED_SECONDS``, or the deadline of the command has passed.
             PkgerError: The operation did not start.
         """
         until, problem, has_ended = 0.0, "", False

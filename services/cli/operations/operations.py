@@ -96,7 +96,7 @@ async def watch(operation_id: str, environ: Mapping[str, str], interaction: Inte
     Print the events of an operation, from the first to the last.
 
     Raises:
-        Failed: It did not succeed, or left steps to do.
+        CommandFailed: It did not succeed, or left steps to do.
     """
     async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
@@ -125,7 +125,7 @@ async def recover(
         interaction: How it is shown.
 
     Raises:
-        Failed: It is blocked again, or rolled back.
+        CommandFailed: It is blocked again, or rolled back.
     """
     async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors():
@@ -186,7 +186,7 @@ async def cancel(operation_id: str, environ: Mapping[str, str], output: str) -> 
     Cancel an operation, and print the effect.
 
     Raises:
-        Failed: It has ended, or is past its seal.
+        CommandFailed: It has ended, or is past its seal.
     """
     with plain_errors():
         async with session(APPLYING, environ) as services:

@@ -25,7 +25,7 @@ async def convert(file: str, out: str) -> None:
         out: File to write, JSON if it ends with .json; empty: standard output, YAML.
 
     Raises:
-        Failed: The file is no export, or a file cannot be read or written.
+        CommandFailed: The file is no export, or a file cannot be read or written.
     """
     with plain_errors():
         [source] = await read_sources((file,))

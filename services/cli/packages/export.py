@@ -115,8 +115,8 @@ async def export(export_input: ExportInput, environ: Mapping[str, str]) -> None:
     Write a package of resources; its warnings, and the secrets that it refers to, go to standard error.
 
     Raises:
-        Failed: There is no export, or it cannot be written; an existing file is unchanged. Or a strict export has
-            warnings; it is written.
+        CommandFailed: There is no export, or it cannot be written; an existing file is unchanged. Or a strict export
+            has warnings; it is written.
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(EXPORTING, environ, export_input.platform) as services:
@@ -165,7 +165,7 @@ def write_file(file: str, texts: Iterable[str]) -> None:
     Write a file that only its owner can read, whole or not at all.
 
     Raises:
-        Failed: It cannot be written; an existing file is unchanged.
+        CommandFailed: It cannot be written; an existing file is unchanged.
     """
     try:
         # A pipe or a device cannot be replaced: it gets the text directly.

@@ -21,7 +21,7 @@ async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) ->
     Print the JSON Schema of a kind, or of an object of any kind; with *is_array*, of a JSON array of such objects.
 
     Raises:
-        Failed: There is no such kind.
+        CommandFailed: There is no such kind.
     """
     answer = await _kinds(environ)
     schemas = {each.name: each.schema_json for each in answer.kinds}

@@ -63,7 +63,7 @@ async def read_sources(
         The sources in the order of *names*; the sources of a folder are sorted by path.
 
     Raises:
-        Failed: A source cannot be read, is too large, or is not UTF-8 text.
+        CommandFailed: A source cannot be read, is too large, or is not UTF-8 text.
         SourceUndecodable: A program has an error.
         SourceTooLarge: The evaluation of a program exceeds a bound.
     """
@@ -90,7 +90,7 @@ def expanded(names: Sequence[str], recursive: bool) -> Iterator[str]:
     The names, with each folder replaced by the package files in it.
 
     Raises:
-        Failed: A folder cannot be read or has no package files, or *recursive* is off.
+        CommandFailed: A folder cannot be read or has no package files, or *recursive* is off.
     """
     for name in names:
         if name == STDIN or is_address(name) or not Path(name).is_dir():
@@ -208,7 +208,7 @@ def sendable(env: Mapping[str, Any]) -> dict[str, str]:
     Environment values as a request carries them: JSON texts by key.
 
     Raises:
-        Failed: A value cannot be sent.
+        CommandFailed: A value cannot be sent.
     """
     try:
         return env_texts(env)

@@ -57,7 +57,7 @@ async def validate(validate_input: ValidateInput, environ: Mapping[str, str], ou
         Whether it is valid.
 
     Raises:
-        Failed: It cannot be checked.
+        CommandFailed: It cannot be checked.
     """
     with Interrupts() as interrupts, plain_errors():
         sources, unreadable = await interrupts.or_stop(_read(validate_input, load(environ).bounds))

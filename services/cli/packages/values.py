@@ -51,7 +51,7 @@ def env_files(names: Sequence[str]) -> dict[str, Any]:
     The values by key of files that each hold one mapping, in YAML or JSON; a later file overrides an earlier one.
 
     Raises:
-        Failed: A file cannot be read, or holds something else.
+        CommandFailed: A file cannot be read, or holds something else.
     """
     return {key: value for name in names for key, value in mapping("--env-file", name).items()}
 
@@ -61,7 +61,7 @@ def secret_files(names: Sequence[str]) -> dict[str, str]:
     The secrets by key of files that each hold one mapping of texts. No message has a value.
 
     Raises:
-        Failed: A file cannot be read, or holds something else.
+        CommandFailed: A file cannot be read, or holds something else.
     """
     secrets: dict[str, str] = {}
     for name in names:
@@ -79,7 +79,7 @@ def mapping(option: str, name: str) -> Mapping[str, Any]:
     The one mapping that a file holds, in YAML or JSON; *option* names the file in errors.
 
     Raises:
-        Failed: The file cannot be read, or holds something else.
+        CommandFailed: The file cannot be read, or holds something else.
     """
     # The reader for packages reads YAML 1.2, where `on` and `no` are texts. It is imported late, as that takes time.
     from services.core.errors import PkgerError
@@ -113,7 +113,7 @@ def yaml_value(option: str, text: str) -> Any:
     The value of *text* as YAML.
 
     Raises:
-        Failed: The text is not YAML; *option* names it.
+        CommandFailed: The text is not YAML; *option* names it.
     """
     from services.core.errors import PkgerError
     from services.syntax.yaml_reader import read_documents

@@ -85,7 +85,7 @@ async def plan(plan_input: PlanInput, environ: Mapping[str, str], interaction: I
         The exit status.
 
     Raises:
-        Failed: There is no plan; the message lists every violation.
+        CommandFailed: There is no plan; the message lists every violation.
     """
     is_kept = saving.keep or saving.file is not None
     async with StatusLine(quiet=interaction.quiet) as status:
@@ -126,7 +126,7 @@ def named_plan(text: str) -> tuple[str, str]:
     Id and digest of a plan by its id, or by the file that ``plan --out`` wrote; no digest without a file.
 
     Raises:
-        Failed: The file was not written by ``plan --out``.
+        CommandFailed: The file was not written by ``plan --out``.
     """
     path = Path(text)
     if not path.is_file():
@@ -154,7 +154,7 @@ async def apply(
         The plan and the end of the operation.
 
     Raises:
-        Failed: The operation did not start, was rolled back or is blocked, or left steps to do.
+        CommandFailed: The operation did not start, was rolled back or is blocked, or left steps to do.
     """
     async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
@@ -192,7 +192,7 @@ async def apply_stored(
         secrets: Values of the secrets that the plan writes, by key.
 
     Raises:
-        Failed: The operation did not start, was rolled back or is blocked, or left steps to do.
+        CommandFailed: The operation did not start, was rolled back or is blocked, or left steps to do.
     """
     async with StatusLine(quiet=interaction.quiet) as status:
         with Interrupts() as interrupts, plain_errors(), Terminal.opened() as terminal:
@@ -240,7 +240,7 @@ class _OperationRun:
         Start an operation and show its progress and its end; and its plan, unless that is already *shown*.
 
         Raises:
-            Failed: It did not succeed, or left steps to do.
+            CommandFailed: It did not succeed, or left steps to do.
         """
         progress, interaction = Progress(), self._interaction
         report: EventReport = (

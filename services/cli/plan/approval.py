@@ -53,7 +53,7 @@ class Approval:
         Deletions and losses of data need one, and duplicates from the second one on.
 
         Raises:
-            Failed: The user refuses, or there is no terminal and the plan needs an answer.
+            CommandFailed: The user refuses, or there is no terminal and the plan needs an answer.
             ValuesMissing: Values are missing, so the plan cannot be applied.
             DeletesExceeded: The plan deletes too much.
         """
@@ -173,7 +173,7 @@ async def approved_plan(services: Session, request: planner_pb2.CreatePlanReques
     Environment values that the user typed are in *request* afterwards.
 
     Raises:
-        Failed: The plan is not approved.
+        CommandFailed: The plan is not approved.
         ValuesMissing: Values are missing, and there is no terminal to ask for them.
     """
     typed: dict[str, str] = {}
@@ -194,7 +194,7 @@ async def _is_completed(
         Whether a value was added.
 
     Raises:
-        Failed: The user gives no value.
+        CommandFailed: The user gives no value.
     """
     env = [key for key in remarks.unresolved_env_refs if key not in request.package.env_json]
     secrets = [key for key in remarks.missing_secrets if key not in typed]

@@ -54,7 +54,7 @@ class PlanInput:
             store: Whether the plan is stored.
 
         Raises:
-            Failed: A file cannot be read.
+            CommandFailed: A file cannot be read.
             PkgerError: A Jsonnet program cannot be evaluated.
         """
         request = planner_pb2.CreatePlanRequest(

@@ -54,7 +54,8 @@ def read_secrets(options: Sequence[str], sources: Sequence[str]) -> dict[str, st
 
     Raises:
         UsageError: As for ``split``, or standard input would hold the package, too.
-        Failed: A value is empty, standard input ends before it, or it is not UTF-8 text; or the user pressed Ctrl-C.
+        CommandFailed: A value is empty, standard input ends before it, or it is not UTF-8 text; or the user
+            pressed Ctrl-C.
     """
     values = split(options)
     print_warnings(_warnings(values))

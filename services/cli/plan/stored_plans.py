@@ -61,7 +61,7 @@ async def show(plan_id: str, environ: Mapping[str, str], output: str, full: bool
     Print one plan, *full* or folded; as data, with the ids of the resources that its operation created.
 
     Raises:
-        Failed: There is no plan of that id.
+        CommandFailed: There is no plan of that id.
     """
     with plain_errors():
         async with session(NEEDS, environ) as services:
@@ -90,7 +90,7 @@ async def delete(plan_id: str, environ: Mapping[str, str]) -> None:
     Delete a plan that no operation has run.
 
     Raises:
-        Failed: There is no plan of that id, or an operation has run it.
+        CommandFailed: There is no plan of that id, or an operation has run it.
     """
     with plain_errors():
         async with session(NEEDS, environ) as services:

@@ -20,7 +20,7 @@ async def list_all(target: object_pb2.Target, kinds: Sequence[str], environ: Map
     Print the resources of *kinds*, without kinds all of the target, in the order of the planner.
 
     Raises:
-        Failed: They cannot be listed, or a word is no kind.
+        CommandFailed: They cannot be listed, or a word is no kind.
     """
     request = planner_pb2.ListLiveResourcesRequest(target=target, kinds=kinds)
     with Interrupts() as interrupts, plain_errors():

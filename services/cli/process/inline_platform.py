@@ -25,7 +25,7 @@ def given_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str
     No error repeats the text after the name: it may hold a credential.
 
     Raises:
-        Failed: The option is not valid, or there is no token.
+        CommandFailed: The option is not valid, or there is no token.
     """
     if len(typed) > 1:
         # The token of one server would be sent to all of them.
@@ -54,7 +54,7 @@ def refuse_faulty(platform: Platform, others: Mapping[str, Platform], data: Path
         data: Folder of the databases.
 
     Raises:
-        Failed: Another platform has its name or its server, or its URL is not valid.
+        CommandFailed: Another platform has its name or its server, or its URL is not valid.
     """
     if platform.name in others:
         raise CommandFailed(

@@ -16,7 +16,7 @@ def instance_lock(data: Path) -> Iterator[None]:
     Lock the folder *data* until the block is left or this process ends.
 
     Raises:
-        Failed: Another process holds the lock, or the folder cannot be written, or another user may control it.
+        CommandFailed: Another process holds the lock, or the folder cannot be written, or another user may control it.
     """
     path = data / "up.lock"
     try:

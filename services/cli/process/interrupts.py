@@ -34,7 +34,7 @@ class Interrupts:
         Await *work*, which writes nothing; an interrupt cancels it.
 
         Raises:
-            Failed: It was interrupted; with *message*.
+            CommandFailed: It was interrupted; with *message*.
         """
         task, interrupted = asyncio.create_task(work), asyncio.create_task(self.event.wait())
         try:
@@ -52,7 +52,7 @@ class Interrupts:
         Wait until there is something to read.
 
         Raises:
-            Failed: It was interrupted.
+            CommandFailed: It was interrupted.
         """
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(descriptor, readable.set)

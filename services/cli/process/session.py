@@ -47,7 +47,7 @@ async def session(
             None: the command may concern any platform, so all drivers are started.
 
     Raises:
-        Failed: The services cannot be started.
+        CommandFailed: The services cannot be started.
         PlatformUnknown: There is no such platform.
         PlatformsInvalid: The platforms file cannot be used.
     """
@@ -77,7 +77,7 @@ def sockets_folder() -> Iterator[Path]:
     A new folder for sockets, until the block is left.
 
     Raises:
-        Failed: The folder cannot be made, or the paths of sockets in it would be too long.
+        CommandFailed: The folder cannot be made, or the paths of sockets in it would be too long.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="pkger-"))
@@ -137,7 +137,7 @@ def open_log(home: Path, name: str) -> IO[bytes]:
     The log of a service that a command runs, opened for appending.
 
     Raises:
-        Failed: It cannot be written.
+        CommandFailed: It cannot be written.
     """
     path = home / "logs" / f"{name}.log"
     try:

@@ -163,7 +163,7 @@ class Supervisor:
         Start the services and wait until all are ready.
 
         Raises:
-            Failed: A service ended, or was not ready in time; all are stopped again.
+            CommandFailed: A service ended, or was not ready in time; all are stopped again.
         """
         waits: list[asyncio.Task[None]] = []
         try:
@@ -220,7 +220,7 @@ class Supervisor:
         Wait until the service reports that it listens: another process may answer at its address.
 
         Raises:
-            Failed: It ended, or is not ready in time.
+            CommandFailed: It ended, or is not ready in time.
         """
         try:
             message = await asyncio.wait_for(self._first_message(name), READY_SECONDS)

@@ -38,7 +38,7 @@ class Terminal:
         Ask a question; only ``y`` and ``yes`` confirm.
 
         Raises:
-            Failed: The user pressed Ctrl-C.
+            CommandFailed: The user pressed Ctrl-C.
         """
         return (await self.ask(f"{question} [y/N] ", interrupts)).strip().lower() in {"y", "yes"}
 
@@ -52,7 +52,7 @@ class Terminal:
             hidden: Whether the answer is not shown.
 
         Raises:
-            Failed: The user pressed Ctrl-C.
+            CommandFailed: The user pressed Ctrl-C.
         """
         with self._without_echo() if hidden else _nothing():
             os.write(self._writing, escaped(question).encode())

@@ -32,7 +32,7 @@ async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]
         has_http: Whether the HTTP gateway runs, too.
 
     Raises:
-        Failed: A service cannot start, or the ``--platform`` option is not valid.
+        CommandFailed: A service cannot start, or the ``--platform`` option is not valid.
         PlatformsInvalid: The platforms file cannot be used.
     """
     if not typed:

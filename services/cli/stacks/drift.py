@@ -111,7 +111,7 @@ async def drift(
         Whether there is drift that counts, as ``Detection.has_drift`` says.
 
     Raises:
-        Failed: The stack cannot be compared with its platform.
+        CommandFailed: The stack cannot be compared with its platform.
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ, target.platform) as services:

@@ -39,7 +39,7 @@ async def policy(
         output: How to print.
 
     Raises:
-        Failed: A file cannot be read, or the policy is not valid.
+        CommandFailed: A file cannot be read, or the policy is not valid.
     """
     # An empty file is refused: a policy with all defaults is written as {}.
     new_policy = values.mapping("--file", file) if file else None
@@ -61,7 +61,7 @@ async def forget(
     Forget the resources of objects, given by kind and name; as data, print a response for each.
 
     Raises:
-        Failed: The stack has no such object; objects before it are forgotten.
+        CommandFailed: The stack has no such object; objects before it are forgotten.
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(READING, environ) as services:
@@ -86,7 +86,7 @@ async def rename(
     Change ``metadata.name`` of an object in the record of a stack.
 
     Raises:
-        Failed: The stack has no such object, or another object has the name.
+        CommandFailed: The stack has no such object, or another object has the name.
     """
     kind, object_name = key
     with Interrupts() as interrupts, plain_errors():

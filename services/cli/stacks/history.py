@@ -30,7 +30,7 @@ async def history(name: str, platform: str, org: str, environ: Mapping[str, str]
     Print the revisions of a stack, newest first; at most *limit* of them, 0: all.
 
     Raises:
-        Failed: There is no such stack.
+        CommandFailed: There is no such stack.
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:
@@ -55,7 +55,7 @@ async def diff(
     Print the differences of two revisions of a stack.
 
     Raises:
-        Failed: There is no such stack, or it has no such revision.
+        CommandFailed: There is no such stack, or it has no such revision.
     """
     with Interrupts() as interrupts, plain_errors():
         async with session(NEEDS, environ) as services:

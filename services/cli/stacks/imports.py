@@ -53,7 +53,7 @@ async def import_resource(
         output: How to print.
 
     Raises:
-        Failed: There is no such resource, several have the name, or a stack owns it.
+        CommandFailed: There is no such resource, several have the name, or a stack owns it.
     """
     kind, id_or_name = resource
     resource_import = applier_pb2.ResourceImport(kind=kind, id_or_name=id_or_name, name=object_name)
@@ -78,7 +78,8 @@ async def import_package(plan_input: PlanInput, environ: Mapping[str, str], inte
     Import the resources of the objects of a package: show them, ask for approval, and import exactly these.
 
     Raises:
-        Failed: The package is invalid, the user refuses, or nothing can be imported because of a change in between.
+        CommandFailed: The package is invalid, the user refuses, or nothing can be imported because of a change in
+            between.
     """
     out = progress_console() if interaction.output == "text" else console(stderr=True)
     async with StatusLine(quiet=interaction.quiet) as status:

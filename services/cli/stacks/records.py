@@ -58,7 +58,7 @@ async def init(
     Create an empty stack, and print it; *policy*: file with its policy, empty for all defaults.
 
     Raises:
-        Failed: The stack exists, there is no such platform, or a name, a URL or the policy is not valid.
+        CommandFailed: The stack exists, there is no such platform, or a name, a URL or the policy is not valid.
     """
     with Interrupts() as interrupts, plain_errors():
         request = stack_pb2.CreateStackRequest(
@@ -124,7 +124,7 @@ async def update(
         output: "text" or "json".
 
     Raises:
-        Failed: There is no such stack, another one has the new name, or a name or a URL is not valid.
+        CommandFailed: There is no such stack, another one has the new name, or a name or a URL is not valid.
     """
     target = object_pb2.Target(platform=platform, org=org)
     with Interrupts() as interrupts, plain_errors():

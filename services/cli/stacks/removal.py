@@ -22,7 +22,7 @@ async def uninstall(
     Delete the resources that a stack created, and keep the stack.
 
     Raises:
-        Failed: There is no such stack, or the operation did not succeed.
+        CommandFailed: There is no such stack, or the operation did not succeed.
     """
     await apply(replace(plan_input, after_uninstall=plan_pb2.AFTER_UNINSTALL_KEEP), environ, interaction, run_options)
 
@@ -34,7 +34,7 @@ async def delete(
     Delete the resources that a stack created, and then the stack; without such a stack, there is nothing to do.
 
     Raises:
-        Failed: The operation did not succeed, or the stack stays, as it has protected resources.
+        CommandFailed: The operation did not succeed, or the stack stays, as it has protected resources.
     """
     try:
         deleting = replace(plan_input, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)

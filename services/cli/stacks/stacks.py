@@ -28,7 +28,7 @@ async def show(name: str, platform: str, org: str, environ: Mapping[str, str], o
     Print the record of one stack.
 
     Raises:
-        Failed: There is no stack of that name or id.
+        CommandFailed: There is no stack of that name or id.
     """
     target = object_pb2.Target(platform=platform, org=org)
     with Interrupts() as interrupts, plain_errors():

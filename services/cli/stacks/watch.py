@@ -25,7 +25,7 @@ async def watch(name: str, platform: str, org: str, environ: Mapping[str, str], 
     Print the record of a stack, then each change, also across restarts of the store; data is one object a line.
 
     Raises:
-        Failed: There is no such stack, or the store does not come back.
+        CommandFailed: There is no such stack, or the store does not come back.
     """
     target = object_pb2.Target(platform=platform, org=org)
     with Interrupts() as interrupts, plain_errors():

@@ -50,7 +50,7 @@ class SecretEffect(Effect):
         return Unknown("the value of a secret cannot be read")
 
     def rehearse(self, scene: Scene) -> None:
-        """Nothing: ``staleness.stale_secrets`` compares secrets."""
+        """Nothing: ``stale_plan.stale_secrets`` compares secrets."""
 
     def expected(self, stands: bool) -> Spec | None:
         """None: a secret is no resource."""
