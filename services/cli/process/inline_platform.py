@@ -18,7 +18,7 @@ TOKEN = "PKGER_INFLUXDB_TOKEN"  # noqa: S105
 OPTION = "--platform"
 
 
-def given_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str]) -> Platform:
+def parse_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str]) -> Platform:
     """
     The platform of the *typed* options, whose driver listens in *folder*.
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from services.cli.common import caller
 from services.cli.output.consoles import console
 from services.cli.output.escapes import one_line
-from services.cli.process.inline_platform import given_platform, refuse_faulty, row_of
+from services.cli.process.inline_platform import parse_platform, refuse_faulty, row_of
 from services.cli.process.instance_lock import instance_lock
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import open_log, sockets_folder
@@ -39,7 +39,7 @@ async def up(data: Path | None, typed: Sequence[str], environ: Mapping[str, str]
         await _run(data, None, environ, has_http)
         return
     with sockets_folder() as folder:
-        await _run(data, given_platform(typed, folder, environ), environ, has_http)
+        await _run(data, parse_platform(typed, folder, environ), environ, has_http)
 
 
 async def _run(data: Path | None, platform: Platform | None, environ: Mapping[str, str], has_http: bool) -> None:

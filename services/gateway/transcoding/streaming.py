@@ -1,6 +1,7 @@
 """Streams of RPCs over HTTP: as server-sent events or JSON lines, with a bounded buffer for each client."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing, asynccontextmanager
@@ -41,7 +42,7 @@ class StreamLimits:
 STREAM_LIMITS = StreamLimits()
 
 
-class StreamForm:
+class StreamForm(ABC):
     """
     A format for messages of a stream.
 
@@ -57,17 +58,17 @@ class StreamForm:
         """The bytes at the beginning of the stream; empty for none."""
         return b""
 
+    @abstractmethod
     def message(self, document: Any, position: str) -> bytes:
         """A message; another stream can resume after *position*, which is empty if it cannot."""
-        raise NotImplementedError
 
     def ping(self) -> bytes:
         """The bytes that show that the stream is alive; empty if the form has none."""
         return b""
 
+    @abstractmethod
     def error(self, body: Any) -> bytes:
         """The error that ended the stream; it is the last part of the stream."""
-        raise NotImplementedError
 
 
 class EventStream(StreamForm):
