@@ -234,7 +234,7 @@ def _inventory(
 
 def _recorded_associations(desired: Desired, matching: Matching, match: Match) -> tuple[Key, ...]:
     """The labels that the package declares; of skipped labels, those that a live resource is recorded to have."""
-    assert match.desired is not None  # noqa: S101 - only wanted objects have any
+    assert match.desired is not None  # noqa: S101 - only desired objects have any
     if not desired.skip:
         return match.desired.associations
     labels = {label for label in match.desired.associations if not desired.skips(label)}

@@ -38,7 +38,7 @@ class Association(NamedTuple):
 
 def associations(matching: Matching, replaced: frozenset[Key], platform: PlatformTraits) -> list[Association]:
     """
-    Compare the associations that are wanted, recorded and live.
+    Compare the associations that are desired, recorded and live.
 
     Labels that were attached outside the stack stay, unless the resource or the label is deleted. Then the plan has
     steps that detach them: otherwise the deletion would detach them, and its undo could not attach them again. The
@@ -50,8 +50,8 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
         platform: Which kinds carry labels.
 
     Returns:
-        All associations that are wanted or end, sorted by resource and label. A wanted association of a replaced
-        resource or label has two entries: one that ends, and one that is wanted.
+        All associations that are desired or end, sorted by resource and label. A desired association of a replaced
+        resource or label has two entries: one that ends, and one that is desired.
     """
     links: list[Association] = []
     for match in matching.matches.values():

@@ -25,9 +25,9 @@ class Differences:
     The differences that a plan removes.
 
     Attributes:
-        changed: The differences of live resource and wanted object, sorted by path, for each key that has both.
+        changed: The differences of live resource and desired object, sorted by path, for each key that has both.
         replaced: The keys whose resource is replaced, each with the reason: a field that cannot change, or its kind.
-        references: The references that wanted objects are to have.
+        references: The references that desired objects are to have.
         names: The key of each live resource that has one.
         losses: The data that updates delete, for each key whose update deletes any.
         missing_references: References to objects that are skipped and do not exist, each as text.
@@ -47,7 +47,7 @@ class Differences:
 
 def differences_of(desired: Desired, matching: Matching, platform: PlatformTraits) -> Differences:
     """
-    Compare the wanted objects with the live resources.
+    Compare the desired objects with the live resources.
 
     Raises:
         UnreadableSpecError: The spec of a live resource cannot be read.
@@ -97,7 +97,7 @@ def _with_live(desired: References, live: References, ignored: Sequence[str]) ->
 
 def spec_changes(matching: Matching, platform: PlatformTraits) -> dict[Key, tuple[FieldChange, ...]]:
     """
-    The differences of the specs of live resource and wanted object, for each key that has both.
+    The differences of the specs of live resource and desired object, for each key that has both.
 
     Raises:
         UnreadableSpecError: The spec of a live resource cannot be read.
@@ -125,7 +125,7 @@ def loss_in(match: Match) -> DataLoss | None:
 def replacements(
     matching: Matching, changed: Mapping[Key, tuple[FieldChange, ...]], platform: PlatformTraits
 ) -> dict[Key, str]:
-    """The keys whose resource cannot be *changed* as wanted, each with the reason: an immutable field, or its kind."""
+    """The keys whose resource cannot be *changed* as desired, each with the reason: an immutable field, or its kind."""
     reasons: dict[Key, str] = {}
     for key, differing in changed.items():
         live = matching.matches[key].live

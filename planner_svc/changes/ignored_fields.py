@@ -23,7 +23,7 @@ Segments = Sequence[str]
 
 
 def with_ignored(matching: Matching, stack: StackRecord) -> Matching:
-    """*matching*, where the ignored fields of a wanted object have their live values."""
+    """*matching*, where the ignored fields of a desired object have their live values."""
     if not stack.policy:
         return matching
     changed = {
@@ -38,7 +38,7 @@ def used_as_they_are(
     matching: Matching, stack: StackRecord, platform: PlatformTraits
 ) -> tuple[Matching, dict[Key, str]]:
     """
-    *matching*, where the wanted spec of a shared resource is its live spec (``share: always``).
+    *matching*, where the desired spec of a shared resource is its live spec (``share: always``).
 
     Returns:
         The matches, and a remark for each shared resource; empty if the resource is as the package declares it.

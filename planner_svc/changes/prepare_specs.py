@@ -17,7 +17,7 @@ from services.engine.outcome import Failed
 
 def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTraits) -> dict[Key, DesiredSpec]:
     """
-    The specs of wanted objects that differ from the live resource; the platform holds the others already.
+    The specs of desired objects that differ from the live resource; the platform holds the others already.
 
     The spec of a replaced resource is prepared as one of a new resource, as it is created and not updated.
 
@@ -34,7 +34,7 @@ def specs_to_prepare(desired: Desired, matching: Matching, platform: PlatformTra
     references, _ = wanted_references(desired, matching, replaced, platform) if matches else ({}, [])
     specs: dict[Key, DesiredSpec] = {}
     for key, match in matches.items():
-        assert match.desired is not None  # noqa: S101 - only specs of wanted objects are prepared
+        assert match.desired is not None  # noqa: S101 - only specs of desired objects are prepared
         referred = tuple(Reference(each.pointer, each.key.kind, each.id) for each in references.get(key, ()))
         resource_id = match.live.id if match.live and key not in replaced else ""
         specs[key] = DesiredSpec(key.kind, resource_id, match.desired.spec, referred)

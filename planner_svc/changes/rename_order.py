@@ -35,7 +35,7 @@ class NameOrder:
     The order of writes that unique names demand.
 
     Attributes:
-        needs: For each wanted object: the objects that must be renamed first.
+        needs: For each desired object: the objects that must be renamed first.
         name_conflicts: Errors of the objects whose name another resource keeps, or releases too late.
     """
 
@@ -66,7 +66,7 @@ def creatable_first(replaced: Collection[Key], matching: Matching, platform: Pla
     keys = set()
     for key in replaced:
         item = matching.matches[key].desired
-        assert item is not None  # noqa: S101 - only wanted objects change
+        assert item is not None  # noqa: S101 - only desired objects change
         traits = platform.kinds[key.kind]
         held_by = holders.get((traits.scope, traits.unique_name(item.spec.display_name)), ())
         holding = [by_resource.get((each.kind, each.id)) for each in held_by]

@@ -159,7 +159,7 @@ class Matching:
     The outcome of matching.
 
     Attributes:
-        matches: One for each wanted or removed key, sorted by key.
+        matches: One for each desired or removed key, sorted by key.
         untouched: Entries that the plan leaves as they are, by key: skipped and protected ones, and entries of a stack
             without a name that the package lacks.
         released: Entries that leave the record while their resource stays, by key, sorted.

@@ -1,4 +1,4 @@
-"""The references of wanted objects and of live resources (docs/reference/engine.md, "References")."""
+"""The references of desired objects and of live resources (docs/reference/engine.md, "References")."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -18,7 +18,7 @@ def wanted_references(
     desired: Desired, matching: Matching, replaced: Set[Key], platform: PlatformTraits
 ) -> tuple[dict[Key, References], list[str]]:
     """
-    The references that wanted objects are to have; ids are empty for resources that the plan creates.
+    The references that desired objects are to have; ids are empty for resources that the plan creates.
 
     Args:
         desired: The package, including its skipped objects: others may refer to them if they exist.

@@ -18,12 +18,12 @@ class SqliteOwners:
 
     def of(self, target: Target, whats: Collection[str]) -> list[Owner]:
         """Read the owners of items."""
-        return self._owners({"wanted": _json((what,) for what in whats), **_place(target)})
+        return self._owners({"items": _json((what,) for what in whats), **_place(target)})
 
     def take(self, stack: str, target: Target, operation: str, items: Mapping[str, str], now: int) -> list[Owner]:
         """Make a stack the owner of items, unless another owner conflicts."""
         values: dict[str, Any] = {
-            "wanted": _json(items.items()),
+            "items": _json(items.items()),
             "stack": stack,
             "operation": operation,
             "now": now,
@@ -50,9 +50,9 @@ class SqliteOwners:
         rows = self._db.execute(
             f"""
             SELECT DISTINCT owners.what, owners.name, owners.stack, stacks.name, owners.operation, owners.since
-            FROM json_each(:wanted) AS asked
+            FROM json_each(:items) AS item
             CROSS JOIN owners
-                ON owners.platform = :platform AND owners.org = :org AND what = json_extract(asked.value, '$[0]')
+                ON owners.platform = :platform AND owners.org = :org AND what = json_extract(item.value, '$[0]')
             JOIN stacks ON stacks.id = owners.stack
             WHERE {where} ORDER BY what
             """,  # noqa: S608
@@ -63,13 +63,13 @@ class SqliteOwners:
 
 _CONFLICTS = """
     owners.stack <> :stack
-    OR (:operation = '' AND owners.operation = '' AND owners.name <> json_extract(asked.value, '$[1]'))
+    OR (:operation = '' AND owners.operation = '' AND owners.name <> json_extract(item.value, '$[1]'))
 """
 
 _TAKE = """
     INSERT INTO owners (platform, org, what, stack, name, operation, since)
     SELECT :platform, :org, json_extract(value, '$[0]'), :stack, json_extract(value, '$[1]'), :operation, :now
-    FROM json_each(:wanted) WHERE TRUE
+    FROM json_each(:items) WHERE TRUE
     ON CONFLICT (platform, org, what) DO UPDATE SET operation = '', name = excluded.name WHERE excluded.operation = ''
 """
 
