@@ -1,5 +1,7 @@
 """A stored plan, and a request that is retried, run once although their applier dies."""
 
+import json
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,9 +10,11 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import operation_pb2, plan_pb2
 
+from services.cli.exit_codes import Exit
 from services.core.errors import PlanUsed
 from tests.applier.packages import FRESH, REVERSIBLE
 from tests.applier.world import SUCCEEDED, end
+from tests.cli.command import ended, environment, started
 from tests.crash.world import Crashing, check, content_after, crashing
 from tests.samples import rare
 
@@ -53,6 +57,29 @@ async def test_a_stored_plan_can_be_applied_after_its_applier_died_before_the_st
     assert (await world.settled()).state == FAILED
 
     assert end(await case.apply_plan(plan)).state == SUCCEEDED
+
+
+async def test_the_command_line_tells_that_an_operation_ended_before_it_had_a_plan(
+    world: Crashing, tmp_path: Path
+) -> None:
+    package = tmp_path / "package.yaml"
+    package.write_text(FRESH)
+    await world.applier()
+    world.processes.send("planner", signal.SIGSTOP)
+    env = environment(tmp_path, world.processes.addresses)
+    process = await started("apply", "-f", str(package), "--stack", "s", "--yes", "-o", "json", env=env)
+    assert process.stdout
+    assert "begun" in json.loads(await process.stdout.readline())
+    await world.processes.kill("applier")
+    world.processes.send("planner", signal.SIGCONT)
+    await world.applier()
+
+    result = await ended(process)
+
+    operation = await world.settled()
+    assert (result.code, operation.state) == (Exit.ERROR, FAILED)
+    problem = f"operation {operation.id} ended before it had a plan: {operation.cause}"
+    assert f"{problem}; nothing was written, apply again" in result.err
 
 
 @pytest.mark.parametrize("failpoint", ["after_begin", rare("after_start"), "after_intent:2", rare("after_finish")])
