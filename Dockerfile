@@ -13,10 +13,11 @@ RUN python -m venv --without-pip /opt/pkger \
  && pip --python /opt/pkger/bin/python install --no-cache-dir --disable-pip-version-check .
 
 FROM python:3.11-slim-bookworm
-# An id that no user of the host is likely to have. A new volume inherits the owner of /data.
+# An id that no user of the host is likely to have. A new volume inherits the owner and mode of /data or /token.
 RUN groupadd --gid 10001 pkger \
  && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin pkger \
- && install --directory --owner=pkger --group=pkger --mode=0750 /data
+ && install --directory --owner=pkger --group=pkger --mode=0750 /data \
+ && install --directory --owner=pkger --group=pkger --mode=0700 /token
 COPY --from=build /opt/pkger /opt/pkger
 ENV PATH=/opt/pkger/bin:$PATH PKGER_DATA=/data
 USER 10001:10001

@@ -11,11 +11,12 @@ from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.servicer import SERVICE, register
-from services.platforms import address_of, read_platforms
+from services.platforms import read_platforms
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.process import Service, run_process
+from services.rpc.sent_token import service_token
 from services.settings import Settings
 from services.system import Clock, Ids, MachineIds, machine_clock
 
@@ -39,15 +40,17 @@ async def opened(
         ids: Draws ids of operations, request ids and jitter.
     """
 
+    token = service_token(settings)
+
     def peer(name: str) -> Peer:
-        return Peer(name, settings.addresses[name], connect=connect, ids=ids, times=settings.times)
+        return Peer(name, settings.addresses[name], connect=connect, ids=ids, times=settings.times, token=token)
 
     async with AsyncExitStack() as stack:
         peers = Peers(
             planner=await stack.enter_async_context(peer("planner")),
             stack=await stack.enter_async_context(peer("stack")),
             platforms=await stack.enter_async_context(
-                Platforms(partial(address_of, read_platforms(settings)), connect, ids, times=settings.times)
+                Platforms(read_platforms(settings), connect, ids, settings.times, token)
             ),
             timeouts=replace(timeouts or Timeouts.of(settings.lease), jitter=ids.fraction),
         )

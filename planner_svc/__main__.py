@@ -2,18 +2,18 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 
 from planner_svc.drift.inputs import DriftReader
 from planner_svc.export.inputs import ExportReader
 from planner_svc.inputs import PlanInputs
 from planner_svc.servicer import SERVICES, registrations
 from planner_svc.store_plan import PlanStore
-from services.platforms import address_of, read_platforms
+from services.platforms import read_platforms
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.process import Service, run_process
+from services.rpc.sent_token import service_token
 from services.settings import Settings
 from services.system import Ids, MachineIds
 
@@ -32,15 +32,16 @@ async def opened(
         limit: Largest message, in bytes, between the services.
     """
 
-    def peer(name: str) -> Peer:
-        return Peer(name, settings.addresses[name], connect=connect, ids=ids, times=settings.times)
+    token = service_token(settings)
 
-    configured = read_platforms(settings)
+    def peer(name: str) -> Peer:
+        return Peer(name, settings.addresses[name], connect=connect, ids=ids, times=settings.times, token=token)
+
     async with AsyncExitStack() as stack:
         stacks = await stack.enter_async_context(peer("stack"))
         parser = await stack.enter_async_context(peer("parser"))
         platforms = await stack.enter_async_context(
-            Platforms(partial(address_of, configured), connect, ids, configured, settings.times)
+            Platforms(read_platforms(settings), connect, ids, settings.times, token)
         )
         reader, exports = PlanInputs(parser, stacks, platforms), ExportReader(stacks, platforms)
         drift = DriftReader(reader, stacks)

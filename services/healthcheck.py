@@ -15,7 +15,7 @@ ANY_HOST = ("0.0.0.0", "[::]", "")  # noqa: S104
 
 def address_to_ask(server: str, settings: Settings) -> str:
     """
-    Where to ask.
+    Where to ask: of several addresses of PKGER_LISTEN, at the first.
 
     Args:
         server: An address, the name of a service, or empty for the server of this environment.
@@ -28,8 +28,9 @@ def address_to_ask(server: str, settings: Settings) -> str:
         return settings.addresses.get(server, server)
     if not settings.listen:
         raise ValueError(f"name an address or one of {', '.join(PORTS)}, or set PKGER_LISTEN")
-    host, colon, port = settings.listen.rpartition(":")
-    return f"127.0.0.1:{port}" if colon and host in ANY_HOST else settings.listen
+    first = settings.listen[0]
+    host, colon, port = first.rpartition(":")
+    return f"127.0.0.1:{port}" if colon and host in ANY_HOST else first
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,10 +9,11 @@ from typing import Any
 
 import yaml
 
+from services.access.listeners import MOST_SOCKET_BYTES
 from services.core.errors import PlatformUnknown
 from services.core.model import DEFAULT_PLATFORM
 from services.private_files import PathRefused, read_shared
-from services.settings import MORE_PLATFORMS, Settings
+from services.settings import MORE_PLATFORMS, Settings, socket_address
 
 FILE = "platforms.yml"
 """Name of the file in ``PKGER_HOME``."""
@@ -27,9 +28,6 @@ NAME_RULE = "write up to 40 lower-case letters, digits, - and _, the first a let
 """The remedy for an invalid name; part of messages."""
 
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
-
-_SOCKET_PATH_BYTES = 107
-"""Longest path of a socket: ``sun_path`` has 108 bytes on Linux, the last a NUL (unix(7)); gRPC refuses longer ones."""
 
 _KEYS = ("driver", "address", "options")
 
@@ -88,7 +86,7 @@ def read_platforms(settings: Settings, drivers: Collection[str] | None = None) -
 
     Args:
         settings: The location of the file. Without a file, the only platform is ``embedded``, at
-            ``PKGER_PLATFORM_ADDRESS``.
+            ``PKGER_PLATFORM_ADDRESS`` or at its socket.
         drivers: The drivers that a row may name; None: any, for processes that only connect to drivers.
 
     Raises:
@@ -156,20 +154,10 @@ def find_platform(platforms: Mapping[str, Platform], name: str) -> Platform:
     return platforms[name]
 
 
-def address_of(platforms: Mapping[str, Platform], name: str) -> str:
-    """
-    The address of the driver of the platform with this name.
-
-    Raises:
-        PlatformUnknown: There is none.
-    """
-    return find_platform(platforms, name).address
-
-
 def _at_socket(platform: Platform, folder: Path | None) -> Platform:
     """The platform with the address of its driver in the folder of sockets, if there is one and it runs here."""
     if folder and platform.driver:
-        return replace(platform, address=f"unix:{folder / platform.service}.sock")
+        return replace(platform, address=socket_address(folder, platform.service))
     return platform
 
 
@@ -321,8 +309,8 @@ def _address_problem(address: str) -> str:
     """The remedy for an invalid *address*, with the reason; empty if the address is valid."""
     match = _HOST_AND_PORT.fullmatch(address)
     socket = address.removeprefix("unix:") if address.startswith("unix:") else ""
-    if len(socket.encode("utf-8", "surrogatepass")) > _SOCKET_PATH_BYTES:
-        return f"write a shorter path, as that of a socket has at most {_SOCKET_PATH_BYTES} bytes (sun_path)"
+    if len(socket.encode("utf-8", "surrogatepass")) > MOST_SOCKET_BYTES:
+        return f"write a shorter path, as that of a socket has at most {MOST_SOCKET_BYTES} bytes (sun_path)"
     if socket or (match and 0 < int(match["port"]) < 65536):
         return ""
     return "write host:port or unix:/path"

@@ -8,10 +8,14 @@ overwrite what a link names. Such folders and files are refused.
 import errno
 import os
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 _OF_OTHERS = 0o077
+
+MOST_CREDENTIAL_BYTES = 8192
+"""A file with a credential is not read any further."""
 
 _ROOT = 0
 """The user who can do everything anyway, so nothing of this user is refused."""
@@ -64,11 +68,49 @@ def file_problem(path: Path, status: os.stat_result, user: int) -> str:
     return ""
 
 
+def credential_problem(path: Path, status: os.stat_result) -> str:
+    """Why pkger must not use the credential in a file; empty if only its owner may read it."""
+    if status.st_mode & _OF_OTHERS:
+        return (
+            f"other users of this machine may read {path}; run chmod 600 on it, and replace the token in it, which"
+            " somebody may have read"
+        )
+    return ""
+
+
 def shared_file_problem(path: Path, status: os.stat_result) -> str:
     """Why pkger must not trust a file that its operator wrote, which others may read; empty if it may."""
     if stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IWOTH:
         return f"every user of this machine may change {path}; check its content, and run chmod o-w on it"
     return ""
+
+
+def own_folder_problem(path: Path, status: os.stat_result, user: int) -> str:
+    """Why pkger must not keep sockets or tokens in a folder; empty if it may: only this user may enter it."""
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{path} is no folder; remove it, or use another one (PKGER_RUN, PKGER_HOME)"
+    if status.st_uid != user:
+        return (
+            f"the folder {path} belongs to another user (uid {status.st_uid}); use another folder (PKGER_RUN,"
+            " PKGER_LISTEN), or make it yours with chown"
+        )
+    if status.st_mode & _OF_OTHERS:
+        return (
+            f"other users of this machine may enter the folder {path}, and connect to the sockets in it; run chmod 700"
+            " on it, or use another folder (PKGER_RUN, PKGER_LISTEN)"
+        )
+    return ""
+
+
+def own_folder(path: Path) -> None:
+    """
+    Check that only this user may enter a folder.
+
+    Raises:
+        PathRefused: Other users may enter it, or control it.
+        OSError: There is none.
+    """
+    _refuse(own_folder_problem(path, path.lstat(), os.geteuid()))
 
 
 def private_folder(path: Path) -> None:
@@ -154,6 +196,40 @@ def read_shared(path: Path) -> str:
     with path.open(encoding="utf-8") as file:
         _refuse(shared_file_problem(path, os.fstat(file.fileno())))
         return file.read()
+
+
+def read_private(path: Path) -> str:
+    """
+    The text of a file with a credential, at most its first ``MOST_CREDENTIAL_BYTES``.
+
+    Raises:
+        PathRefused: It is a link or a file of another user, or others may read it.
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8 text.
+    """
+    with open(path, "rb", opener=open_private) as file:
+        _refuse(credential_problem(path, os.fstat(file.fileno())))
+        return file.read(MOST_CREDENTIAL_BYTES).decode()
+
+
+def new_private_file(path: Path, text: str) -> bool:
+    """
+    Make a file with mode 0600 and its text at once; one that exists stays as it is.
+
+    Returns:
+        Whether it was made.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-") as file:
+        file.write(text)
+        file.flush()
+        try:
+            os.link(file.name, path)
+        except FileExistsError:
+            return False
+    return True
 
 
 def _make(folder: Path) -> None:

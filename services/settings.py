@@ -11,7 +11,10 @@ from services.system import process_name
 from services.times import Times
 
 PORTS = {"parser": 50051, "planner": 50052, "applier": 50053, "stack": 50054, "platform": 50055}
-"""The five services and their default ports (docs/architecture.md)."""
+"""The five services and their default ports (docs/architecture.md); ``platform`` has its port in containers only."""
+
+HTTP = "http"
+"""Name of the gateway."""
 
 HTTP_PORT = 8086
 """Default port of the gateway, as the ``influx`` command line connects to this one by default."""
@@ -38,9 +41,9 @@ def address_variable(service: str) -> str:
     return f"PKGER_{service.upper()}_ADDRESS"
 
 
-def http_address(environ: Mapping[str, str]) -> str:
-    """The address of the gateway for clients: ``host:port`` or ``unix:/path``."""
-    return environ.get("PKGER_HTTP_ADDRESS") or f"127.0.0.1:{HTTP_PORT}"
+def socket_address(folder: Path, service: str) -> str:
+    """The address of the socket of *service* in a folder of sockets."""
+    return f"unix:{folder / service}.sock"
 
 
 def bound_variable(bound: str) -> str:
@@ -113,7 +116,12 @@ class Settings:
 
     Attributes:
         addresses: Address of each service for clients, by its name in ``PORTS``: ``host:port`` or ``unix:/path``.
-        listen: Where a server binds; empty means its own address in ``addresses``.
+        listen: Where the server of this process listens; empty for its socket in *run* and its address.
+        own_addresses: Addresses of services that variables set, by name; ``http`` for the gateway.
+        run: Folder of the sockets in which the services of a home meet.
+        allow_plaintext: Whether a server may listen where other machines reach it, without TLS.
+        operator_token: The file with the token of the operator, for addresses that other machines reach; None: none.
+        reflection: Whether servers serve reflection; None: only to this machine.
         data: Folder of the two databases.
         home: Folder for data that the command line keeps between calls.
         bounds: Limits of the parser for one package.
@@ -125,15 +133,21 @@ class Settings:
         keep: How many finished operations the store keeps.
         platforms: The platforms file; None: the one in *home*, if it exists.
         more_platforms: Rows that are added to the rows of the platforms file, as text in the format of that file.
-        platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses.
+        platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses, as
+            the addresses of services are set.
         document_cache: Bytes of memory for the document cache of the parser; 0: no cache.
         times: How long services wait; no variable sets it.
     """
 
     addresses: Mapping[str, str]
-    listen: str
     data: Path
     home: Path
+    run: Path
+    listen: tuple[str, ...] = ()
+    own_addresses: Mapping[str, str] = field(default_factory=dict)
+    allow_plaintext: bool = False
+    operator_token: Path | None = None
+    reflection: bool | None = None
     bounds: Bounds = Bounds()
     allow_jsonnet: bool = False
     libraries: tuple[Path, ...] = ()
@@ -147,6 +161,18 @@ class Settings:
     document_cache: int = DOCUMENT_CACHE_BYTES
     times: Times = Times()
 
+    def listen_addresses(self, service: str) -> tuple[str, ...]:
+        """
+        Where the server of *service* listens: as ``PKGER_LISTEN`` says, or on its socket, and at its address or port.
+
+        A driver has no port: all writes to a platform go through the applier.
+        """
+        if self.listen:
+            return self.listen
+        port = HTTP_PORT if service == HTTP else PORTS.get(service) if service != "platform" else None
+        own = self.own_addresses.get(service) or (f"127.0.0.1:{port}" if port else "")
+        return tuple(dict.fromkeys(filter(None, (socket_address(self.run, service), own))))
+
 
 def is_configured(environ: Mapping[str, str]) -> bool:
     """Whether the environment has the address of a server, or of any service."""
@@ -158,25 +184,37 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     Read the settings.
 
     ``PKGER_<SERVICE>_ADDRESS`` is the address of one service; ``PKGER_SERVER`` the host of all whose address is not
-    given (default 127.0.0.1, with the default ports); ``PKGER_LISTEN`` where a server binds; ``PKGER_HOME`` the folder
-    of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default ``PKGER_HOME``);
+    given, with the default ports; without both, services are at their sockets in ``PKGER_RUN`` (default: ``run`` in
+    ``PKGER_HOME``). ``PKGER_LISTEN`` lists where a server listens, separated by commas; ``PKGER_ALLOW_PLAINTEXT``,
+    ``PKGER_OPERATOR_TOKEN_FILE`` and ``PKGER_REFLECTION`` are for addresses that others reach. ``PKGER_HOME`` is the
+    folder of the command line (default ``~/.pkger``); ``PKGER_DATA`` the folder of the databases (default
+    ``PKGER_HOME``);
     ``PKGER_MAX_<BOUND>`` a field of ``Bounds``; ``PKGER_ALLOW_JSONNET`` and ``PKGER_ALLOW_PRIVATE_ADDRESSES`` switches;
     ``PKGER_JPATH`` the folders with libraries of Jsonnet, separated like the folders of ``PATH``; ``PKGER_LEASE`` the
     seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases; ``PKGER_KEEP_<BOUND>`` a field of
     ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads it), ``PKGER_MORE_PLATFORMS`` further
-    rows for it; ``PKGER_PLATFORM_SOCKETS`` a folder for sockets of drivers; ``PKGER_DOCUMENT_CACHE`` the bytes of the
-    parser's cache.
+    rows for it; ``PKGER_DOCUMENT_CACHE`` the bytes of the parser's cache.
 
     Raises:
         SettingInvalid: A limit is not a whole number in its range, or a switch is neither 0 nor 1.
     """
-    host = environ.get("PKGER_SERVER") or "127.0.0.1"
     home = Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")
+    run = (_path(environ, "PKGER_RUN") or home / "run").absolute()
+    own = {name: address for name in (*PORTS, HTTP) if (address := environ.get(address_variable(name)))}
+    host = environ.get("PKGER_SERVER")
     return Settings(
-        addresses={name: environ.get(address_variable(name)) or f"{host}:{port}" for name, port in PORTS.items()},
-        listen=environ.get("PKGER_LISTEN", ""),
+        addresses={
+            name: own.get(name) or (f"{host}:{port}" if host else socket_address(run, name))
+            for name, port in PORTS.items()
+        },
         data=Path(environ.get("PKGER_DATA") or home),
         home=home,
+        run=run,
+        listen=tuple(each.strip() for each in environ.get("PKGER_LISTEN", "").split(",") if each.strip()),
+        own_addresses=own,
+        allow_plaintext=_switch(environ, "PKGER_ALLOW_PLAINTEXT"),
+        operator_token=_path(environ, "PKGER_OPERATOR_TOKEN_FILE"),
+        reflection=_switch(environ, "PKGER_REFLECTION") if environ.get("PKGER_REFLECTION") else None,
         bounds=_bounds(environ),
         allow_jsonnet=_switch(environ, "PKGER_ALLOW_JSONNET"),
         libraries=tuple(Path(folder) for folder in environ.get("PKGER_JPATH", "").split(os.pathsep) if folder),
@@ -186,7 +224,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         keep=_keep(environ),
         platforms=_path(environ, "PKGER_PLATFORMS"),
         more_platforms=environ.get(MORE_PLATFORMS, ""),
-        platform_sockets=_path(environ, "PKGER_PLATFORM_SOCKETS"),
+        platform_sockets=None if is_configured(environ) else run,
         document_cache=_document_cache(environ),
     )
 

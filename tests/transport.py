@@ -1,15 +1,18 @@
 """How the services of a test are connected: by gRPC, or in memory on virtual time (tests/virtual_time.py)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from inspect import signature
 from itertools import count
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from services.access.listeners import Listener, ListenerKind
 from services.rpc.channel import Channel, grpc_channel
+from services.rpc.entrances import Entrance
 from services.rpc.process import Opened, Service
 from services.rpc.server import serving
 from services.system import Clock, machine_clock
@@ -34,7 +37,7 @@ class Transport(Protocol):
 
 
 class Grpc:
-    """Connects services as in production, on ports that the kernel picks."""
+    """Connects services as in production, by sockets."""
 
     def __init__(self) -> None:
         self.clock = machine_clock
@@ -44,15 +47,34 @@ class Grpc:
 
     @asynccontextmanager
     async def serving(self, service: Service, grace: float = 1.0) -> AsyncIterator[str]:
-        async with serving(
-            service.register, service.names, "127.0.0.1:0", grace, service.drain, service.loops
-        ) as address:
+        async with serving_at_socket(service, grace) as address:
             yield address
 
     @asynccontextmanager
     async def resettable(self, service: Service) -> AsyncIterator[tuple[str, Callable[[], None]]]:
         async with self.serving(service, 0) as inner, proxied(inner) as proxy:
             yield proxy
+
+
+def socket_entrance(address: str) -> Entrance:
+    """A socket as the entrance of a server."""
+    return Entrance(Listener(address, ListenerKind.SOCKET))
+
+
+@contextmanager
+def socket_in_new_folder() -> Iterator[str]:
+    """The address of a socket; its path is short, as that of a socket has at most 107 bytes."""
+    with TemporaryDirectory(prefix="pkger-") as folder:
+        yield f"unix:{folder}/socket"
+
+
+@asynccontextmanager
+async def serving_at_socket(service: Service, grace: float = 0) -> AsyncIterator[str]:
+    """Serve at a new socket while the block is open; returns its address."""
+    with socket_in_new_folder() as address:
+        entrances = [socket_entrance(address)]
+        async with serving(service.register, service.names, entrances, grace, service.drain, service.loops):
+            yield address
 
 
 class InMemory:
@@ -98,12 +120,12 @@ def through(transport: Transport, opened: Opened) -> Opened:
 
 @asynccontextmanager
 async def proxied(address: str) -> AsyncIterator[tuple[str, Callable[[], None]]]:
-    """A proxy in front of *address*; returns its address, and a function that resets all connections to it."""
+    """A proxy in front of a socket; returns its address, and a function that resets all connections to it."""
     clients: set[asyncio.StreamWriter] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         clients.add(writer)
-        above, below = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        above, below = await asyncio.open_unix_connection(address.removeprefix("unix:"))
         await asyncio.gather(_pump(reader, below), _pump(above, writer))
         clients.discard(writer)
 

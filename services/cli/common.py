@@ -40,7 +40,11 @@ class Common:
         return self.output or "text"
 
     def environ(self) -> dict[str, str]:
-        """The environment of the caller, with the server of ``--server``, of the environment, or of a context."""
+        """
+        The environment of the caller, with the server of ``--server``, of the environment, or of a context.
+
+        The token of a context goes to the server of that context only.
+        """
         environ = dict(self.caller.environ)
         variables = ["PKGER_SERVER", *(f"PKGER_{name.upper()}_ADDRESS" for name in SERVICES)]
         if self.server:
@@ -48,8 +52,13 @@ class Common:
             return {key: value for key, value in environ.items() if key not in variables} | {
                 "PKGER_SERVER": self.server
             }
-        if not any(environ.get(name) for name in variables) and (server := _context(environ).get("server")):
+        if any(environ.get(name) for name in variables):
+            return environ
+        context = _context(environ)
+        if server := context.get("server"):
             environ["PKGER_SERVER"] = server
+            if (file := context.get("token_file")) and not environ.get("PKGER_TOKEN"):
+                environ["PKGER_TOKEN_FILE"] = environ.get("PKGER_TOKEN_FILE") or file
         return environ
 
     def place(self, platform: str, org: str) -> tuple[str, str]:

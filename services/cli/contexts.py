@@ -1,4 +1,4 @@
-"""Contexts: named pairs of server and target, in ``config.yml`` of ``PKGER_HOME``."""
+"""Contexts: a server, the file of its token and a target under one name, in ``config.yml`` of ``PKGER_HOME``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +10,12 @@ import yaml
 from services.cli.errors import CommandFailed
 from services.private_files import PathRefused, open_private, private_folder
 
-_FIELDS = ("server", "target")
+_FIELDS = ("server", "target", "token_file")
 
 
 def in_use(home: Path) -> Mapping[str, str]:
     """
-    Server and target of the context in use; without a key for one that it does not set.
+    The fields of the context in use; without a key for one that it does not set.
 
     Raises:
         UsageError: The file cannot be read, or does not hold contexts.
@@ -76,7 +76,9 @@ def _read(home: Path) -> dict[str, Any]:
         and all(key in _FIELDS and isinstance(value, str) for key, value in context.items())
         for name, context in contexts.items()
     ):
-        raise click.UsageError(f"{path}: contexts must map names to server and target; `pkger config set` writes them")
+        raise click.UsageError(
+            f"{path}: contexts must map names to server, target and token_file; `pkger config set` writes them"
+        )
     current = config.get("current", "")
     return {"current": current if isinstance(current, str) else "", "contexts": contexts}
 

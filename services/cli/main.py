@@ -4,7 +4,18 @@ import copy
 
 import click
 
-from services.cli.commands import about, exports, operations, packages, plans, platforms, resources, services, stacks
+from services.cli.commands import (
+    about,
+    exports,
+    operations,
+    packages,
+    plans,
+    platforms,
+    resources,
+    services,
+    stacks,
+    tokens,
+)
 from services.cli.common import caller
 from services.cli.entrypoint import Root
 from services.cli.options import common_options
@@ -27,7 +38,8 @@ Examples:
   pkger plan -f fleet.yml --stack fleet
   pkger apply -f fleet.yml --stack fleet
   pkger stacks show fleet
-Exit status: 0 done, 1 error, 2 wrong usage, 3 stale plan, 4 another operation runs, 5 rolled back, 6 blocked.""",
+Exit status: 0 done, 1 error, 2 wrong usage, 3 stale plan, 4 another operation runs, 5 rolled back, 6 blocked,
+10 no valid token.""",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
@@ -58,6 +70,7 @@ for command in (
     services.up,
     services.serve,
     services.admin,
+    tokens.token,
     about.version,
     about.completion,
 ):

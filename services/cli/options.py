@@ -21,8 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SERVER_HELP = (
     "Host of the services, which are called on their default ports. Without it, and without PKGER_SERVER,"
-    " PKGER_<SERVICE>_ADDRESS or a context in use, the services run for the time of this command, on databases in"
-    " PKGER_HOME (~/.pkger)."
+    " PKGER_<SERVICE>_ADDRESS or a context in use, the services of `pkger up` are called, at their sockets in"
+    " PKGER_HOME (~/.pkger); if none answers, services run for the time of this command, on databases there."
 )
 
 

@@ -28,14 +28,22 @@ RECOVERY_SECONDS = 5.0
 """Delay before a retry while an applier resumes an operation."""
 
 GrpcCode = Literal[
-    "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS", "FAILED_PRECONDITION", "ABORTED", "UNAVAILABLE", "INTERNAL"
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "UNAVAILABLE",
+    "INTERNAL",
+    "UNAUTHENTICATED",
+    "RESOURCE_EXHAUSTED",
 ]
 """The names of the gRPC codes of errors."""
 
 HttpCode = Literal["UNPROCESSABLE_ENTITY", "REQUEST_TOO_LARGE", "UNAVAILABLE"]
 """The names of codes over HTTP that do not follow from a gRPC code (``services/gateway/answers.py`` has all codes)."""
 
-ExitStatus = Literal["ERROR", "STALE", "LOCKED", "BLOCKED"]
+ExitStatus = Literal["ERROR", "STALE", "LOCKED", "BLOCKED", "UNAUTHENTICATED"]
 """The names of the exit statuses of the command line after an error (``services/cli/exit_codes.py``)."""
 
 
@@ -81,6 +89,8 @@ class Reason(StrEnum):
     RESOURCE_NOT_FOUND = "RESOURCE_NOT_FOUND"
     ORG_UNKNOWN = "ORG_UNKNOWN"
     DELETES_EXCEEDED = "DELETES_EXCEEDED"
+    UNAUTHENTICATED = "UNAUTHENTICATED"
+    TOO_MANY_CALLS = "TOO_MANY_CALLS"
 
 
 class PkgerError(Exception):
@@ -785,6 +795,37 @@ class ResourceNotFound(PkgerError):
             resources="\n".join(shown),
             count=str(len(missing)),
         )
+
+
+class Unauthenticated(PkgerError):
+    """The call has no token that its server accepts; the text is the same for all causes."""
+
+    reason = Reason.UNAUTHENTICATED
+    code = "UNAUTHENTICATED"
+    exit_status = "UNAUTHENTICATED"
+    cli_hint = "`export PKGER_TOKEN=$(pkger token local)` on the machine of the services"
+
+    def __init__(self) -> None:
+        super().__init__("no valid token; send the token of the server in the metadata, as authorization: Bearer TOKEN")
+
+
+class TooManyCalls(PkgerError):
+    """The *principal* has as many calls in flight as one may have; *limit* is their number."""
+
+    reason = Reason.TOO_MANY_CALLS
+    code = "RESOURCE_EXHAUSTED"
+    http_code = "UNAVAILABLE"
+
+    def __init__(self, principal: str, limit: int) -> None:
+        super().__init__(
+            f"{principal} has {limit} calls in flight, which is the limit; retry when one of them has ended",
+            principal=principal,
+            limit=str(limit),
+        )
+
+    def retry_seconds(self, now: float) -> float | None:
+        """As soon as one of the calls has ended."""
+        return RETRY_SECONDS
 
 
 class Internal(PkgerError):

@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 
 from services.core.errors import PlatformUnknown
@@ -46,7 +45,7 @@ class DriverElsewhere(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """
-    Serve the platform that *arguments* name, at the address in PKGER_LISTEN or in its row.
+    Serve the platform that *arguments* name, as ``server_of`` says.
 
     Raises:
         SystemExit: There is no such platform, its driver is not run here, or the driver cannot serve.
@@ -59,12 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         server = server_of(name, settings)
     except (PlatformUnknown, DriverElsewhere) as error:
         sys.exit(f"Error: {error}")
-    run_servers([replace(server, listen=settings.listen or server.listen)], settings)
+    run_servers([server], settings)
 
 
 def server_of(name: str, settings: Settings) -> Server:
     """
-    The server that runs the driver of the platform *name*, at the address in its row.
+    The server that runs the driver of the platform *name*, as PKGER_LISTEN says, or at the address of its row.
 
     Raises:
         PlatformUnknown: There is no such platform.
@@ -74,7 +73,9 @@ def server_of(name: str, settings: Settings) -> Server:
     platform = find_platform(platforms, name)
     if not platform.driver:
         raise DriverElsewhere(f"{platform.row} has no driver here; name one to run it")
-    return Server(platform.service, partial(opened, platform=platform, rows=platforms.values()), platform.address)
+    # The row has the address of its socket, unless addresses of services are set.
+    listen = settings.listen or (platform.address,)
+    return Server(platform.service, partial(opened, platform=platform, rows=platforms.values()), listen)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_type_hints
 
 from services.platforms import Platform
-from services.rpc.process import CannotServe
+from services.rpc.entrances import CannotServe
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from services.drivers.driver import Driver, OpenDriver, PlaceOf
 from services.drivers.options import OptionsInvalid
 from services.platforms import Platform
-from services.rpc.process import CannotServe
+from services.rpc.entrances import CannotServe
 from services.system import Clock, Ids, MachineIds, machine_clock
 
 DRIVERS: Mapping[str, str] = {

@@ -1,15 +1,21 @@
-"""Authentication of clients by tokens, from a file with their digests. Roles belong here."""
+"""Authentication of clients by tokens: of this machine or of the operator, and of a file with digests."""
 
 import hashlib
 import hmac
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from services.access.authentication import LOCAL
+from services.access.token_file import TokenFile, TokenUnusable
+from services.access.tokens import digest_of
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.private_files import read_shared
+
+log = logging.getLogger("pkger.http")
 
 _ROW = re.compile(r"(\S{1,200})\s+([0-9a-fA-F]{64})")
 
@@ -23,31 +29,29 @@ class TokensInvalid(Exception):
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """
-    The tokens that clients may use.
+    The tokens that clients of one listener may use.
 
     Attributes:
-        rows: Names of clients, with the SHA-256 of their tokens; None: no token is needed.
+        rows: Names of clients, with the SHA-256 of their tokens.
+        own: The token of this machine or of the operator, which pkger itself made; None: there is none.
+        name: The name of a client with that token, or of any client if no token is needed.
+        are_needed: Whether each client needs a token.
     """
 
-    rows: Sequence[tuple[str, bytes]] | None = None
-
-    @property
-    def are_needed(self) -> bool:
-        """Whether each client needs a token."""
-        return self.rows is not None
+    rows: Sequence[tuple[str, bytes]] = ()
+    own: TokenFile | None = None
+    name: str = LOCAL.principal
+    are_needed: bool = True
 
     def principal(self, authorization: str | None) -> str | Problem:
-        """
-        The name of the client that sends an Authorization header.
-
-        Returns:
-            The name, empty if no token is needed; or the reason to refuse the request.
-        """
-        if self.rows is None:
-            return ""
+        """The name of the client that sends an Authorization header; or the reason to refuse the request."""
+        if not self.are_needed:
+            return self.name
         scheme, _, token = (authorization or "").strip().partition(" ")
         if scheme.lower() not in _SCHEMES:
             return _unauthorized("send the header Authorization: Token TOKEN")
+        if self._is_own(token.strip()):
+            return self.name
         digest, principal = hashlib.sha256(token.strip().encode(errors="surrogateescape")).digest(), ""
         for name, expected in self.rows:
             # Compares all rows, so that the time of the comparison does not depend on the token.
@@ -55,8 +59,18 @@ class Tokens:
                 principal = name
         return principal or _unauthorized("the token is unknown")
 
+    def _is_own(self, token: str) -> bool:
+        if self.own is None or (digest := digest_of(token)) is None:
+            return False
+        try:
+            own = self.own.digest()
+        except TokenUnusable as error:
+            log.warning("the token cannot be used", extra={"problem": str(error)})
+            return False
+        return own is not None and digest.matches(own)
 
-def read_tokens(path: Path) -> Tokens:
+
+def read_rows(path: Path) -> list[tuple[str, bytes]]:
     """
     Read a file with a line ``NAME SHA256`` for each token; empty lines and lines that begin with ``#`` are ignored.
 
@@ -79,7 +93,7 @@ def read_tokens(path: Path) -> Tokens:
         rows.append((row[1], bytes.fromhex(row[2])))
     if not rows:
         raise TokensInvalid(f"{path} has no token, so every request would be refused; add a line NAME SHA256")
-    return Tokens(rows)
+    return rows
 
 
 def _unauthorized(detail: str) -> Problem:

@@ -14,6 +14,7 @@ BY_GRPC_CODE: dict[GrpcCode, Code] = {
     "ALREADY_EXISTS": Code.CONFLICT,
     "ABORTED": Code.CONFLICT,
     "FAILED_PRECONDITION": Code.CONFLICT,
+    "UNAUTHENTICATED": Code.UNAUTHORIZED,
     "UNAVAILABLE": Code.UNAVAILABLE,
 }
 """The code for the gRPC code of an error of the services; any other one is an internal error."""

@@ -9,16 +9,18 @@ from typing import cast
 
 from aiohttp import hdrs, web
 
+from services.access.authentication import Caller
+from services.access.listeners import ListenerKind
 from services.core.errors import PkgerError
 from services.gateway.answers import Answer, Code
 from services.gateway.connection import Connection
-from services.gateway.credentials import Tokens
+from services.gateway.entrances import HttpEntrance
 from services.gateway.errors import Problem, error_answer, influx_form, problem_of, retry_after
 from services.gateway.http_request import HttpRequest
 from services.gateway.responses import response_of
 from services.gateway.routes import Access, Endpoint, ErrorForm, Route, Routing, parameters_of
 from services.gateway.settings import GatewaySettings
-from services.rpc.call import loop_time, request_id, usable_request_id
+from services.rpc.call import caller, loop_time, request_id, usable_request_id
 from services.system import Ids
 
 log = logging.getLogger("pkger.http")
@@ -32,18 +34,16 @@ _CONTEXT = web.RequestKey("context", HttpRequest)
 @dataclass(frozen=True, slots=True)
 class Site:
     """
-    The routes of a server, and the clients that may use them.
+    The routes of a server.
 
     Attributes:
         routes: The rows of all routes.
-        tokens: Tokens of the clients.
         settings: Origins, base path and limits of requests.
         version: Version of pkger.
         forms: Forms of errors of requests without a row, by prefix of the path; other paths have ``influx_form``.
     """
 
     routes: Sequence[Route]
-    tokens: Tokens
     settings: GatewaySettings
     version: str
     forms: Mapping[str, ErrorForm]
@@ -86,8 +86,9 @@ class Middlewares:
         stopping: Event that is set when the server stops.
     """
 
-    def __init__(self, site: Site, router: web.UrlDispatcher, ids: Ids) -> None:
-        self._site, self._ids, self._origins = site, ids, site.settings.origin_rules
+    def __init__(self, site: Site, entrance: HttpEntrance, router: web.UrlDispatcher, ids: Ids) -> None:
+        self._site, self._ids, self._tokens = site, ids, entrance.tokens
+        self._origins = site.settings.origin_rules(entrance.listener.kind is not ListenerKind.NETWORK)
         self._routing = Routing(router, site.routes, self._answer)
         limits = site.settings
         self._requests = _Places(
@@ -148,10 +149,11 @@ class Middlewares:
         if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
             return await _response(self._preflight(request.headers), context)
         if row is None or row.access is not Access.OPEN:
-            principal = self._site.tokens.principal(request.headers.get(hdrs.AUTHORIZATION))
+            principal = self._tokens.principal(request.headers.get(hdrs.AUTHORIZATION))
             if isinstance(principal, Problem):
                 raise principal
             context.principal = principal
+            caller.set(Caller(principal))
         if row is None:
             raise await self._routing.missing(request)
         return await handler(request)

@@ -37,7 +37,7 @@ class OriginRules:
             return Problem(Code.INVALID, message, status=421)
         if origin in self.origins:
             return None
-        if origin is not None and _host_of(origin) != host.lower():
+        if origin is not None and not _is_own(origin, host):
             return _cross_site(f"from {origin[:100]!r}")
         # A link on another site may lead here: to follow it has no effect.
         is_link = method in ("GET", "HEAD") and headers.get("Sec-Fetch-Mode") == "navigate"
@@ -74,12 +74,16 @@ class OriginRules:
         return is_loopback(name) or name in self.hosts or host.lower() in self.hosts
 
 
-def _host_of(origin: str) -> str | None:
-    """The host of an origin, with its port, in lower case; None: it is not an origin."""
+def _is_own(origin: str, host: str) -> bool:
+    """
+    Whether *origin* is that of a page of this server, which is called *host*. The server has no TLS: a page with TLS
+    comes from another one, maybe a proxy, whose origin is listed.
+    """
     try:
-        return urlsplit(origin).netloc.lower()
+        parts = urlsplit(origin)
     except ValueError:
-        return None
+        return False
+    return parts.scheme.lower() == "http" and parts.netloc.lower() == host.lower().removesuffix(":80")
 
 
 def is_loopback(name: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
+from services.gateway.entrances import http_entrances
 from services.gateway.middlewares import Site
 from services.gateway.organizations import Organizations
 from services.gateway.route_table import FORMS, routes
@@ -17,10 +17,12 @@ from services.gateway.server import serving_http
 from services.gateway.services import connected
 from services.gateway.settings import GatewaySettings, load_gateway
 from services.rpc.channel import Connect, grpc_channel
+from services.rpc.entrances import CannotServe
 from services.rpc.log import log_to_stderr
-from services.rpc.process import CannotServe, collect_seldom
+from services.rpc.process import collect_seldom
+from services.rpc.sent_token import SentToken, no_token, service_token
 from services.rpc.startup_pipe import report_listening, report_problem
-from services.settings import Settings, load
+from services.settings import HTTP, Settings, load
 from services.system import leave_no_core
 from services.times import Times
 
@@ -37,6 +39,7 @@ async def opened(
     addresses: Mapping[str, str],
     connect: Connect = grpc_channel,
     times: Times = Times(),
+    token: SentToken = no_token,
 ) -> AsyncIterator[Site]:
     """
     The site of the gateway, with its connections.
@@ -46,28 +49,12 @@ async def opened(
         addresses: Addresses of the services, by name.
         connect: Makes the channels to them.
         times: How long calls wait.
-
-    Raises:
-        CannotServe: Other machines could use the gateway without tokens, or the file of tokens cannot be used.
+        token: Returns the token of calls to services at ports.
     """
-    tokens, pkger = _tokens(settings), version("pkger")
-    async with connected(addresses, connect, times=times) as services:
+    pkger = version("pkger")
+    async with connected(addresses, connect, times=times, token=token) as services:
         organizations = Organizations(services.planner, settings.orgs)
-        yield Site(routes(services, organizations, pkger), tokens, settings, pkger, FORMS)
-
-
-def _tokens(settings: GatewaySettings) -> Tokens:
-    if settings.tokens is not None:
-        try:
-            return read_tokens(settings.tokens)
-        except TokensInvalid as error:
-            raise CannotServe(f"PKGER_HTTP_TOKENS: {error}") from error
-    if not settings.is_on_loopback and not settings.is_open:
-        raise CannotServe(
-            f"PKGER_HTTP_ADDRESS={settings.listen} lets other machines in without tokens: set PKGER_HTTP_TOKENS, "
-            "or listen on 127.0.0.1"
-        )
-    return Tokens()
+        yield Site(routes(services, organizations, pkger), settings, pkger, FORMS)
 
 
 def run(environ: Mapping[str, str] = os.environ) -> None:
@@ -78,6 +65,7 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
         SystemExit: The gateway cannot start; the last line of the log says why.
     """
     leave_no_core()
+    os.umask(0o077)
     log_to_stderr()
     collect_seldom()
     # A thread makes the documents; with a short interval, the event loop runs again soon, however large they are.
@@ -87,7 +75,7 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
         asyncio.run(_serve(settings, load(environ)))
     except (OSError, CannotServe) as error:
         report_problem(str(error))
-        log.critical("cannot serve", extra={"service": "http", "problem": str(error)})
+        log.critical("cannot serve", extra={"service": HTTP, "problem": str(error)})
         sys.exit(1)
 
 
@@ -97,15 +85,13 @@ async def _serve(settings: GatewaySettings, common: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     if parent := os.environ.get("PKGER_PARENT_PIPE"):
         loop.add_reader(int(parent), stop.set)
+    entrances = http_entrances(settings, common)
     async with (
-        opened(settings, common.addresses, times=common.times) as site,
-        serving_http(site, settings.listen, common.times.grace) as address,
+        opened(settings, common.addresses, times=common.times, token=service_token(common)) as site,
+        serving_http(site, entrances, common.times.grace) as addresses,
     ):
         report_listening()
-        log.info("serving", extra={"service": "http", "address": address})
-        if not site.tokens.are_needed:
-            message = "no tokens are configured: any client of this address may change everything (PKGER_HTTP_TOKENS)"
-            log.warning(message, extra={"address": address})
+        log.info("serving", extra={"service": HTTP, "addresses": addresses})
         await stop.wait()
-        log.info("stopping", extra={"service": "http"})
-    log.info("stopped", extra={"service": "http"})
+        log.info("stopping", extra={"service": HTTP})
+    log.info("stopped", extra={"service": HTTP})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer
+from services.rpc.sent_token import SentToken, no_token
 from services.system import Ids, MachineIds
 from services.times import Times
 
@@ -35,7 +36,11 @@ class Services:
 
 @asynccontextmanager
 async def connected(
-    addresses: Mapping[str, str], connect: Connect = grpc_channel, ids: Ids = MachineIds(), times: Times = Times()
+    addresses: Mapping[str, str],
+    connect: Connect = grpc_channel,
+    ids: Ids = MachineIds(),
+    times: Times = Times(),
+    token: SentToken = no_token,
 ) -> AsyncIterator[Services]:
     """
     Connect to the services, until the block is left.
@@ -45,9 +50,10 @@ async def connected(
         connect: Makes the channels.
         ids: Draws request ids for calls that belong to no request.
         times: How long calls wait.
+        token: Returns the token of calls to ports.
     """
     peers = {
-        name: Peer(name, addresses[name], connect=connect, ids=ids, times=times)
+        name: Peer(name, addresses[name], connect=connect, ids=ids, times=times, token=token)
         for name in ("parser", "planner", "applier", "stack")
     }
     try:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.core.model import Target
-from services.gateway.origins import OriginRules, is_loopback
-from services.settings import SettingInvalid, http_address, load
+from services.gateway.origins import OriginRules
+from services.settings import SettingInvalid, load
 
 _ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
 
@@ -19,9 +19,7 @@ class GatewaySettings:
     The settings of the gateway.
 
     Attributes:
-        listen: Address that the server binds to.
-        is_open: Whether PKGER_LISTEN sets the address, and so allows other machines without tokens.
-        tokens: The file of tokens; None: no token is needed.
+        tokens: The file of tokens of clients; None: there is none.
         orgs: Targets to serve, by name of the organization; None: all organizations.
         hosts: Names of the server in addition to those of loopback, in lower case.
         origins: Origins of other sites whose pages may send requests.
@@ -33,8 +31,6 @@ class GatewaySettings:
         streams: Most streams at a time that watch events; they do not count as requests.
     """
 
-    listen: str
-    is_open: bool = False
     tokens: Path | None = None
     orgs: Mapping[str, Target] | None = None
     hosts: tuple[str, ...] = ()
@@ -46,22 +42,21 @@ class GatewaySettings:
     requests: int = 100
     streams: int = 100
 
-    @property
-    def origin_rules(self) -> OriginRules:
-        """The origins that requests may come from; on loopback, the names of the server are checked."""
-        return OriginRules(self.origins, self.hosts, self.is_on_loopback or bool(self.hosts))
+    def origin_rules(self, is_local: bool) -> OriginRules:
+        """
+        The origins that requests may come from.
 
-    @property
-    def is_on_loopback(self) -> bool:
-        """Whether only this machine reaches the server."""
-        return self.listen.startswith("unix:") or is_loopback(self.listen.rpartition(":")[0])
+        Args:
+            is_local: Whether only this machine reaches the listener. Then the names of the server are checked.
+        """
+        return OriginRules(self.origins, self.hosts, is_local or bool(self.hosts))
 
 
 def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     """
     Read the settings.
 
-    The server binds to ``PKGER_LISTEN``, or else to ``PKGER_HTTP_ADDRESS``. ``PKGER_HTTP_TOKENS`` is a file of tokens.
+    ``PKGER_HTTP_TOKENS`` is a file of tokens.
     ``PKGER_HTTP_ORGS`` lists the organizations (``NAME=PLATFORM/ORG,...``). ``PKGER_HTTP_HOSTS`` and
     ``PKGER_HTTP_ORIGINS`` are lists. ``PKGER_HTTP_BASE_PATH`` is a path. The limit of bodies is 110 % of
     ``PKGER_MAX_BYTES``. ``PKGER_HTTP_MAX_REQUESTS``, ``PKGER_HTTP_MAX_STREAMS``, ``PKGER_HTTP_HEADER_SECONDS`` and
@@ -70,10 +65,8 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     Raises:
         SettingInvalid: A value is invalid.
     """
-    tokens, listen = environ.get("PKGER_HTTP_TOKENS"), environ.get("PKGER_LISTEN", "")
+    tokens = environ.get("PKGER_HTTP_TOKENS")
     return GatewaySettings(
-        listen=listen or http_address(environ),
-        is_open=bool(listen),
         tokens=Path(tokens) if tokens else None,
         orgs=_orgs(environ.get("PKGER_HTTP_ORGS", "")),
         hosts=tuple(host.lower() for host in _listed(environ, "PKGER_HTTP_HOSTS")),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from services.rpc.process import Opened, Server, run_servers
-from services.settings import Settings, load
+from services.settings import Settings, load, socket_address
 
 PLATFORM = "platform:"
 """Prefix of the name of a platform whose driver runs."""
@@ -19,16 +19,16 @@ PLATFORM = "platform:"
 
 def servers(names: Sequence[str], settings: Settings) -> list[Server]:
     """
-    The servers of the named services.
+    The servers of the named services, each at its socket.
 
     Args:
         names: Services, each after those that it calls; the driver of a platform as ``PLATFORM`` and its name.
-        settings: Settings with the address of each service.
+        settings: Settings with the folder of the sockets.
     """
     return [
         _driver(name.removeprefix(PLATFORM), settings)
         if name.startswith(PLATFORM)
-        else Server(name, _SERVICES[name](), settings.addresses[name])
+        else Server(name, _SERVICES[name](), [socket_address(settings.run, name)])
         for name in names
     ]
 

@@ -7,10 +7,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from services.access.authentication import NOBODY, Caller
 from services.system import Ids
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
 """Largest message in either direction, in bytes (docs/clients.md, "Limits")."""
+
+LONGEST_CALL_SECONDS = 600.0
+"""
+The deadline of a call without one, unless its method is in ``ENDLESS``: a client that stops to read would keep its
+response in memory for ever.
+"""
+
+ENDLESS = frozenset(
+    {
+        "/grpc.health.v1.Health/Watch",
+        "/pkger.stack.v1.StackService/WatchStack",
+        *(
+            f"/pkger.applier.v1.ApplierService/{name}"
+            for name in (
+                "Apply",
+                "ApplyPlan",
+                "ImportResources",
+                "RecoverOperation",
+                "RollbackStack",
+                "UninstallStack",
+                "WatchOperation",
+            )
+        ),
+    }
+)
+"""Methods that last as long as an operation, or as somebody watches; a test compares them with the contracts."""
 
 REQUEST_ID_KEY = "x-request-id"
 """Metadata key of the request id, both ways."""
@@ -28,6 +55,9 @@ The inner deadline expires first, so the service has time to report which servic
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Id of the current call; empty outside of calls."""
+
+caller: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
+"""The caller of the current call, as the door of its listener knows it; ``NOBODY`` outside of served calls."""
 
 deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 """The deadline of the current call, by ``loop_time``."""

@@ -2,16 +2,20 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import grpc
 
-from services.core.errors import ServiceUnavailable
-from services.rpc.call import REQUEST_ID_KEY, loop_time, new_request_id, request_id, time_left
+from services.access.authentication import AUTHORIZATION, NOBODY
+from services.access.listeners import SOCKET_PREFIX
+from services.access.token_file import TokenUnusable
+from services.core.errors import PlatformUnknown, ServiceUnavailable, Unauthenticated
+from services.rpc.call import REQUEST_ID_KEY, caller, loop_time, new_request_id, request_id, time_left
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.errors import from_rpc
+from services.rpc.sent_token import SentToken, no_token
 from services.system import Ids, MachineIds
 from services.times import Times
 
@@ -39,6 +43,7 @@ class Peer:
         connect: Connect = grpc_channel,
         ids: Ids = MachineIds(),
         times: Times = Times(),
+        token: SentToken = no_token,
     ) -> None:
         """
         Connect at the first call.
@@ -50,12 +55,14 @@ class Peer:
             connect: Makes the channel.
             ids: Draws request ids for calls outside of a served call.
             times: How long calls wait for a connection, and for an answer.
+            token: Returns the token of calls; it is not sent to a socket.
         """
         self.name = name
         self.address = address
         self.platform = platform
         self._ids = ids
         self.times = times
+        self._token = no_token if address.startswith(SOCKET_PREFIX) else token
         # The generated stubs are annotated with this type, but use only the methods of Channel.
         self.channel = cast("grpc.aio.Channel", connect(address))
         # The answers of ``call_once``, valid until the watch of their connection ends.
@@ -168,15 +175,31 @@ class Peer:
             raise ServiceUnavailable(self.name, self.address, "no connection in time", self.platform)
         return left
 
-    def _metadata(self) -> tuple[tuple[str, str]]:
-        return ((REQUEST_ID_KEY, request_id.get() or new_request_id(self._ids)),)
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        """
+        The metadata of a call.
+
+        Raises:
+            ServiceUnavailable: The token cannot be read.
+        """
+        pairs = ((REQUEST_ID_KEY, request_id.get() or new_request_id(self._ids)),)
+        try:
+            token = self._token()
+        except TokenUnusable as error:
+            raise ServiceUnavailable(self.name, self.address, f"no token: {error}", self.platform) from error
+        return (*pairs, (AUTHORIZATION, f"Bearer {token}")) if token else pairs
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
         except grpc.aio.AioRpcError as error:
-            raise from_rpc(error, self.name, self.address, self.platform) from error
+            raised = from_rpc(error, self.name, self.address, self.platform)
+            if isinstance(raised, Unauthenticated) and caller.get() is not NOBODY:
+                # The caller of this service has a valid token, and cannot mend this.
+                refused = "it refuses the token of its caller (PKGER_OPERATOR_TOKEN_FILE)"
+                raise ServiceUnavailable(self.name, self.address, refused, self.platform) from error
+            raise raised from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -191,31 +214,44 @@ async def _end_of(channel: "grpc.aio.Channel") -> None:
     await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
 
 
+class DriverRow(Protocol):
+    """A configured platform, as far as its driver is called."""
+
+    @property
+    def driver(self) -> str:
+        """Its driver in this program; empty for a driver of others."""
+
+    @property
+    def address(self) -> str:
+        """The address of the driver."""
+
+
 class Platforms:
     """The drivers of all platforms, with one connection each, which is made when it is first needed."""
 
     def __init__(
         self,
-        address_of: Callable[[str], str],
+        configured: Mapping[str, DriverRow],
         connect: Connect = grpc_channel,
         ids: Ids = MachineIds(),
-        names: Iterable[str] = (),
         times: Times = Times(),
+        token: SentToken = no_token,
     ) -> None:
         """
         Args:
-            address_of: Returns the address of the driver of a platform by name, or raises ``PlatformUnknown``.
+            configured: The platforms by name.
             connect: As for ``Peer``.
             ids: As for ``Peer``.
-            names: The configured platforms, for processes that list them.
             times: As for ``Peer``.
+            token: As for ``Peer``; only drivers of this program get it.
         """
-        self._address_of = address_of
+        self._configured = configured
         self._connect = connect
         self._ids = ids
         self._times = times
+        self._token = token
         self._drivers: dict[str, Peer] = {}
-        self.names = tuple(names)
+        self.names = tuple(configured)
 
     def driver(self, platform: str) -> Peer:
         """
@@ -225,9 +261,17 @@ class Platforms:
             PlatformUnknown: No platform with this name is configured.
         """
         if platform not in self._drivers:
-            address = self._address_of(platform)
+            if platform not in self._configured:
+                raise PlatformUnknown(platform, list(self._configured))
+            row = self._configured[platform]
             self._drivers[platform] = Peer(
-                "platform", address, platform=platform, connect=self._connect, ids=self._ids, times=self._times
+                "platform",
+                row.address,
+                platform=platform,
+                connect=self._connect,
+                ids=self._ids,
+                times=self._times,
+                token=self._token if row.driver else no_token,
             )
         return self._drivers[platform]
 

@@ -11,7 +11,16 @@ import grpc
 from grpc_status import rpc_status
 
 from services.core.errors import Internal, PkgerError, Reason
-from services.rpc.call import REQUEST_ID_KEY, deadline, loop_time, request_id, usable_request_id
+from services.rpc.call import (
+    ENDLESS,
+    LONGEST_CALL_SECONDS,
+    REQUEST_ID_KEY,
+    caller,
+    deadline,
+    loop_time,
+    request_id,
+    usable_request_id,
+)
 from services.rpc.errors import to_status
 from services.rpc.undecodable import marking, refuse_undecodable
 from services.system import Clock, Ids, MachineIds, machine_clock
@@ -139,6 +148,8 @@ class Dispatcher:
         current = usable_request_id(metadata.get(REQUEST_ID_KEY), self._ids)
         request_id.set(current)
         left = call.time_remaining()
+        if left is None and method not in ENDLESS:
+            left = LONGEST_CALL_SECONDS
         deadline.set(math.inf if left is None else loop_time() + left)
         # Not later: after a cancellation, grpcio 1.85 crashes in peer().
         peer = call.peer()
@@ -149,7 +160,7 @@ class Dispatcher:
         except PkgerError as error:
             code = error.reason
             await self._abort(call, error, current)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):
             code = "CANCELLED"
             raise
         except Exception:
@@ -164,6 +175,8 @@ class Dispatcher:
                     "code": code,
                     "duration_ms": round((loop_time() - started) * 1000, 3),
                     "peer": peer,
+                    "principal": caller.get().principal,
+                    **({"token": token} if (token := caller.get().token_id) else {}),
                 },
             )
 

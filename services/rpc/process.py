@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 
+from services.rpc.entrances import CannotServe, entrances_of
 from services.rpc.log import log_to_stderr
 from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.server import Register, serving
@@ -42,10 +43,6 @@ Opened = Callable[[Settings], AbstractAsyncContextManager[Service]]
 """Opens the databases and connections of a service, and closes them again; tests use it too."""
 
 
-class CannotServe(Exception):
-    """The service lacks something that it needs; the message says what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class Server:
     """
@@ -54,12 +51,12 @@ class Server:
     Attributes:
         name: Name of the service, for messages and logs.
         opened: Opens the service with the settings.
-        listen: The address to listen on.
+        listen: The addresses to listen on.
     """
 
     name: str
     opened: Opened
-    listen: str
+    listen: Sequence[str]
 
 
 class _CannotStart(Exception):
@@ -75,7 +72,7 @@ def run_process(name: str, opened: Opened, settings: Settings | None = None) -> 
     Serve until stopped; the body of each service's ``__main__``.
 
     Args:
-        name: Name of the service; a key of ``settings.PORTS``, unless the settings have an address to listen on.
+        name: Name of the service; a key of ``settings.PORTS``.
         opened: Opens the service with the settings.
         settings: The settings; None: read them from the environment.
 
@@ -83,7 +80,7 @@ def run_process(name: str, opened: Opened, settings: Settings | None = None) -> 
         SystemExit: The server cannot start; the last line of the log says why.
     """
     settings = settings or load()
-    run_servers([Server(name, opened, settings.listen or settings.addresses[name])], settings)
+    run_servers([Server(name, opened, settings.listen_addresses(name))], settings)
 
 
 def run_servers(servers: Sequence[Server], settings: Settings) -> None:
@@ -98,6 +95,8 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
         SystemExit: One of them cannot start; the last line of the log says why.
     """
     leave_no_core()
+    # Files and sockets of this process are for its user alone.
+    os.umask(0o077)
     log_to_stderr()
     collect_seldom()
     try:
@@ -138,13 +137,14 @@ async def _start(server: Server, settings: Settings, running: AsyncExitStack) ->
         _CannotStart: The service lacks something that it needs, or its address is in use.
     """
     try:
+        entrances = entrances_of(server.name, server.listen, settings)
         service = await running.enter_async_context(server.opened(settings))
-        address = await running.enter_async_context(
-            serving(service.register, service.names, server.listen, settings.times.grace, service.drain, service.loops)
+        addresses = await running.enter_async_context(
+            serving(service.register, service.names, entrances, settings.times.grace, service.drain, service.loops)
         )
     except (OSError, CannotServe) as error:
         raise _CannotStart(server.name, error) from error
-    log.info("serving", extra={"service": server.name, "address": address})
+    log.info("serving", extra={"service": server.name, "addresses": addresses})
 
 
 def _stop_requested() -> asyncio.Event:

@@ -1,25 +1,21 @@
-"""Serves by gRPC, in one way for all services: health, reflection, graceful stop."""
+"""Serves by gRPC, in one way for all services: doors, limits, health, reflection, graceful stop."""
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, cast
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio
-from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
-from grpc_status import rpc_status
 
-from services.core.errors import PkgerError
+from services.access.listeners import ListenerKind
 from services.rpc.call import MESSAGE_LIMIT
-from services.rpc.dispatcher import Call, Dispatcher, Handler, Register
-from services.rpc.errors import to_status
-from services.rpc.listening import can_listen
+from services.rpc.dispatcher import Dispatcher, Handler, Register
+from services.rpc.door import Door
+from services.rpc.entrances import Entrance
+from services.rpc.listening import free_addresses, locked_socket
 from services.rpc.periodic_work import BackgroundLoop
-from services.rpc.undecodable import marking, refuse_undecodable
+from services.rpc.probes import REFLECTION_PREFIX, Probes
 
 __all__ = ["Register", "serving"]
 
@@ -31,16 +27,25 @@ FLUSH_SECONDS = 0.5
 SHORTEST_PING_MS = 5_000
 """Shortest accepted interval of keepalive pings, with or without calls in flight; the documents advise 10 s."""
 
+MOST_CALLS = 1_000
+MOST_CALLS_OF_CONNECTION = 200
+HANDSHAKE_MS = 10_000
+LONGEST_IDLE_MS = 300_000
+"""
+Limits of a listener that strangers reach, before a token is looked at: calls in flight, those of one connection, and
+the times for the handshake of a connection and of one without calls. Sockets have none.
+"""
+
 
 @asynccontextmanager
 async def serving(
     register: Collection[Register],
     services: Collection[str],
-    listen: str,
+    entrances: Sequence[Entrance],
     grace: float = 30.0,
     drain: Callable[[], Awaitable[None]] | None = None,
     loops: Sequence[BackgroundLoop] = (),
-) -> AsyncIterator[str]:
+) -> AsyncIterator[list[str]]:
     """
     Serve while the block is open; then refuse new calls and wait for the calls in flight.
 
@@ -49,63 +54,112 @@ async def serving(
     Args:
         register: Functions that add the servicers.
         services: Full names of the services, for health and reflection.
-        listen: ``host:port`` (port 0: the kernel picks one) or ``unix:/path``.
+        entrances: Where to listen, and what for; all or nothing.
         grace: Seconds to wait for calls in flight at the end.
         drain: Waits for work of the service that belongs to no call; None when there is none.
         loops: Periodic work of the service; the caller runs it.
 
     Yields:
-        The address to connect to.
+        The address to connect to, of each entrance.
 
     Raises:
-        OSError: *listen* is in use or not an address of this machine.
+        OSError: An address is in use, or not an address of this machine.
     """
-    health, dispatcher = aio.HealthServicer(), Dispatcher(register)
-    # TLS and authorization belong here: credentials for add_secure_port, and an interceptor.
-    server = grpc.aio.server(
-        options=[
-            ("grpc.max_receive_message_length", MESSAGE_LIMIT),
-            ("grpc.max_send_message_length", MESSAGE_LIMIT),
-            ("grpc.so_reuseport", 0),
-            ("grpc.keepalive_permit_without_calls", 1),
-            ("grpc.http2.min_ping_interval_without_data_ms", SHORTEST_PING_MS),
-        ],
-    )
-    names = [*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
-    probes = _Probes()
-    health_pb2_grpc.add_HealthServicer_to_server(health, cast("grpc.aio.Server", probes))
-    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(
-        reflection.aio.ReflectionServicer(names), cast("grpc.aio.Server", probes)
-    )
-    server.add_generic_rpc_handlers((_Handlers(dispatcher.handlers), _Handlers(probes.handlers)))
-    refused = f"cannot listen on {listen}: it is in use or not an address of this machine"
-    if not can_listen(listen):
-        raise OSError(refused)
+    dispatcher, probes = Dispatcher(register), Probes(services)
+    handlers = {**dispatcher.handlers, **probes.handlers}
+    async with AsyncExitStack() as locks:
+        places = [_reserved(entrance, locks) for entrance in entrances]
+        # A server of its own for each: what strangers do at one leaves the others alone.
+        listening = [
+            _listening(entrance, addresses, handlers) for entrance, addresses in zip(entrances, places, strict=True)
+        ]
+        for server, _ in listening:
+            await server.start()
+        await probes.set_health(is_serving=True)
+        watching = asyncio.create_task(_watch_loops(probes, loops)) if loops else None
+        try:
+            yield [address for _, address in listening]
+        finally:
+            if watching:
+                watching.cancel()
+            dispatcher.refuse_new = True
+            await probes.stop()
+            if drain:
+                await drain()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(dispatcher.idle.wait(), grace)
+            # server.stop(grace) would wait the whole time for clients that watch the health of this server.
+            await asyncio.gather(*(server.stop(FLUSH_SECONDS) for server, _ in listening))
+            # Calls that the stop cancelled end in the next turn of the loop. For later ones, gRPC would write
+            # tracebacks.
+            await asyncio.sleep(0)
+
+
+def _reserved(entrance: Entrance, locks: AsyncExitStack) -> list[str]:
+    """
+    The addresses to bind; a socket is locked until *locks* are closed, after the server has stopped.
+
+    Raises:
+        OSError: An address is in use, or not an address of this machine.
+    """
+    listener = entrance.listener
+    if listener.kind is not ListenerKind.SOCKET:
+        return free_addresses(listener)
+    locks.enter_context(locked_socket(listener.path, entrance.data))
+    return [listener.address]
+
+
+def _listening(
+    entrance: Entrance, addresses: Sequence[str], handlers: Mapping[str, Handler]
+) -> tuple[grpc.aio.Server, str]:
+    """
+    A server that listens, and the first address to connect to.
+
+    Raises:
+        OSError: One of *addresses* is in use.
+    """
+    server = _server(entrance, handlers)
     try:
-        port = server.add_insecure_port(listen)
+        ports = [server.add_insecure_port(address) for address in addresses]
     except RuntimeError as error:
-        raise OSError(refused) from error
-    await server.start()
-    await _set_health(health, services, is_serving=True)
-    watching = asyncio.create_task(_watch_loops(health, services, loops)) if loops else None
-    try:
-        yield listen if listen.startswith("unix:") else f"{listen.rpartition(':')[0]}:{port}"
-    finally:
-        if watching:
-            watching.cancel()
-        dispatcher.refuse_new = True
-        await health.enter_graceful_shutdown()
-        if drain:
-            await drain()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(dispatcher.idle.wait(), grace)
-        # server.stop(grace) would wait the whole time for clients that watch the health of this server.
-        await server.stop(FLUSH_SECONDS)
-        # Calls that the stop cancelled end in the next turn of the loop. For later ones, gRPC would write tracebacks.
-        await asyncio.sleep(0)
+        raise OSError(f"cannot listen on {entrance.listener.address}: it is in use") from error
+    first = addresses[0]
+    return server, first if entrance.listener.path else f"{first.rpartition(':')[0]}:{ports[0]}"
 
 
-async def _watch_loops(health: aio.HealthServicer, services: Collection[str], loops: Sequence[BackgroundLoop]) -> None:
+def _server(entrance: Entrance, handlers: Mapping[str, Handler]) -> grpc.aio.Server:
+    """A server with the limits of *entrance*; credentials for TLS belong here."""
+    is_socket = entrance.listener.kind is ListenerKind.SOCKET
+    options: list[tuple[str, int]] = [
+        ("grpc.max_receive_message_length", entrance.message_bytes),
+        ("grpc.max_send_message_length", MESSAGE_LIMIT),
+        ("grpc.so_reuseport", 0),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", SHORTEST_PING_MS),
+    ]
+    if not is_socket:
+        options += [
+            ("grpc.max_concurrent_streams", MOST_CALLS_OF_CONNECTION),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+            ("grpc.max_connection_idle_ms", LONGEST_IDLE_MS),
+        ]
+    server = grpc.aio.server(options=options, maximum_concurrent_rpcs=None if is_socket else MOST_CALLS)
+    door = Door(entrance.listener, entrance.token)
+    server.add_generic_rpc_handlers(
+        (
+            _Handlers(
+                {
+                    method: door.guarded(method, handler)
+                    for method, handler in handlers.items()
+                    if entrance.has_reflection or not method.startswith(REFLECTION_PREFIX)
+                }
+            ),
+        )
+    )
+    return server
+
+
+async def _watch_loops(probes: Probes, loops: Sequence[BackgroundLoop]) -> None:
     """Set the health of a server to NOT_SERVING while one of its loops is late; runs until cancelled."""
     is_serving = True
     while True:
@@ -116,76 +170,12 @@ async def _watch_loops(health: aio.HealthServicer, services: Collection[str], lo
                 log.error("not healthy", extra={"loop": loop.name, "failures": loop.failures})
             if is_serving:
                 log.info("healthy again")
-            await _set_health(health, services, is_serving)
+            await probes.set_health(is_serving)
         await asyncio.sleep(min(loop.period for loop in loops))
 
 
-async def _set_health(health: aio.HealthServicer, services: Collection[str], is_serving: bool) -> None:
-    status = health_pb2.HealthCheckResponse
-    for name in ("", *services):
-        await health.set(name, status.SERVING if is_serving else status.NOT_SERVING)
-
-
-class _Probes:
-    """
-    The handlers of health and reflection, which no dispatcher serves: they are neither counted nor logged, unless their
-    request cannot be decoded.
-
-    Attributes:
-        handlers: By full method name.
-    """
-
-    def __init__(self) -> None:
-        self.handlers: dict[str, Handler] = {}
-
-    def add_generic_rpc_handlers(self, handlers: object) -> None:
-        """See ``Dispatcher``: generated code calls both."""
-
-    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
-        """Add the handlers of a service, by name of the method."""
-        for name, handler in handlers.items():
-            method = f"/{service}/{name}"
-            self.handlers[method] = _refusing(method, handler)
-
-
-def _refusing(method: str, handler: Handler) -> Handler:
-    """*handler*, which refuses requests that cannot be decoded."""
-    coders = marking(handler.request_deserializer), handler.response_serializer
-
-    async def checked(request: Any, call: Call) -> Any:
-        try:
-            refuse_undecodable(request, method)
-        except PkgerError as error:
-            log.info("call", extra={"method": method, "code": error.reason, "peer": call.peer()})
-            status = rpc_status.to_status(to_status(error))
-            await call.abort(status.code, status.details, status.trailing_metadata)
-        return request
-
-    async def each(requests: AsyncIterator[Any], call: Call) -> AsyncIterator[Any]:
-        async for request in requests:
-            yield await checked(request, call)
-
-    async def serve(request: Any, call: Call) -> Any:
-        return await behaviour(await checked(request, call), call)
-
-    async def serve_stream(requests: AsyncIterator[Any], call: Call) -> AsyncIterator[Any]:
-        async for response in behaviour(each(requests, call), call):
-            yield response
-
-    behaviour: Any
-    if handler.request_streaming:
-        behaviour = handler.stream_stream
-        return grpc.stream_stream_rpc_method_handler(serve_stream, *coders)
-    if handler.response_streaming:
-        # Its servicer is a coroutine that writes the responses.
-        behaviour = handler.unary_stream
-        return grpc.unary_stream_rpc_method_handler(serve, *coders)
-    behaviour = handler.unary_unary
-    return grpc.unary_unary_rpc_method_handler(serve, *coders)
-
-
 class _Handlers(grpc.GenericRpcHandler):
-    """Gives a gRPC server the handlers of a dispatcher."""
+    """Gives a gRPC server its handlers."""
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
         self._handlers = handlers

@@ -15,6 +15,7 @@ from applier_svc.operation.lifecycle import Peers
 from applier_svc.operation.registry import Registry
 from applier_svc.operation.requests import OperationRequest
 from services.core.errors import Internal, OperationNotFound, ServiceUnavailable, TokenStale
+from services.platforms import Platform
 from services.rpc.client import Platforms
 from services.system import Clock, machine_clock
 from tests.applier.faulty import CallFault
@@ -165,7 +166,8 @@ async def operations(faulty: World, clock: Clock = machine_clock) -> AsyncIterat
     """The operations of an applier in this process."""
     peers = faulty.services.peers
     connect = transport_of_loop().connect
-    async with Platforms(lambda platform: faulty.services.addresses["platform"], connect) as platforms:
+    configured = {"embedded": Platform("embedded", "embedded", faulty.services.addresses["platform"])}
+    async with Platforms(configured, connect) as platforms:
         yield Registry(Peers(peers["planner"], peers["stack"], platforms, QUICK), "tests", clock)
 
 

@@ -38,7 +38,7 @@ async def test_an_operation_claimed_after_the_clock_of_the_store_jumped_runs_onc
         first = asyncio.create_task(case.apply(SMALL))
         await gate.reached.wait()
         clock.forward(jump)
-        settings = Settings(faulty.services.addresses, "", tmp_path, tmp_path, holder="second")
+        settings = Settings(faulty.services.addresses, tmp_path, tmp_path, tmp_path, holder="second")
         async with through(transport_of_loop(), partial(applier.opened, timeouts=QUICK))(settings):
             operation = await case.settled()
         assert (operation.state, operation.holder) == (SUCCEEDED, "second")

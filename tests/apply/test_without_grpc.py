@@ -37,7 +37,7 @@ MONDAY = 1_764_000_000_000_000
 async def connected(data: Path) -> AsyncIterator[Cluster]:
     """The services; each address is the name of one."""
     network, addresses = Network(), {name: name for name in OPENED}
-    settings = Settings(addresses, "", data, data, holder="applier-1")
+    settings = Settings(addresses, data, data, data, holder="applier-1")
     given: Mapping[str, Callable[..., Any]] = {
         "planner": partial(planner.opened, connect=network.connect, ids=Numbered("a")),
         "applier": partial(applier.opened, connect=network.connect, ids=Numbered("b"), clock=lambda: MONDAY),

@@ -13,17 +13,36 @@ async def test_contexts_are_kept_for_their_owner_alone(tmp_path: Path) -> None:
     env = environment(tmp_path)
     assert (await pkger("config", "use", "prod", env=env)).code == 1
     assert (
-        await pkger("config", "set", "prod", "--server", "example.com", "--target", "influx/main", env=env)
+        await pkger(
+            "config",
+            "set",
+            "prod",
+            "--server",
+            "example.com",
+            "--target",
+            "influx/main",
+            "--token-file",
+            "/secret",
+            env=env,
+        )
     ).code == 0
     assert (await pkger("config", "set", "lab", "--target", "embedded/lab", env=env)).code == 0
     assert (await pkger("config", "use", "prod", env=env)).code == 0
     listed = await pkger("config", "list", env=env)
     assert listed.out == (
-        "   NAME  SERVER       TARGET\n   lab                embedded/lab\n*  prod  example.com  influx/main\n"
+        "   NAME  SERVER       TARGET        TOKEN FILE\n"
+        "   lab                embedded/lab\n"
+        "*  prod  example.com  influx/main   /secret\n"
     )
     assert stat.S_IMODE((tmp_path / "config.yml").stat().st_mode) == 0o600
     rows = json.loads((await pkger("config", "list", "-o", "json", env=env)).out)
-    assert rows[1] == {"name": "prod", "current": True, "server": "example.com", "target": "influx/main"}
+    assert rows[1] == {
+        "name": "prod",
+        "current": True,
+        "server": "example.com",
+        "target": "influx/main",
+        "token_file": "/secret",
+    }
 
 
 async def test_a_context_supplies_options_that_are_not_typed(services: Cluster, tmp_path: Path) -> None:
@@ -56,7 +75,7 @@ async def test_a_broken_config_is_reported(tmp_path: Path) -> None:
     (tmp_path / "config.yml").write_text("contexts: [a]\n")
     ended = await pkger("stacks", "list", env=environment(tmp_path))
     assert (ended.code, "Traceback" in ended.err) == (2, False)
-    assert "contexts must map names to server and target" in ended.err
+    assert "contexts must map names to server, target and token_file" in ended.err
 
 
 async def test_the_command_prints_its_version_and_completion(tmp_path: Path) -> None:

@@ -20,7 +20,12 @@ LABEL, OTHER = text(an_object("Label", "l", "label")), text(an_object("Label", "
 
 
 def test_each_reason_has_a_status() -> None:
-    assert {Exit[error.exit_status] for error in ERRORS.values()} == {Exit.ERROR, Exit.STALE, Exit.LOCKED}
+    assert {Exit[error.exit_status] for error in ERRORS.values()} == {
+        Exit.ERROR,
+        Exit.STALE,
+        Exit.LOCKED,
+        Exit.UNAUTHENTICATED,
+    }
 
 
 def test_a_blocked_operation_has_another_status_than_a_running_one() -> None:

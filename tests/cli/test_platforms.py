@@ -139,7 +139,7 @@ async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: 
         process = await started("serve", "platform", *arguments, "--listen", "127.0.0.1:0", env=environment(short_path))
         assert process.stderr
         line = orjson.loads(await process.stderr.readline())
-        client = DriverClient(line["address"])
+        client = DriverClient(line["addresses"][0])
         assert line["service"] == service
         assert (await client.describe()).platform == "embedded"
         await client.close()

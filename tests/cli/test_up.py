@@ -170,8 +170,9 @@ async def test_an_unusable_address_is_reported_and_nothing_is_left_running(short
 async def test_serve_runs_one_service_on_any_free_port(short_path: Path) -> None:
     process = await started("serve", "parser", "--listen", "127.0.0.1:0", env=environment(short_path))
     assert process.stderr
-    line = orjson.loads(await process.stderr.readline())
-    assert not await problem_of(line["address"], 10)
+    lines = [orjson.loads(await process.stderr.readline()) for _ in range(2)]
+    assert (lines[0]["message"], lines[0]["path"]) == ("token made", f"{short_path}/token")
+    assert not await problem_of(lines[1]["addresses"][0], 10)
     process.send_signal(signal.SIGTERM)
     assert (await ended(process)).code == 0
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
@@ -13,6 +13,9 @@ from tests.conftest import ROOT
 
 COMPOSE_FILE = ROOT / "docker-compose.yml"
 DOCKERFILE = ROOT / "Dockerfile"
+
+TOKEN = "token"  # noqa: S105
+"""The container that makes the token, and ends."""
 
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}|(?P<wrong>))")
 _DURATION = re.compile(r"(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?")
@@ -30,7 +33,7 @@ class Container:
         check: Command of the health check.
         check_interval: Seconds between two checks.
         grace: Seconds between SIGTERM and SIGKILL.
-        needs: Services that have to be healthy first.
+        needs: Services that have to be healthy first, beside the container that makes the token.
     """
 
     name: str
@@ -75,11 +78,17 @@ def _interpolate(value: Any, environ: Mapping[str, str]) -> Any:
 
 
 def containers(environ: Mapping[str, str]) -> dict[str, Container]:
-    """The containers that Compose starts with *environ*; each comes after the containers that it needs."""
+    """The containers that serve, started with *environ*; each comes after the containers that it needs."""
     services = compose_services(environ)
     entry_point = tuple(json.loads(instructions("ENTRYPOINT")[-1]))
     order = TopologicalSorter({name: sorted(service.get("depends_on", ())) for name, service in services.items()})
-    return {name: _container(name, services[name], entry_point) for name in order.static_order()}
+    return {name: _container(name, services[name], entry_point) for name in order.static_order() if name != TOKEN}
+
+
+def token_command(environ: Mapping[str, str]) -> tuple[Sequence[str], Mapping[str, str]]:
+    """The command of the container that makes the token, and its environment."""
+    service = compose_services(environ)[TOKEN]
+    return service["entrypoint"], service["environment"]
 
 
 def _container(name: str, service: dict[str, Any], entry_point: tuple[str, ...]) -> Container:
@@ -92,7 +101,7 @@ def _container(name: str, service: dict[str, Any], entry_point: tuple[str, ...])
         check=tuple(check),
         check_interval=seconds(service["healthcheck"]["interval"]),
         grace=seconds(service["stop_grace_period"]),
-        needs=tuple(sorted(service.get("depends_on", ()))),
+        needs=tuple(sorted(set(service.get("depends_on", ())) - {TOKEN})),
     )
 
 

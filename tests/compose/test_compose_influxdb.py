@@ -37,7 +37,7 @@ def test_the_service_of_the_example_serves_its_row() -> None:
     [(name, service)] = yaml.safe_load(text).items()
     settings = load(service["environment"])
     assert service["command"] == ["serve", "platform", "eu"]
-    assert f"{name}:{settings.listen.rpartition(':')[2]}" == "platform-eu:50060"
+    assert f"{name}:{settings.listen[0].rpartition(':')[2]}" == "platform-eu:50060"
     assert str(settings.platforms) in service["volumes"][0]
     [(secret, source)] = yaml.safe_load(uncommented("secrets:"))["secrets"].items()
     assert service["secrets"] == [secret]

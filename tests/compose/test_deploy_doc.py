@@ -46,7 +46,7 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
     for name in PORTS:
         assert DEFAULTS[address_variable(name)] == settings.addresses[name]
     assert load({"PKGER_SERVER": DEFAULTS["PKGER_SERVER"]}) == settings
-    assert settings.listen == ""
+    assert settings.listen == ()
     assert DEFAULTS["PKGER_DATA"] == "PKGER_HOME"
     assert settings.data == settings.home == Path(DEFAULTS["PKGER_HOME"]).expanduser()
     assert DEFAULTS["PKGER_HOLDER"] == "host name and process id"

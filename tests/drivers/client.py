@@ -17,9 +17,10 @@ from services.rpc.channel import Connect, grpc_channel
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_from_pb
 from services.rpc.dispatcher import Dispatcher
-from services.rpc.server import serving
+from services.rpc.process import Service
 from tests.drivers.influxdb.samples import influxdb_sample
 from tests.rpc.in_memory import Network
+from tests.transport import serving_at_socket
 
 ORG = "acme"
 
@@ -45,8 +46,8 @@ async def client_of(
 
 @asynccontextmanager
 async def served_client_of(driver: Driver) -> AsyncIterator["DriverClient"]:
-    """A client of *driver* over gRPC, on a port that the kernel picks."""
-    async with serving([register(driver)], SERVICES, "127.0.0.1:0") as address:
+    """A client of *driver* over gRPC."""
+    async with serving_at_socket(Service([register(driver)], SERVICES)) as address:
         client = DriverClient(address)
         try:
             yield client

@@ -379,7 +379,7 @@ async def test_the_platform_runs_as_a_process_and_stops_on_a_signal(tmp_path: Pa
     )
     assert process.stderr is not None
     serving = orjson.loads(await process.stderr.readline())
-    client = DriverClient(serving["address"])
+    client = DriverClient(serving["addresses"][0])
     try:
         await client.made(create("Label", sample("Label", "l", ""), "key"))
     finally:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from services.core.errors import PlatformUnknown
-from services.platforms import Platform, PlatformsInvalid, address_of, find_platform, read_platforms
+from services.platforms import Platform, PlatformsInvalid, find_platform, read_platforms
 from services.settings import Settings, load
 
 DRIVERS = ("embedded", "influxdb")
@@ -30,6 +30,8 @@ def problems(folder: Path, text: str) -> list[str]:
 def test_without_a_file_there_is_one_embedded_platform_at_the_configured_address(tmp_path: Path) -> None:
     [platform] = read_platforms(settings(tmp_path, PKGER_PLATFORM_ADDRESS="unix:/p"), DRIVERS).values()
     assert platform == Platform("embedded", "embedded", "unix:/p")
+    [platform] = read_platforms(settings(tmp_path, PKGER_RUN="/s"), DRIVERS).values()
+    assert platform == Platform("embedded", "embedded", "unix:/s/platform.sock")
 
 
 def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -41,9 +43,9 @@ def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
         "v6: {address: '[::1]:7'}\n"
     )
     file = f"{tmp_path}/platforms.yml"
-    assert list(read_platforms(settings(tmp_path, text), DRIVERS).values()) == [
+    assert list(read_platforms(settings(tmp_path, text, PKGER_SERVER="here"), DRIVERS).values()) == [
         Platform("lab", "embedded", "127.0.0.1:7", {"file": "lab.db", "n": 1, "on": True}, f"{file}:1"),
-        Platform("embedded", "embedded", "127.0.0.1:50055", {}, f"{file}:2"),
+        Platform("embedded", "embedded", "here:50055", {}, f"{file}:2"),
         Platform("far", "", "far.example.com:50055", {}, f"{file}:4"),
         Platform("v6", "", "[::1]:7", {}, f"{file}:5"),
     ]
@@ -51,7 +53,7 @@ def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", [f"unix:/{'p' * 106}", f"unix:/{'ä' * 53}", "unix:lab.sock"])
 def test_a_socket_may_have_the_longest_path_of_the_system(tmp_path: Path, address: str) -> None:
-    assert address_of(read_platforms(settings(tmp_path, f"lab: {{address: '{address}'}}")), "lab") == address
+    assert find_platform(read_platforms(settings(tmp_path, f"lab: {{address: '{address}'}}")), "lab").address == address
 
 
 def test_a_variable_names_another_file(tmp_path: Path) -> None:
@@ -60,20 +62,26 @@ def test_a_variable_names_another_file(tmp_path: Path) -> None:
     assert list(read_platforms(named)) == ["lab"]
 
 
-def test_drivers_that_run_here_get_sockets_in_the_configured_folder(tmp_path: Path) -> None:
+def test_drivers_that_run_here_are_at_their_sockets_unless_services_have_addresses(tmp_path: Path) -> None:
     text = "embedded: {driver: embedded}\nlab: {driver: embedded, address: 'lab:1'}\nfar: {address: 'far:1'}"
-    platforms = read_platforms(settings(tmp_path, text, PKGER_PLATFORM_SOCKETS="/s"))
+    platforms = read_platforms(settings(tmp_path, text, PKGER_RUN="/s"))
     assert {name: platform.address for name, platform in platforms.items()} == {
         "embedded": "unix:/s/platform.sock",
         "lab": "unix:/s/platform-lab.sock",
+        "far": "far:1",
+    }
+    elsewhere = read_platforms(settings(tmp_path, text, PKGER_RUN="/s", PKGER_STACK_ADDRESS="stack:1"))
+    assert {name: platform.address for name, platform in elsewhere.items()} == {
+        "embedded": "unix:/s/platform.sock",
+        "lab": "lab:1",
         "far": "far:1",
     }
 
 
 def test_a_process_without_drivers_accepts_any_driver(tmp_path: Path) -> None:
     """A planner from one image connects to drivers of another."""
-    platforms = read_platforms(settings(tmp_path, "far: {driver: new, address: 'far:1'}"))
-    assert address_of(platforms, "far") == "far:1"
+    platforms = read_platforms(settings(tmp_path, "far: {driver: new, address: 'far:1'}", PKGER_SERVER="far"))
+    assert find_platform(platforms, "far").address == "far:1"
 
 
 ROW = "address: 'a:1'"
@@ -146,7 +154,7 @@ ROW = "address: 'a:1'"
             ["3: platform far: a:1 is already the address of platform lab; choose another one"],
         ),
         (
-            "embedded: {driver: embedded}\nlab: {address: '127.0.0.1:50055'}",
+            "embedded: {driver: embedded, address: '127.0.0.1:50055'}\nlab: {address: '127.0.0.1:50055'}",
             ["2: platform lab: 127.0.0.1:50055 is already the address of platform embedded; choose another one"],
         ),
         (
@@ -219,7 +227,9 @@ MORE = "eu: {driver: influxdb, address: 'unix:/eu', options: {url: 'http://host'
 
 
 def test_rows_of_the_environment_follow_those_of_the_file(tmp_path: Path) -> None:
-    found = read_platforms(settings(tmp_path, "lab: {address: 'unix:/lab'}", PKGER_MORE_PLATFORMS=MORE), DRIVERS)
+    found = read_platforms(
+        settings(tmp_path, "lab: {address: 'unix:/lab'}", PKGER_MORE_PLATFORMS=MORE, PKGER_SERVER="a"), DRIVERS
+    )
     assert list(found) == ["lab", "eu"]
     assert found["eu"] == Platform("eu", "influxdb", "unix:/eu", {"url": "http://host"}, "PKGER_MORE_PLATFORMS:1")
 

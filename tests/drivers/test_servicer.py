@@ -29,7 +29,7 @@ from services.drivers.registry import DRIVERS, opened, refuse_shared_place
 from services.engine.outcome import RejectionReason
 from services.kinds.format.canonical import spec_of
 from services.platforms import Platform
-from services.rpc.process import CannotServe
+from services.rpc.entrances import CannotServe
 from tests.drivers.client import (
     CONTENT_REFUSED,
     KIND_UNSUPPORTED,

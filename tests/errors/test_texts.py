@@ -41,12 +41,14 @@ RAW = an_object("Bucket", "raw", "Readings")
 CONSTRUCTED: dict[Reason, PkgerError] = {
     Reason.KIND_UNSUPPORTED: errors.KindUnsupported("lab", "Dashboard"),
     Reason.INTERNAL: errors.Internal("0c9d1f52"),
+    Reason.UNAUTHENTICATED: errors.Unauthenticated(),
+    Reason.TOO_MANY_CALLS: errors.TooManyCalls("local", 100),
     Reason.OPERATION_UNFINISHED: errors.OperationUnfinished("fleet", "0123456789abcdef", "BLOCKED"),
     Reason.PLAN_EXPIRED: errors.PlanExpired("0123456789abcdef", "2026-01-02T00:00:00Z"),
     Reason.PLAN_TOO_LARGE: errors.PlanTooLarge(70_000_000, 67_108_864),
     Reason.ORG_UNKNOWN: errors.OrgUnknown("influx", "acme", "organization name 'acme' not found"),
 }
-"""Errors that cannot occur in this test: they need another platform, a defect, a crash, or a day."""
+"""Errors that cannot occur in this test: they need another platform, a port, a defect, a crash, or a day."""
 
 
 @pytest.fixture

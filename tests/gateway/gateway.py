@@ -7,6 +7,9 @@ from pathlib import Path
 
 import aiohttp
 
+from services.access.listeners import Listener, ListenerKind
+from services.gateway.credentials import Tokens, read_rows
+from services.gateway.entrances import HttpEntrance
 from services.gateway.process import opened
 from services.gateway.server import serving_http
 from services.gateway.settings import GatewaySettings, load_gateway
@@ -21,7 +24,6 @@ def settings(folder: Path, **environ: str) -> GatewaySettings:
     tokens.write_text(f"# For tests.\ntester {hashlib.sha256(TOKEN.encode()).hexdigest()}\n")
     return load_gateway(
         {
-            "PKGER_HTTP_ADDRESS": "127.0.0.1:0",
             "PKGER_HTTP_TOKENS": str(tokens),
             "PKGER_HTTP_ORGS": "example=embedded/example",
             **environ,
@@ -32,9 +34,11 @@ def settings(folder: Path, **environ: str) -> GatewaySettings:
 @asynccontextmanager
 async def gateway(settings: GatewaySettings, cluster: Cluster) -> AsyncIterator[str]:
     """The address of a gateway, until the block is left."""
+    tokens = Tokens(read_rows(settings.tokens)) if settings.tokens else Tokens(are_needed=False)
+    entrance = HttpEntrance(Listener("127.0.0.1:0", ListenerKind.LOOPBACK), tokens)
     async with (
         opened(settings, cluster.addresses, cluster.connect) as site,
-        serving_http(site, settings.listen, grace=1) as address,
+        serving_http(site, [entrance], grace=1) as (address,),
     ):
         yield address
 

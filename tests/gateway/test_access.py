@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from services.access.token_file import home_token
 from services.core.model import Target
-from services.gateway.credentials import Tokens, TokensInvalid, read_tokens
+from services.gateway.credentials import Tokens, TokensInvalid, read_rows
+from services.gateway.entrances import http_entrances
 from services.gateway.errors import Problem
 from services.gateway.origins import OriginRules
-from services.gateway.process import opened
 from services.gateway.settings import load_gateway
-from services.rpc.process import CannotServe
-from services.settings import SettingInvalid
+from services.rpc.entrances import CannotServe
+from services.settings import SettingInvalid, load
 
 
 def digest(token: str) -> str:
@@ -39,7 +40,7 @@ def digest(token: str) -> str:
 def test_a_token_has_a_name(tmp_path: Path, header: str | None, name: str | None) -> None:
     file = tmp_path / "tokens"
     file.write_text(f"# ours\n\nfirst {digest('one')}\nsecond  {digest('two').upper()}\n")
-    found = read_tokens(file).principal(header)
+    found = Tokens(read_rows(file)).principal(header)
     if name:
         assert found == name
     else:
@@ -48,9 +49,8 @@ def test_a_token_has_a_name(tmp_path: Path, header: str | None, name: str | None
         assert "three" not in found.message
 
 
-def test_without_a_file_no_token_is_needed() -> None:
-    assert [Tokens().principal(header) for header in (None, "Token x", "Basic x")] == ["", "", ""]
-    assert not Tokens().are_needed
+def test_a_socket_needs_no_token() -> None:
+    assert [Tokens(are_needed=False).principal(header) for header in (None, "Token x", "Basic x")] == ["local"] * 3
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "tokens"
     file.write_text(text)
     with pytest.raises(TokensInvalid, match="tokens"):
-        read_tokens(file)
+        read_rows(file)
 
 
 def test_a_file_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
@@ -69,14 +69,14 @@ def test_a_file_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
     file.write_text(f"ci {digest('x')}\n")
     file.chmod(0o666)
     with pytest.raises(TokensInvalid, match="every user of this machine may change"):
-        read_tokens(file)
+        read_rows(file)
     file.chmod(0o664)
-    assert read_tokens(file).are_needed
+    assert read_rows(file)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TokensInvalid, match="cannot read"):
-        read_tokens(tmp_path / "nothing")
+        read_rows(tmp_path / "nothing")
 
 
 RULES = OriginRules(origins=("https://console.example.com",), hosts=("gateway", "gate:8086"), checks_hosts=True)
@@ -105,6 +105,12 @@ RULES = OriginRules(origins=("https://console.example.com",), hosts=("gateway", 
             {"Host": "localhost:8086", "Origin": "https://console.example.com", "Sec-Fetch-Site": "cross-site"},
             None,
         ),
+        ("POST", {"Host": "localhost", "Origin": "http://localhost"}, None),
+        ("POST", {"Host": "localhost:80", "Origin": "http://localhost"}, None),
+        ("POST", {"Host": "LOCALHOST:8086", "Origin": "http://localhost:8086"}, None),
+        # The gateway has no TLS, so this page comes from somewhere else.
+        ("POST", {"Host": "localhost:8086", "Origin": "https://localhost:8086"}, 403),
+        ("POST", {"Host": "localhost:8086", "Origin": "ftp://localhost:8086"}, 403),
         ("POST", {"Host": "localhost:8086", "Origin": "http://localhost:8087"}, 403),
         ("POST", {"Host": "localhost:8086", "Origin": "http://evil.example.com"}, 403),
         ("POST", {"Host": "localhost:8086", "Origin": "null"}, 403),
@@ -138,29 +144,48 @@ def test_only_listed_origins_may_read_answers() -> None:
     assert OriginRules().headers_for("https://console.example.com") == {}
 
 
+OPERATOR = "pkg1_0123456789abcdef_" + "o" * 43
+
+
 @pytest.mark.parametrize(
-    ("environ", "starts"),
+    ("listen", "more", "accepted"),
     [
-        ({}, True),
-        ({"PKGER_HTTP_ADDRESS": "[::1]:1"}, True),
-        ({"PKGER_HTTP_ADDRESS": "unix:/x"}, True),
-        ({"PKGER_HTTP_ADDRESS": "0.0.0.0:8086"}, False),
-        ({"PKGER_HTTP_ADDRESS": "10.0.0.1:8086"}, False),
-        # An explicit address, as docker-compose.yml has it.
-        ({"PKGER_LISTEN": "0.0.0.0:8086"}, True),
-        ({"PKGER_HTTP_TOKENS": "/nowhere"}, False),
+        ("127.0.0.1:0", {}, "home"),
+        ("127.0.0.1:0", {"PKGER_HTTP_TOKENS": "rows"}, "home rows"),
+        ("0.0.0.0:0", {"PKGER_ALLOW_PLAINTEXT": "1", "PKGER_OPERATOR_TOKEN_FILE": "operator"}, "operator"),
+        ("0.0.0.0:0", {"PKGER_ALLOW_PLAINTEXT": "1", "PKGER_HTTP_TOKENS": "rows"}, "rows"),
+        (
+            "10.0.0.1:1",
+            {
+                "PKGER_ALLOW_PLAINTEXT": "1",
+                "PKGER_OPERATOR_TOKEN_FILE": "operator",
+                "PKGER_HTTP_TOKENS": "rows",
+            },
+            "operator rows",
+        ),
+        ("unix:{folder}/s", {}, "home operator rows nothing"),
+        ("0.0.0.0:0", {"PKGER_HTTP_TOKENS": "rows"}, "PKGER_ALLOW_PLAINTEXT=1"),
+        ("0.0.0.0:0", {"PKGER_ALLOW_PLAINTEXT": "1"}, "PKGER_OPERATOR_TOKEN_FILE"),
+        ("127.0.0.1:0", {"PKGER_HTTP_TOKENS": "nothing"}, "PKGER_HTTP_TOKENS: cannot read"),
     ],
 )
-async def test_without_tokens_only_this_machine_has_access(environ: dict[str, str], starts: bool) -> None:
-    addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), "127.0.0.1:1")
-    settings = load_gateway(environ)
-    if starts:
-        async with opened(settings, addresses) as site:
-            assert not site.tokens.are_needed
+def test_what_a_listener_is_decides_which_tokens_it_accepts(
+    tmp_path: Path, listen: str, more: dict[str, str], accepted: str
+) -> None:
+    (tmp_path / "rows").write_text(f"ci {digest('row')}\n")
+    (tmp_path / "operator").write_text(OPERATOR)
+    (tmp_path / "operator").chmod(0o600)
+    environ = {name: value if value == "1" else str(tmp_path / value) for name, value in more.items()}
+    environ |= {"PKGER_HOME": str(tmp_path), "PKGER_LISTEN": listen.format(folder=tmp_path)}
+    settings, common = load_gateway(environ), load(environ)
+    if accepted.startswith("PKGER"):
+        with pytest.raises(CannotServe, match=accepted):
+            http_entrances(settings, common)
         return
-    with pytest.raises(CannotServe, match="PKGER_HTTP"):
-        async with opened(settings, addresses):
-            pass
+    (entrance,) = http_entrances(settings, common)
+    tokens = {"home": home_token(tmp_path).token(), "operator": OPERATOR, "rows": "row", "nothing": "nothing"}
+    principals = {name: entrance.tokens.principal(f"Token {token}") for name, token in tokens.items()}
+    assert [name for name, principal in principals.items() if isinstance(principal, str)] == accepted.split()
 
 
 def test_settings_are_read() -> None:

@@ -33,7 +33,7 @@ async def process(services: Cluster, home: Path) -> AsyncIterator[tuple[Process,
     )
     try:
         assert running.stderr
-        yield running, orjson.loads(await running.stderr.readline())["address"]
+        yield running, orjson.loads(await running.stderr.readline())["addresses"][0]
     finally:
         if running.returncode is None:
             running.kill()

@@ -12,7 +12,8 @@ from parser_svc.servicer import SERVICE, register
 from parser_svc.source_texts import Gatherer
 from services.rpc.client import Peer
 from services.rpc.parsed_package import ParsedPackage, parse_package
-from services.rpc.server import serving
+from services.rpc.process import Service
+from tests.transport import serving_at_socket
 
 VIEWS = (parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUMMARY, parser_pb2.PACKAGE_VIEW_WARNINGS)
 """All views."""
@@ -48,7 +49,7 @@ class Parser:
 
 @pytest.fixture
 async def parser() -> AsyncIterator[Parser]:
-    async with serving([register(Gatherer())], [SERVICE], "127.0.0.1:0") as address:
+    async with serving_at_socket(Service([register(Gatherer())], [SERVICE])) as address:
         peer = Peer("parser", address)
         yield Parser(peer)
         await peer.close()

@@ -21,8 +21,8 @@ from parser_svc.__main__ import opened
 from services.core.errors import PkgerError
 from services.rpc.client import Peer
 from services.rpc.parsed_package import parse_package
-from services.rpc.server import serving
 from services.settings import load
+from tests.transport import serving_at_socket
 
 _ENCODINGS = {
     "yaml": parser_pb2.ENCODING_YAML,
@@ -36,7 +36,7 @@ _ENCODINGS = {
 @asynccontextmanager
 async def parser() -> AsyncIterator[Peer]:
     """A parser service with its default settings."""
-    async with opened(load({})) as service, serving(service.register, service.names, "127.0.0.1:0") as address:
+    async with opened(load({})) as service, serving_at_socket(service) as address:
         peer = Peer("parser", address)
         try:
             yield peer

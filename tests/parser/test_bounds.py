@@ -18,13 +18,14 @@ from parser_svc.source_texts import Gatherer
 from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import SourceTooLarge
 from services.rpc.client import Peer
-from services.rpc.server import serving
+from services.rpc.process import Service
 from services.settings import Bounds, SettingInvalid, bound_variable, load
 from services.syntax.json_reader import read_array
 from services.syntax.usage import Usage
 from services.syntax.yaml_reader import read_documents
 from tests.conftest import ROOT
 from tests.parser.conftest import Parser
+from tests.transport import serving_at_socket
 
 YAML = "a: [1, 2, {b: c}]\n---\na: &x [1, 2]\nb: [*x, *x]\n"
 JSON = '[{"a": [1, 2, {"b": "c"}]}, {"a": [1, 2], "b": [[1, 2], [1, 2]]}]'
@@ -135,6 +136,6 @@ def test_the_table_of_settings_has_the_default_bounds() -> None:
 async def test_a_service_looks_at_the_clock_while_it_reads() -> None:
     """The time was over before it began."""
     gatherer = Gatherer(Bounds(seconds=-1))
-    async with serving([register(gatherer)], [SERVICE], "127.0.0.1:0") as address, Peer("parser", address) as peer:
+    async with serving_at_socket(Service([register(gatherer)], [SERVICE])) as address, Peer("parser", address) as peer:
         with pytest.raises(SourceTooLarge, match="seconds of reading"):
             await Parser(peer).parse(parser_pb2.Source(text="[]"))

@@ -15,10 +15,11 @@ from parser_svc.source_texts import Gatherer
 from services.rpc.client import Peer
 from services.rpc.parsed_package import parse_package
 from services.rpc.parts import MAX_PART_BYTES
-from services.rpc.server import serving
+from services.rpc.process import Service
 from services.settings import Bounds
 from tests.parser.conftest import VIEWS, Parser, package_of
 from tests.parser.parsing import document
+from tests.transport import serving_at_socket
 
 ORDER = ["header", "missing", "violations", "warnings", "credentials", "objects", "summary_json"]
 
@@ -26,7 +27,7 @@ ORDER = ["header", "missing", "violations", "warnings", "credentials", "objects"
 @pytest.fixture
 async def address() -> AsyncIterator[str]:
     bounds = Bounds(bytes=64 * 1024 * 1024, nodes=10_000_000)
-    async with serving([register(Gatherer(bounds))], [SERVICE], "127.0.0.1:0") as address:
+    async with serving_at_socket(Service([register(Gatherer(bounds))], [SERVICE])) as address:
         yield address
 
 

@@ -24,7 +24,7 @@ async def test_the_process_serves_until_it_is_stopped() -> None:
         stderr=asyncio.subprocess.PIPE,
     )
     assert server.stderr
-    peer = Peer("parser", orjson.loads(await server.stderr.readline())["address"])
+    peer = Peer("parser", orjson.loads(await server.stderr.readline())["addresses"][0])
     kinds = await peer.call(ParserServiceStub(peer.channel).ListKinds, parser_pb2.ListKindsRequest())
     assert {kind.name for kind in kinds.kinds} == set(KINDS)
     await peer.close()

@@ -11,6 +11,7 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.rpc.client import Peer
 from services.rpc.server import Register, serving
+from tests.transport import socket_entrance, socket_in_new_folder
 
 SERVICES = ("pkger.stack.v1.StackService", "pkger.driver.v1.DriverService")
 
@@ -65,12 +66,14 @@ async def served(
     get: Get | None = None,
     delete: Delete | None = None,
     resources: List | None = None,
-    listen: str = "127.0.0.1:0",
+    listen: str = "",
     grace: float = 0,
 ) -> AsyncIterator[str]:
-    """A server that calls the given functions; its address."""
-    async with serving(registered(get, delete, resources), SERVICES, listen, grace) as address:
-        yield address
+    """A server that calls the given functions, at *listen*, a socket, or at a new one; its address."""
+    with socket_in_new_folder() as new:
+        address = listen or new
+        async with serving(registered(get, delete, resources), SERVICES, [socket_entrance(address)], grace):
+            yield address
 
 
 @asynccontextmanager
@@ -78,7 +81,7 @@ async def peer_of(
     get: Get | None = None,
     delete: Delete | None = None,
     resources: List | None = None,
-    listen: str = "127.0.0.1:0",
+    listen: str = "",
 ) -> AsyncIterator[Peer]:
     """A server that calls the given functions, and a client of it."""
     async with served(get, delete, resources, listen) as address:

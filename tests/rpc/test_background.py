@@ -11,8 +11,9 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from services.core.errors import ServiceUnavailable
 from services.rpc.client import Peer
 from services.rpc.periodic_work import MISSED_PERIODS, BackgroundLoop
-from services.rpc.server import serving
+from services.rpc.process import Service
 from tests.rpc.plumbing import SERVICES, registered
+from tests.transport import serving_at_socket
 
 PERIOD = 0.001
 
@@ -104,7 +105,7 @@ async def test_health_shows_a_late_loop_and_its_recovery(
     async with (
         loops[0].running(),
         loops[1].running(),
-        serving(registered(), SERVICES, "127.0.0.1:0", grace=0, loops=loops) as address,
+        serving_at_socket(Service(registered(), SERVICES, loops=loops)) as address,
         Peer("other", address) as peer,
     ):
         watch = HealthStub(peer.channel).Watch(HealthCheckRequest(service=SERVICES[0]))
@@ -139,7 +140,7 @@ async def test_a_stopping_server_stays_unhealthy(clock: Clock) -> None:
         await drained.wait()
 
     async def serve() -> None:
-        async with serving(registered(), SERVICES, "127.0.0.1:0", 0, drain, [loop]) as bound:
+        async with serving_at_socket(Service(registered(), SERVICES, drain, [loop])) as bound:
             address.set_result(bound)
             await stop.wait()
 

@@ -18,6 +18,7 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFound
+from services.platforms import Platform
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY
 from services.rpc.channel import SAFE_METHODS
 from services.rpc.client import Peer, Platforms
@@ -115,7 +116,7 @@ async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
 
 
 async def test_a_platform_is_named_as_it_is_configured(tmp_path: Path) -> None:
-    async with Platforms(lambda _: f"unix:{tmp_path}/nobody") as platforms:
+    async with Platforms({"embedded": Platform("embedded", "", f"unix:{tmp_path}/nobody")}) as platforms:
         with pytest.raises(ServiceUnavailable, match="the platform 'embedded' at unix:") as raised:
             await get(platforms.driver("embedded"), seconds=0.1)
 

@@ -58,6 +58,8 @@ EXAMPLES: list[PkgerError] = [
     errors.PlanUsed("plan-1", "operation-1"),
     errors.PlanExpired("plan-1", "2026-01-01T00:00:00Z"),
     errors.DigestMismatch("plan-1", "abc", "def"),
+    errors.Unauthenticated(),
+    errors.TooManyCalls("local", 100),
     errors.Internal("r-1"),
 ]
 each_error = pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: str(error.reason))

@@ -14,8 +14,10 @@ from grpc_health.v1.health_pb2 import HealthCheckResponse
 from services.healthcheck import address_to_ask, main
 from services.rpc.health import problem_of
 from services.rpc.http_health import http_problem_of
+from services.rpc.process import Service
 from services.rpc.server import serving
 from services.settings import PORTS, load
+from tests.transport import serving_at_socket, socket_entrance
 
 
 @pytest.mark.parametrize(
@@ -27,9 +29,11 @@ from services.settings import PORTS, load
         ("", {"PKGER_LISTEN": "10.0.0.1:7"}, "10.0.0.1:7"),
         ("", {"PKGER_LISTEN": "[::1]:7"}, "[::1]:7"),
         ("", {"PKGER_LISTEN": "unix:/run/stack"}, "unix:/run/stack"),
-        ("parser", {}, f"127.0.0.1:{PORTS['parser']}"),
+        ("parser", {"PKGER_RUN": "/run/pkger"}, "unix:/run/pkger/parser.sock"),
+        ("parser", {"PKGER_SERVER": "far"}, f"far:{PORTS['parser']}"),
+        ("", {"PKGER_LISTEN": "unix:/run/stack,127.0.0.1:7"}, "unix:/run/stack"),
         ("parser", {"PKGER_PARSER_ADDRESS": "parser:1"}, "parser:1"),
-        ("parser", {"PKGER_LISTEN": "0.0.0.0:7"}, f"127.0.0.1:{PORTS['parser']}"),
+        ("parser", {"PKGER_LISTEN": "0.0.0.0:7", "PKGER_RUN": "/r"}, "unix:/r/parser.sock"),
         ("elsewhere:9", {"PKGER_LISTEN": "0.0.0.0:7"}, "elsewhere:9"),
     ],
 )
@@ -45,7 +49,7 @@ def test_without_an_address_the_check_fails() -> None:
 
 
 async def test_a_server_that_serves_has_no_problem() -> None:
-    async with serving([], [], "127.0.0.1:0") as address:
+    async with serving_at_socket(Service([], [])) as address:
         assert await problem_of(address, 5.0) == ""
 
 
@@ -61,13 +65,13 @@ def test_for_an_unreachable_server_it_prints_one_line_and_exits_with_1(
 
 
 async def test_the_command_exits_with_0_for_a_server_that_serves() -> None:
-    async with serving([], [], "127.0.0.1:0") as address:
+    async with serving_at_socket(Service([], [])) as address:
         check = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.healthcheck", address)
         assert await check.wait() == 0
 
 
 async def test_all_the_servers_named_have_to_serve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async with serving([], [], "127.0.0.1:0") as one, serving([], [], "127.0.0.1:0") as other:
+    async with serving_at_socket(Service([], [])) as one, serving_at_socket(Service([], [])) as other:
         assert await asyncio.to_thread(main, [one, other]) == 0
         assert await asyncio.to_thread(main, [one, f"unix:{tmp_path}/nobody", other]) == 1
 
@@ -79,7 +83,7 @@ async def test_a_wait_ends_when_the_server_answers(tmp_path: Path) -> None:
     waiting = asyncio.create_task(problem_of(address, 10.0, wait=True))
     assert await problem_of(address, 10.0) == f"{address} does not answer: UNAVAILABLE"
     assert not waiting.done()
-    async with serving([], [], address):
+    async with serving([], [], [socket_entrance(address)]):
         assert await waiting == ""
 
 

@@ -19,10 +19,11 @@ from services.kinds.format.canonical import spec_of
 from services.rpc.client import Peer
 from services.rpc.convert.drivers import platform_to_pb
 from services.rpc.dispatcher import Dispatcher
+from services.rpc.process import Service
 from services.rpc.resources import list_resources, live_resources, platform_traits, prepare_specs, read_resources
-from services.rpc.server import serving
 from tests.older_platform import older
 from tests.rpc.in_memory import Network
+from tests.transport import serving_at_socket
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -264,7 +265,7 @@ async def test_specs_are_prepared_in_batches_below_the_message_limit() -> None:
 async def test_a_driver_without_prepare_specs_holds_specs_unchanged() -> None:
     scripted, specs = Scripted(prepared=[]), [wanted("a"), wanted("b")]
     async with (
-        serving([older(scripted)], ["pkger.driver.v1.DriverService"], "127.0.0.1:0") as address,
+        serving_at_socket(Service([older(scripted)], ["pkger.driver.v1.DriverService"])) as address,
         Peer("platform", address) as peer,
     ):
         assert await prepare_specs(peer, "org", specs, EMBEDDED) == [each.spec for each in specs]

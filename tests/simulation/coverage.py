@@ -64,6 +64,8 @@ _IN_CALM = "the operator decides after all faults have stopped, when no process 
 UNREACHABLE: dict[str, str] = {
     "blocked BLOCKED_REASON_DEFECT": "a defect is a violation",
     "error INTERNAL": "a defect is a violation",
+    "error UNAUTHENTICATED": "no door stands between processes in memory",
+    "error TOO_MANY_CALLS": "no door stands between processes in memory",
     "step PLANNED -> PLANNED": _RETRACTED,
     "step DONE -> DONE": _RETRACTED,
     "step PLANNED -> UNKNOWN": _NOT_IN_DOUBT,

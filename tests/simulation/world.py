@@ -193,7 +193,7 @@ class World:
 
     def _settings(self, name: str) -> Settings:
         addresses = {server: server for server in (*SERVERS, "applier")}
-        return Settings(addresses, "", self.data, self._home, lease=self.scenario.lease, holder=name)
+        return Settings(addresses, self.data, self._home, self._home, lease=self.scenario.lease, holder=name)
 
     async def _serve(self, name: str) -> None:
         ids = DrawnIds(self.draws, name)

@@ -25,7 +25,7 @@ async def process(data: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process,
     )
     assert server.stderr
     try:
-        client = Client(orjson.loads(await server.stderr.readline())["address"])
+        client = Client(orjson.loads(await server.stderr.readline())["addresses"][0])
         yield server, client
         await client.peer.close()
     finally:

@@ -16,7 +16,7 @@ from sqlite_utils.migrations import Migrations
 from services.drivers.embedded.sqlite.schema import MIGRATIONS as PLATFORM
 from services.drivers.registry import opened as opened_driver
 from services.platforms import Platform
-from services.rpc.process import CannotServe
+from services.rpc.entrances import CannotServe
 from services.settings import Settings
 from services.sqlite.database import Database
 from services.sqlite.schema import created_by
@@ -138,7 +138,7 @@ async def test_services_name_the_database_that_they_refuse(tmp_path: Path) -> No
     for name in ("stack.db", "embedded.db"):
         foreign_script(tmp_path / name)
     with pytest.raises(OSError, match=f"cannot use the database {tmp_path / 'stack.db'}: another version"):
-        async with opened_stack(Settings({}, "", tmp_path, tmp_path)):
+        async with opened_stack(Settings({}, tmp_path, tmp_path, tmp_path)):
             pass
     problem = f"platform embedded: cannot use the database {tmp_path / 'embedded.db'}: another version"
     with pytest.raises(CannotServe, match=problem):

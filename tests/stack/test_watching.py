@@ -28,6 +28,7 @@ from stack_svc.rules.watching import Phase, PhaseChange, Snapshot, WatchPosition
 from stack_svc.store.operations import Operation
 from stack_svc.store.stacks import Stack, State
 from tests.stack.service import Client, Clock, entry
+from tests.transport import socket_entrance
 
 BEGUN, BLOCKED, ENDED = Phase.BEGUN, Phase.BLOCKED, Phase.ENDED
 STACK = Stack(StackRecord("s", Target(), "prod", 3), "", State.ACTIVE, 1, 1)
@@ -247,10 +248,10 @@ def address() -> Iterator[str]:
 async def running(folder: Path, address: str) -> AsyncIterator[str]:
     """The stack service, as its process runs it."""
     async with (
-        opened(Settings({}, "", folder, folder)) as service,
-        serving(service.register, service.names, address, 5, service.drain, service.loops) as listening,
+        opened(Settings({}, folder, folder, folder)) as service,
+        serving(service.register, service.names, [socket_entrance(address)], 5, service.drain, service.loops),
     ):
-        yield listening
+        yield address
 
 
 async def create(peer: Peer, name: str) -> stack_pb2.Stack:

@@ -1,5 +1,7 @@
 """``pkger config``, ``version`` and ``completion``: about the command itself."""
 
+import os
+
 import click
 
 from services.cli.common import caller, common, home_folder
@@ -8,7 +10,7 @@ from services.cli.options import common_options
 
 @click.group()
 def config() -> None:
-    """Manage contexts: named servers and targets, in PKGER_HOME/config.yml."""
+    """Manage contexts: named servers, their tokens, and targets, in PKGER_HOME/config.yml."""
 
 
 @config.command("list", epilog="\b\nExamples:\n  pkger config list -o yaml")
@@ -22,11 +24,14 @@ def list_contexts() -> None:
 
     rows = contexts(home_folder(caller().environ))
     if common().format == "text":
-        titles = ("", "NAME", "SERVER", "TARGET")
+        titles = ("", "NAME", "SERVER", "TARGET", "TOKEN FILE")
         print_table(
             console(),
             titles,
-            [("*" if row["current"] else "", row["name"], row["server"], row["target"]) for row in rows],
+            [
+                ("*" if row["current"] else "", row["name"], row["server"], row["target"], row["token_file"])
+                for row in rows
+            ],
         )
     else:
         print_document(rows, common().format)
@@ -43,15 +48,24 @@ def use_context(name: str) -> None:
     console(stderr=True).print(f"using {name}" if name else "using no context")
 
 
-@config.command("set", epilog="\b\nExamples:\n  pkger config set prod --server pkger.example.com --target influx/main")
+@config.command(
+    "set",
+    epilog="\b\nExamples:\n  pkger config set prod --server pkger.example.com --token-file ~/.pkger/prod-token"
+    " --target influx/main",
+)
 @click.argument("name")
+@click.option("--token-file", metavar="FILE", help="The file with the token for the server; others may not read it.")
 @common_options
-def set_context(name: str) -> None:
-    """Create context NAME, or change its --server and --target."""
+def set_context(name: str, token_file: str | None) -> None:
+    """Create context NAME, or change its --server, --token-file and --target."""
     from services.cli.contexts import change
 
     typed = common()
-    fields = {"server": typed.server, "target": "/".join(typed.target) if typed.target else None}
+    fields = {
+        "server": typed.server,
+        "target": "/".join(typed.target) if typed.target else None,
+        "token_file": os.path.abspath(token_file) if token_file else token_file,
+    }
     change(home_folder(caller().environ), name, {field: value for field, value in fields.items() if value is not None})
 
 

@@ -36,7 +36,9 @@ def up(data: Path | None, platforms: tuple[str, ...], has_http: bool) -> None:
 @click.command(epilog="\b\nExamples:\n  pkger serve parser --listen 127.0.0.1:0\n  pkger serve platform influx")
 @click.argument("service", type=click.Choice(["parser", "planner", "applier", "stack", "platform", "http"]))
 @click.argument("platform", default="", metavar="[PLATFORM]")
-@click.option("--listen", metavar="ADDRESS", help="HOST:PORT (port 0: any free one) or unix:PATH to listen on.")
+@click.option(
+    "--listen", metavar="ADDRESS", help="HOST:PORT (port 0: any free one), unix:PATH, or several with commas."
+)
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the databases.")
 def serve(service: str, platform: str, listen: str | None, data: Path | None) -> None:
     """Run one service in the foreground: for "platform", the driver of PLATFORM, a row of the platforms file."""

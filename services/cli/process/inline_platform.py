@@ -1,6 +1,7 @@
 """A platform for one run of ``pkger up``: ``--platform eu=URL``, an InfluxDB server."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -8,7 +9,8 @@ import yaml
 from services.cli.errors import CommandFailed
 from services.drivers.registry import refuse_shared_place
 from services.platforms import NAME_RULE, Platform, is_platform_name
-from services.rpc.process import CannotServe
+from services.rpc.entrances import CannotServe
+from services.settings import socket_address
 
 DRIVER = "influxdb"
 
@@ -41,7 +43,8 @@ def parse_platform(typed: Sequence[str], folder: Path, environ: Mapping[str, str
     if not environ.get(TOKEN):
         raise CommandFailed(f"{OPTION} {name}: put the token of the server into {TOKEN}")
     options = {"url": url, "token_variable": TOKEN}
-    return Platform(name, DRIVER, f"unix:{folder / 'platform.sock'}", options, OPTION)
+    platform = Platform(name, DRIVER, "", options, OPTION)
+    return replace(platform, address=socket_address(folder, platform.service))
 
 
 def refuse_faulty(platform: Platform, others: Mapping[str, Platform], data: Path) -> None:

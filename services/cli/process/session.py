@@ -7,14 +7,18 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO
 
+from services.access.listeners import MOST_SOCKET_BYTES
 from services.cli.errors import CommandFailed
+from services.cli.process.command_token import command_token
 from services.cli.process.supervisor import Supervisor, one_child
 from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, find_platform, read_platforms
-from services.private_files import PathRefused, open_private, private_folder
+from services.private_files import PathRefused, open_private, own_folder, private_folder
 from services.rpc.client import Peer
-from services.settings import PORTS, Settings, address_variable, is_configured, load
+from services.rpc.listening import answers, data_of
+from services.rpc.sent_token import SentToken, no_token
+from services.settings import Settings, is_configured, load
 
 PLANNING = ("parser", "planner", "stack", "platform")
 """The services that make plans."""
@@ -24,9 +28,6 @@ APPLYING = (*PLANNING, "applier")
 
 LOG_BYTES = 5 * 1024 * 1024
 """A log of earlier commands that is larger than this is deleted, and a new one started."""
-
-MOST_SOCKET_BYTES = 107
-"""Limit of the path of a socket (unix(7)), without the zero at its end."""
 
 LONGEST_SOCKET = "platform-embedded.sock"
 """One of the longest names of sockets."""
@@ -40,8 +41,8 @@ async def session(
     Connections to services.
 
     Args:
-        needs: Services that the command needs; without a configured server, they run for the time of the block, on the
-            databases in ``PKGER_HOME``.
+        needs: Services that the command needs. Without a configured server, those that run in ``PKGER_HOME`` are
+            called; if there are none, they run for the time of the block.
         environ: The environment.
         platform: The platform of the command, whose driver is started if it runs here; empty for the default one.
             None: the command may concern any platform, so all drivers are started.
@@ -51,14 +52,17 @@ async def session(
         PlatformUnknown: There is no such platform.
         PlatformsInvalid: The platforms file cannot be used.
     """
+    settings = load(environ)
     if is_configured(environ):
-        async with _open(load(environ)) as opened:
+        async with _open(settings, command_token(environ)) as opened:
             yield opened
         return
-    # Sockets in a folder of this user need no free port, and no other user can connect to them.
+    if services_answer(settings, needs):
+        async with _open(settings) as opened:
+            yield opened
+        return
     with sockets_folder() as folder:
-        local = dict(environ) | {address_variable(name): f"unix:{folder / name}.sock" for name in PORTS}
-        local["PKGER_PLATFORM_SOCKETS"] = str(folder)
+        local = {name: value for name, value in environ.items() if name != "PKGER_LISTEN"} | {"PKGER_RUN": str(folder)}
         settings = load(local)
         served = _platforms(settings, platform) if "platform" in needs else []
         running = one_child(needs, settings, served)
@@ -69,6 +73,28 @@ async def session(
                 yield opened
         finally:
             await supervisor.stop()
+
+
+def services_answer(settings: Settings, needs: Sequence[str]) -> bool:
+    """
+    Whether a service of *needs* answers at its socket in the folder of this home: then all of them are called there.
+
+    Raises:
+        CommandFailed: Others may have made the sockets, or the services use other databases than *settings* say.
+    """
+    if not any(answers(settings.run / f"{name}.sock") for name in needs if name != "platform"):
+        return False
+    try:
+        own_folder(settings.run)
+    except PathRefused as error:
+        raise CommandFailed(str(error)) from error
+    data = data_of(settings.run / "stack.sock") if "stack" in needs else None
+    if data and data.resolve() != settings.data.resolve():
+        raise CommandFailed(
+            f"the services of {settings.run} run on the databases in {data}, and this command is for those in"
+            f" {settings.data}; set PKGER_DATA to the first, or PKGER_RUN to a folder of other services"
+        )
+    return True
 
 
 @contextmanager
@@ -111,11 +137,11 @@ def _platforms(settings: Settings, platform: str | None) -> list[Platform]:
 class Session:
     """Connections to the services."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.parser = Peer("parser", settings.addresses["parser"])
-        self.planner = Peer("planner", settings.addresses["planner"])
-        self.applier = Peer("applier", settings.addresses["applier"])
-        self.stack = Peer("stack", settings.addresses["stack"])
+    def __init__(self, settings: Settings, token: SentToken = no_token) -> None:
+        def peer(name: str) -> Peer:
+            return Peer(name, settings.addresses[name], token=token)
+
+        self.parser, self.planner, self.applier, self.stack = map(peer, ("parser", "planner", "applier", "stack"))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -124,8 +150,8 @@ class Session:
 
 
 @asynccontextmanager
-async def _open(settings: Settings) -> AsyncIterator[Session]:
-    opened = Session(settings)
+async def _open(settings: Settings, token: SentToken = no_token) -> AsyncIterator[Session]:
+    opened = Session(settings, token)
     try:
         yield opened
     finally:

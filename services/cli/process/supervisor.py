@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +16,7 @@ from services.cli.errors import CommandFailed
 from services.platforms import Platform
 from services.rpc.health import problem_of
 from services.rpc.startup_pipe import LISTENING, VARIABLE
-from services.settings import Settings
+from services.settings import HTTP, PORTS, Settings, address_variable, socket_address
 
 log = logging.getLogger("pkger.supervisor")
 
@@ -45,6 +45,9 @@ FIRST_TO_STOP = frozenset({"applier", "http", ALL})
 TOKEN_OF_COMMANDS = "PKGER_TOKEN"  # noqa: S105
 """The environment variable with the token of a command for services; no service needs it."""
 
+ADDRESS_VARIABLES = frozenset({"PKGER_SERVER", "PKGER_LISTEN", *(address_variable(name) for name in (*PORTS, HTTP))})
+"""The environment variables with addresses of services."""
+
 READY_SECONDS = 30.0
 """How long the services may take to answer their first health check."""
 
@@ -64,22 +67,28 @@ class Child:
     Attributes:
         name: Its name in messages and logs.
         command: Its module, and arguments.
-        address: The address that it listens on.
+        listen: The addresses that it listens on, its socket first.
+        own_address: Whether a variable sets the last of them.
         has_health: Whether it answers gRPC health checks; otherwise it is ready once it listens.
         variables: The environment variables with credentials that it needs; no child gets those of others.
     """
 
     name: str
     command: tuple[str, ...]
-    address: str
+    listen: tuple[str, ...]
+    own_address: bool = False
     has_health: bool = True
     variables: frozenset[str] = frozenset()
 
 
 def environment_of(child: Child, services: Iterable[Child], environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of *environ* for *child*: without the credentials that only others of *services*, or commands, need."""
-    withheld = {TOKEN_OF_COMMANDS}.union(*(each.variables for each in services)) - child.variables
-    return {name: value for name, value in environ.items() if name not in withheld}
+    """
+    The part of *environ* for *child*: without the credentials that only others of *services*, or commands, need, and
+    without the addresses of services, as *services* call each other at their sockets.
+    """
+    withheld = {TOKEN_OF_COMMANDS, *ADDRESS_VARIABLES}.union(*(each.variables for each in services)) - child.variables
+    listen = {"PKGER_LISTEN": ",".join(child.listen)} if child.own_address else {}
+    return {name: value for name, value in environ.items() if name not in withheld} | listen
 
 
 def children(names: Collection[str], settings: Settings, platforms: Iterable[Platform]) -> list[Child]:
@@ -89,7 +98,12 @@ def children(names: Collection[str], settings: Settings, platforms: Iterable[Pla
     ``platform`` stands for one service for each of *platforms* with a driver; others run elsewhere.
     """
     drivers = [
-        Child(each.service, (MODULES["platform"], each.name), each.address, variables=each.variables)
+        Child(
+            each.service,
+            (MODULES["platform"], each.name),
+            (socket_address(settings.run, each.service),),
+            variables=each.variables,
+        )
         for each in platforms
         if each.driver
     ]
@@ -97,17 +111,28 @@ def children(names: Collection[str], settings: Settings, platforms: Iterable[Pla
         child
         for name, module in MODULES.items()
         if name in names
-        for child in (drivers if name == "platform" else [Child(name, (module,), settings.addresses[name])])
+        for child in (drivers if name == "platform" else [_child(name, module, settings)])
     ]
 
 
+def gateway(settings: Settings) -> Child:
+    """The HTTP gateway."""
+    return replace(_child(HTTP, GATEWAY, settings), has_health=False)
+
+
+def _child(name: str, module: str, settings: Settings) -> Child:
+    # PKGER_LISTEN is for a server that runs alone.
+    listen = replace(settings, listen=()).listen_addresses(name)
+    return Child(name, (module,), listen, own_address=name in settings.own_addresses)
+
+
 def one_child(names: Collection[str], settings: Settings, platforms: Collection[Platform]) -> Child:
-    """The services of ``children`` as one process."""
+    """The services of ``children`` as one process, at their sockets only."""
     running = children(names, settings, platforms)
     drivers = {each.service: f"platform:{each.name}" for each in platforms}
     words = [drivers.get(child.name, child.name) for child in running]
     variables = frozenset[str]().union(*(child.variables for child in running))
-    return Child(ALL, ("services.local", *words), running[-1].address, variables=variables)
+    return Child(ALL, ("services.local", *words), running[-1].listen[:1], variables=variables)
 
 
 class _Pipe:
@@ -232,7 +257,7 @@ class Supervisor:
             hint = f"{_named(name)} not running; {self._log_hint(name)}"
             raise CommandFailed(message.decode(errors="replace").strip() or hint)
         service = self._services[name]
-        if service.has_health and (problem := await problem_of(service.address, READY_SECONDS, wait=True)):
+        if service.has_health and (problem := await problem_of(service.listen[0], READY_SECONDS, wait=True)):
             raise CommandFailed(f"{_named(name)} not ready after {READY_SECONDS:.0f} s: {problem}")
 
     async def _first_message(self, name: str) -> bytes:

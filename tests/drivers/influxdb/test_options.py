@@ -12,7 +12,7 @@ from services.drivers.influxdb.options import InfluxdbOptions, options_of, place
 from services.drivers.options import OptionsInvalid
 from services.drivers.registry import opened
 from services.platforms import Platform
-from services.rpc.process import CannotServe
+from services.rpc.entrances import CannotServe
 
 URL = "https://influx.example.com"
 

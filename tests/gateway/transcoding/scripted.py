@@ -10,14 +10,17 @@ from pkger.applier.v1 import applier_pb2, applier_pb2_grpc
 from pkger.model.v1 import operation_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
+from services.access.listeners import Listener, ListenerKind
 from services.gateway.credentials import Tokens
+from services.gateway.entrances import HttpEntrance
 from services.gateway.middlewares import Site
 from services.gateway.server import serving_http
 from services.gateway.services import connected
 from services.gateway.settings import GatewaySettings
 from services.gateway.transcoding.route_table import api_routes
 from services.gateway.transcoding.streaming import STREAM_LIMITS, StreamLimits
-from services.rpc.server import serving
+from services.rpc.process import Service
+from tests.transport import serving_at_socket
 
 WATCH = "/api/pkger/v1/stacks/0a:watch"
 APPLY = "/api/pkger/v1/packages:apply"
@@ -81,10 +84,11 @@ async def scripted(
         partial(applier_pb2_grpc.add_ApplierServiceServicer_to_server, operations),
     ]
     # The client is closed last, so that it receives the end of its streams.
-    async with AsyncExitStack() as clients, serving(register, NAMES, "127.0.0.1:0", 1) as address:
+    async with AsyncExitStack() as clients, serving_at_socket(Service(register, NAMES), 1) as address:
         addresses = dict.fromkeys(("parser", "planner", "applier", "stack"), address)
         async with connected(addresses) as services:
-            settings = GatewaySettings("127.0.0.1:0", body_bytes=10_000_000, requests=requests, streams=streams)
-            site = Site(api_routes(services, limits), Tokens(), settings, "test", {})
-            async with serving_http(site, settings.listen, grace=60) as http:
+            settings = GatewaySettings(body_bytes=10_000_000, requests=requests, streams=streams)
+            site = Site(api_routes(services, limits), settings, "test", {})
+            entrance = HttpEntrance(Listener("127.0.0.1:0", ListenerKind.LOOPBACK), Tokens(are_needed=False))
+            async with serving_http(site, [entrance], grace=60) as (http,):
                 yield await clients.enter_async_context(aiohttp.ClientSession(f"http://{http}"))

@@ -1,0 +1,150 @@
+"""
+What a listener is, and what it demands of callers: a socket nothing, an address of this machine the token of its home,
+and any other address the token of the operator.
+"""
+
+import socket
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import ip_address
+
+HIGHEST_PORT = 65_535
+
+MOST_SOCKET_BYTES = 107
+"""Longest path of a socket: ``sun_path`` has 108 bytes on Linux, the last a NUL (unix(7)); gRPC refuses longer ones."""
+
+SOCKET_PREFIX = "unix:"
+
+FORM = "write host:port or unix:/path"
+"""The remedy for an address of another form."""
+
+
+class ListenerKind(Enum):
+    """From where a listener can be reached."""
+
+    SOCKET = "socket"
+    """From this user's processes: its folder is closed for others."""
+    LOOPBACK = "loopback"
+    """From this machine."""
+    NETWORK = "network"
+    """From other machines."""
+
+
+class ListenerInvalid(Exception):
+    """A server cannot listen there; the message is a sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """
+    Where a server listens.
+
+    Attributes:
+        address: ``host:port`` or ``unix:/path``.
+        kind: What it is.
+    """
+
+    address: str
+    kind: ListenerKind
+
+    @property
+    def path(self) -> str:
+        """The path of a socket; empty for a port."""
+        return self.address.removeprefix(SOCKET_PREFIX) if self.kind is ListenerKind.SOCKET else ""
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        """The host, without brackets, and the port."""
+        host, _, port = self.address.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """
+        The hosts that have to be bound. One of the two loopback addresses alone would leave the other one to other
+        users of the machine, who would be called by whoever connects to ``localhost``.
+        """
+        host, _ = self.host_and_port
+        is_pair = self.kind is ListenerKind.LOOPBACK and host in ("127.0.0.1", "::1", "localhost")
+        return ("127.0.0.1", "::1") if is_pair else (host,)
+
+
+Resolve = Callable[[str], Collection[str]]
+"""Returns the addresses of a host name; raises ``OSError`` if there are none."""
+
+
+def resolve_host(name: str) -> Collection[str]:
+    """The addresses of a host name, as the machine resolves it."""
+    return {str(place[0]) for _, _, _, _, place in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
+
+
+def listeners_of(addresses: Iterable[str], resolve: Resolve = resolve_host) -> list[Listener]:
+    """
+    The listeners at *addresses*, in their order.
+
+    Raises:
+        ListenerInvalid: An address has another form, or is there twice.
+    """
+    listeners = [_listener(address, resolve) for address in dict.fromkeys(addresses)]
+    places: dict[tuple[str, int], str] = {}
+    for each in listeners:
+        if each.path:
+            continue
+        _, port = each.host_and_port
+        for place in ((name, port) for name in each.hosts if port):
+            if place in places:
+                raise ListenerInvalid(
+                    f"{each.address} and {places[place]} are one address; name it once, as a loopback address stands"
+                    " for 127.0.0.1 and ::1"
+                )
+            places[place] = each.address
+    return listeners
+
+
+def _listener(address: str, resolve: Resolve) -> Listener:
+    """
+    The listener at *address*.
+
+    Raises:
+        ListenerInvalid: The address has another form.
+    """
+    if address.startswith(SOCKET_PREFIX):
+        path = address.removeprefix(SOCKET_PREFIX)
+        if not path.startswith("/"):
+            raise ListenerInvalid(
+                f"{address}: write unix: and the full path of a socket, such as unix:/run/parser.sock"
+            )
+        if (size := len(path.encode("utf-8", "surrogateescape"))) > MOST_SOCKET_BYTES:
+            raise ListenerInvalid(
+                f"the path {path} has {size} bytes, and that of a socket at most {MOST_SOCKET_BYTES}; choose a shorter"
+                " one (PKGER_RUN, PKGER_LISTEN)"
+            )
+        return Listener(address, ListenerKind.SOCKET)
+    host, colon, port = address.rpartition(":")
+    if not (colon and port.isdecimal() and port.isascii() and int(port) <= HIGHEST_PORT):
+        raise ListenerInvalid(f"{address}: {FORM}")
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise ListenerInvalid(f"{address}: write an address of IPv6 in brackets, such as [::1]:{port}")
+    return Listener(address, _kind_of_host(host.strip("[]"), resolve))
+
+
+def _kind_of_host(host: str, resolve: Resolve) -> ListenerKind:
+    """What a listener at *host* is: loopback only if all of its addresses are; an empty host means all interfaces."""
+    if host == "localhost":
+        return ListenerKind.LOOPBACK
+    try:
+        addresses = [host] if not host or _is_address(host) else resolve(host)
+    except (OSError, UnicodeError):
+        # The server cannot bind it either; until then, it may be anywhere.
+        return ListenerKind.NETWORK
+    is_loopback = bool(addresses) and all(each and ip_address(each).is_loopback for each in addresses)
+    return ListenerKind.LOOPBACK if is_loopback else ListenerKind.NETWORK
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
