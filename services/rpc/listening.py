@@ -81,10 +81,10 @@ def free_addresses(listener: Listener) -> list[str]:
         return _free_pair(hosts)
     addresses = [_written(each, port) for each in hosts]
     if problem := next((each for each in addresses if not _can_listen(each)), ""):
-        also = f", as a server has to have all of {', '.join(addresses)}" if len(hosts) > 1 else ""
+        if problem == listener.address:
+            raise OSError(f"cannot listen on {problem}: it is in use or not an address of this machine")
         raise OSError(
-            f"cannot listen on {listener.address}: {'it' if problem == listener.address else problem} is in use or not"
-            f" an address of this machine{also}"
+            f"cannot listen on {listener.address}: {problem} is in use, and whoever connects to localhost may get that"
         )
     return addresses
 

@@ -21,6 +21,10 @@ REFLECTION_PREFIX = f"/{reflection.SERVICE_NAME}/"
 """Of the full names of the methods of reflection."""
 
 
+_NOT_IMPLEMENTED = "/grpc.health.v1.Health/List"
+"""A method that the servicer of health for asyncio lacks: gRPC would log a traceback for each call."""
+
+
 class Probes:
     """
     Health and reflection of one process.
@@ -57,7 +61,8 @@ class Probes:
         """Add the handlers of a service, by name of the method."""
         for name, handler in handlers.items():
             method = f"/{service}/{name}"
-            self.handlers[method] = _refusing(method, handler)
+            if method != _NOT_IMPLEMENTED:
+                self.handlers[method] = _refusing(method, handler)
 
 
 def _refusing(method: str, handler: Handler) -> Handler:

@@ -137,8 +137,8 @@ async def _start(server: Server, settings: Settings, running: AsyncExitStack) ->
         _CannotStart: The service lacks something that it needs, or its address is in use.
     """
     try:
-        entrances = entrances_of(server.name, server.listen, settings)
         service = await running.enter_async_context(server.opened(settings))
+        entrances = entrances_of(server.name, server.listen, settings)
         addresses = await running.enter_async_context(
             serving(service.register, service.names, entrances, settings.times.grace, service.drain, service.loops)
         )

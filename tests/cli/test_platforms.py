@@ -113,10 +113,11 @@ async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, p
         while not (line := (await process.stdout.readline()).decode()).startswith("ready"):
             assert line, (await ended(process)).err
             printed.append(line.split(maxsplit=1))
+        assert printed.pop(0)[0] == "made"
         assert printed == [
             ["stack", f"unix:{short_path}/stack.sock\n"],
-            ["platform", f"unix:{short_path}/platform.sock\n"],
-            ["platform-lab", f"unix:{short_path}/lab.sock\n"],
+            ["platform", f"unix:{short_path}/run/platform.sock\n"],
+            ["platform-lab", f"unix:{short_path}/run/platform-lab.sock\n"],
             ["parser", f"unix:{short_path}/parser.sock\n"],
             ["planner", f"unix:{short_path}/planner.sock\n"],
             ["applier", f"unix:{short_path}/applier.sock\n"],
@@ -136,9 +137,10 @@ async def test_up_runs_the_drivers_of_all_rows_that_have_one(short_path: Path, p
 @pytest.mark.slow
 async def test_a_driver_is_served_by_the_name_of_its_row(short_path: Path, far: DriverClient) -> None:
     for arguments, service in (((), "platform"), (("lab",), "platform-lab")):
-        process = await started("serve", "platform", *arguments, "--listen", "127.0.0.1:0", env=environment(short_path))
+        process = await started("serve", "platform", *arguments, env=environment(short_path))
         assert process.stderr
         line = orjson.loads(await process.stderr.readline())
+        assert line["addresses"] == [f"unix:{short_path}/run/{service}.sock"]
         client = DriverClient(line["addresses"][0])
         assert line["service"] == service
         assert (await client.describe()).platform == "embedded"

@@ -3,16 +3,19 @@
 import json
 import re
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.settings import PORTS, address_variable
+from tests import needs
 from tests.apply.packages import STEPS
-from tests.compose.compose_file import containers
+from tests.compose.compose_file import containers, token_command
 from tests.compose.processes import base_environment, run, stop, up
 from tests.conftest import ROOT
 
@@ -45,9 +48,21 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
+def data(folder: Path) -> dict[str, str]:
+    """Variables with which the containers store their data, and the token, in *folder*."""
+    environ = {f"{name.upper()}_DATA": str(folder / name) for name in ("stack", "platform")}
+    return environ | {"TOKEN_FOLDER": str(folder / "token")}
+
+
+async def made_token(environ: Mapping[str, str], folder: Path) -> None:
+    """Run the container that makes the token; it prints nothing."""
+    command, variables = token_command(environ)
+    assert await run(command, base_environment(folder) | dict(variables), folder) == (0, "", "")
+
+
 def sockets(folder: Path) -> dict[str, str]:
     """Variables with which the containers listen on sockets in *folder*, and store their data there."""
-    environ = {f"{name.upper()}_DATA": str(folder / name) for name in ("stack", "platform")}
+    environ = data(folder)
     for name in [*PORTS, "http"]:
         environ[f"{name.upper()}_LISTEN"] = environ[f"{name.upper()}_ADDRESS"] = f"unix:{folder / name}.sock"
     return environ
@@ -99,6 +114,7 @@ async def test_the_commands_of_the_deployment_page_run_in_their_containers(folde
     text = (ROOT / "docs" / "deploy.md").read_text()
     commands = re.findall(r"^docker compose exec (?:-T )?(\w+) (.*)$", text, re.MULTILINE)
     described = containers(sockets(folder))
+    await made_token(sockets(folder), folder)
     async with up(described, folder):
         results = [
             await run(["sh", "-c", command], base_environment(folder) | dict(described[name].environment), ROOT)
@@ -109,6 +125,53 @@ async def test_the_commands_of_the_deployment_page_run_in_their_containers(folde
     (_, applied, _), (_, shown, _) = results
     assert "Done: 1 created." in applied
     assert shown.startswith("stack fleet\n")
+
+
+@pytest.fixture
+def own_network() -> Iterator[list[str]]:
+    """The words before a command that runs in a network of its own, where no port is taken."""
+    with subprocess.Popen(
+        ["unshare", "--net", "sh", "-c", "ip link set lo up && echo up && read line"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"up\n"
+        yield ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+        holder.communicate(b"\n")
+
+
+@needs.root()
+@needs.program("unshare")
+@needs.program("nsenter")
+@needs.program("ip")
+async def test_the_containers_call_each_other_over_a_network_with_the_token(
+    folder: Path, own_network: list[str]
+) -> None:
+    """As in docker-compose, but for the names of the containers."""
+    environ = data(folder) | {f"{name.upper()}_ADDRESS": f"127.0.0.1:{port}" for name, port in PORTS.items()}
+    described = {
+        name: replace(each, command=(*own_network, *each.command), check=(*own_network, *each.check))
+        for name, each in containers(environ).items()
+    }
+    package = folder / "step-1.json"
+    package.write_text(STEPS[1])
+    apply = [*own_network, "pkger", "apply", "-f", str(package), "--stack", "s", "--yes"]
+    server = base_environment(folder) | {"PKGER_SERVER": "127.0.0.1"}
+    await made_token(environ, folder)
+    async with up(described, folder):
+        refused = await run(apply, server, folder)
+        applied = await run(apply, server | {"PKGER_TOKEN_FILE": str(folder / "token" / "token")}, folder)
+        inside = await run(
+            [*own_network, "pkger", "stacks", "list"], dict(described["applier"].environment) | server, folder
+        )
+    assert (refused[0], refused[1]) == (10, "")
+    assert "no valid token" in refused[2]
+    assert (applied[0], applied[2]) == (0, "")
+    assert (inside[0], inside[2]) == (0, "")
+    token = (folder / "token" / "token").read_text().strip()
+    for log in folder.glob("*.log"):
+        assert token not in log.read_text()
 
 
 async def test_the_error_about_a_container_that_cannot_start_has_its_log(folder: Path) -> None:

@@ -374,7 +374,7 @@ async def test_the_platform_runs_as_a_process_and_stops_on_a_signal(tmp_path: Pa
         sys.executable,
         "-m",
         "services.drivers",
-        env=os.environ | {"PKGER_DATA": str(tmp_path), "PKGER_LISTEN": "127.0.0.1:0"},
+        env=os.environ | {"PKGER_DATA": str(tmp_path), "PKGER_LISTEN": f"unix:{tmp_path}/socket"},
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stderr is not None

@@ -16,6 +16,7 @@ from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
+from services.access.token_file import home_token
 from tests.cli.command import ended, environment, installed, sockets, started
 from tests.cluster import Cluster
 
@@ -33,11 +34,18 @@ async def process(services: Cluster, home: Path) -> AsyncIterator[tuple[Process,
     )
     try:
         assert running.stderr
-        yield running, orjson.loads(await running.stderr.readline())["addresses"][0]
+        while "addresses" not in (line := orjson.loads(await running.stderr.readline())):
+            assert line["message"] == "token made"
+        yield running, line["addresses"][0]
     finally:
         if running.returncode is None:
             running.kill()
         await running.communicate()
+
+
+def session_with_token(address: str, home: Path) -> aiohttp.ClientSession:
+    """A client with the token of a home."""
+    return aiohttp.ClientSession(f"http://{address}", headers={"Authorization": f"Bearer {home_token(home).token()}"})
 
 
 async def stack_of(session: aiohttp.ClientSession) -> tuple[str, str]:
@@ -63,7 +71,7 @@ async def test_an_apply_ends_even_if_the_gateway_is_killed_during_it(services: C
         {"apiVersion": "influxdata.com/v2alpha1", "kind": "Label", "metadata": {"name": f"l{number}"}}
         for number in range(LABELS)
     ]
-    async with process(services, tmp_path) as (gateway, address), aiohttp.ClientSession(f"http://{address}") as session:
+    async with process(services, tmp_path) as (gateway, address), session_with_token(address, tmp_path) as session:
         org, stack = await stack_of(session)
         body = {"orgID": org, "stackID": stack, "template": {"contents": labels}}
         apply = asyncio.create_task(session.post("/api/v2/templates/apply", json=body).__aenter__())
@@ -74,7 +82,7 @@ async def test_an_apply_ends_even_if_the_gateway_is_killed_during_it(services: C
         results = await asyncio.gather(apply, return_exceptions=True)
         assert isinstance(results[0], aiohttp.ClientError)
     await over
-    async with process(services, tmp_path) as (gateway, address), aiohttp.ClientSession(f"http://{address}") as session:
+    async with process(services, tmp_path) as (gateway, address), session_with_token(address, tmp_path) as session:
         async with session.get(f"/api/v2/stacks/{stack}") as answer:
             assert len((await answer.json())["resources"]) == LABELS
         gateway.send_signal(signal.SIGTERM)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 
 import orjson
 import pytest
@@ -15,12 +16,12 @@ from services.rpc.client import Peer
 
 
 @pytest.mark.slow
-async def test_the_process_serves_until_it_is_stopped() -> None:
+async def test_the_process_serves_until_it_is_stopped(tmp_path: Path) -> None:
     server = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "parser_svc",
-        env={**os.environ, "PKGER_LISTEN": "127.0.0.1:0"},
+        env={**os.environ, "PKGER_LISTEN": f"unix:{tmp_path}/socket"},
         stderr=asyncio.subprocess.PIPE,
     )
     assert server.stderr

@@ -11,21 +11,30 @@ from pathlib import Path
 import orjson
 
 from tests.stack.service import Client
+from tests.transport import socket_in_new_folder
 
 
 @asynccontextmanager
 async def process(data: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, Client]]:
-    """``python -m stack_svc`` on a port that the kernel picks, and a client of it."""
+    """``python -m stack_svc`` at a socket of its own, and a client of it."""
+    with socket_in_new_folder() as address:
+        async with _process(data, address) as running:
+            yield running
+
+
+@asynccontextmanager
+async def _process(data: Path, address: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, Client]]:
     server = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "stack_svc",
-        env={**os.environ, "PKGER_DATA": str(data), "PKGER_LISTEN": "127.0.0.1:0"},
+        env={**os.environ, "PKGER_DATA": str(data), "PKGER_LISTEN": address},
         stderr=asyncio.subprocess.PIPE,
     )
     assert server.stderr
     try:
-        client = Client(orjson.loads(await server.stderr.readline())["addresses"][0])
+        assert orjson.loads(await server.stderr.readline())["addresses"] == [address]
+        client = Client(address)
         yield server, client
         await client.peer.close()
     finally:

@@ -1,0 +1,156 @@
+"""Random calls and frames at the port of a service, with and without a token: it refuses, and serves on."""
+
+import asyncio
+import random
+import struct
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+
+import grpc
+import pytest
+
+from services.access.listeners import Listener, ListenerKind
+from services.access.token_file import TokenFile, home_token
+from services.rpc.entrances import Entrance
+from services.rpc.server import serving
+from services.settings import Settings
+from tests.cluster import OPENED
+from tests.rpc.test_every_method import methods_of
+
+pytestmark = pytest.mark.slow
+
+CALLS = 20_000
+AT_A_TIME = 50
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 7, 8, 9
+
+
+def a_message(draw: random.Random) -> bytes:
+    """Random bytes, or a message with random bytes in its first field."""
+    value = draw.randbytes(draw.choice((0, 1, 5, 100, 3000)))
+    return value if draw.random() < 0.5 or len(value) > 127 else bytes([0x0A, len(value)]) + value
+
+
+def some_headers(draw: random.Random, token: str) -> list[tuple[str, str | bytes]]:
+    """Random metadata, with the token or with what is nearly one."""
+    near = (token[:-1], token[:22] + token[22:][::-1], f"{token} ", f"{token}\t", token.upper(), "", "x" * 4000)
+    headers: list[tuple[str, str | bytes]] = [("x-request-id", draw.choice(("r", " ", "x" * 200, "a;b", token[:8])))]
+    headers += [(f"x-{draw.randrange(9)}-bin", draw.randbytes(draw.randrange(40))) for _ in range(draw.randrange(3))]
+    if draw.random() < 0.8:
+        headers.append(
+            ("authorization", f"{draw.choice(('Bearer', 'Basic', 'token', ''))} {draw.choice(near)}".strip())
+        )
+    return headers
+
+
+@pytest.mark.parametrize("has_token", [False, True])
+async def test_random_calls_are_answered_and_leave_nothing(
+    tmp_path: Path, has_token: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    draw, token, codes = random.Random(7), home_token(tmp_path), Counter[grpc.StatusCode]()
+    async with OPENED["stack"](Settings({}, tmp_path, tmp_path, tmp_path)) as service:
+        entrance = Entrance(Listener("127.0.0.1:0", ListenerKind.LOOPBACK), token, 2**20)
+        methods = [method for method in methods_of(service.names) if "Watch" not in method]
+        async with (
+            serving(service.register, service.names, [entrance], 0) as (address,),
+            grpc.aio.insecure_channel(address) as channel,
+        ):
+            tracemalloc.start()
+            await many(channel, methods, draw, token, has_token, codes, CALLS // 10)
+            early = tracemalloc.get_traced_memory()[0]
+            caplog.clear()
+            await many(channel, methods, draw, token, has_token, codes, CALLS)
+            caplog.clear()
+            late = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+    assert late - early < 5 * 2**20
+    assert not {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN} & set(codes), codes
+    assert not [record for record in caplog.records if record.exc_info]
+    if not has_token:
+        assert set(codes) <= {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.OK, *PROBED}
+
+
+PROBED = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED}
+"""The statuses of health checks, which need no token, for random bytes and unknown services."""
+
+
+async def many(
+    channel: grpc.aio.Channel,
+    methods: list[str],
+    draw: random.Random,
+    token: TokenFile,
+    has_token: bool,
+    codes: Counter[grpc.StatusCode],
+    count: int,
+) -> None:
+    """Make *count* calls, some at a time, and count their statuses."""
+    right: list[tuple[str, str | bytes]] = [("authorization", f"Bearer {token.token()}")]
+    for _ in range(count // AT_A_TIME):
+        calls = []
+        for _ in range(AT_A_TIME):
+            call = channel.stream_stream(draw.choice(methods), request_serializer=bytes)
+            metadata = right if has_token else some_headers(draw, token.token())
+            calls.append(call(iter([a_message(draw)]), metadata=metadata, timeout=60))
+        codes.update(await asyncio.gather(*(ended(call) for call in calls)))
+
+
+async def ended(call: grpc.aio.StreamStreamCall) -> grpc.StatusCode:
+    try:
+        while await call.read() is not grpc.aio.EOF:
+            pass
+    except grpc.aio.AioRpcError as error:
+        return error.code()
+    return await call.code()
+
+
+def frame(kind: int, payload: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+FLOODS = {
+    "pings": [frame(PING, b"12345678")] * 5000,
+    "settings": [frame(SETTINGS, struct.pack(">HI", 4, 65_535))] * 5000,
+    "resets": [
+        frame(HEADERS, b"\x82", 4, 2 * n + 1) + frame(RST_STREAM, b"\0\0\0\x08", 0, 2 * n + 1) for n in range(5000)
+    ],
+    "continuations": [frame(HEADERS, b"", 0, 1)] + [frame(CONTINUATION, b"", 0, 1)] * 5000,
+    "headers": [frame(HEADERS, b"\x40\x01a" + b"\x7f\x80\x7f" + b"x" * 16000, 4, 1)],
+    "windows": [frame(WINDOW_UPDATE, b"\x7f\xff\xff\xff")] * 1000,
+    "goaways": [frame(GOAWAY, b"\0" * 8)] * 1000,
+    "data": [frame(DATA, b"x" * 16_000, 0, 1)] * 1000,
+    "unknown": [frame(200, b"x" * 100)] * 5000,
+}
+
+
+@pytest.mark.parametrize("name", FLOODS)
+async def test_a_flood_of_frames_disturbs_nobody(tmp_path: Path, name: str) -> None:
+    async with OPENED["stack"](Settings({}, tmp_path, tmp_path, tmp_path)) as service:
+        token = home_token(tmp_path)
+        entrance = Entrance(Listener("127.0.0.1:0", ListenerKind.LOOPBACK), token, 2**20)
+        async with (
+            serving(service.register, service.names, [entrance], 0) as (address,),
+            grpc.aio.insecure_channel(address) as channel,
+        ):
+            host, _, port = address.rpartition(":")
+            flooding = [asyncio.create_task(flood(host, int(port), FLOODS[name])) for _ in range(5)]
+            call = channel.unary_unary("/pkger.stack.v1.StackService/ListStacks", request_serializer=bytes)
+            for _ in range(50):
+                assert isinstance(await call(b"", metadata=[("authorization", f"Bearer {token.token()}")]), bytes)
+            await asyncio.gather(*flooding)
+            await call(b"", metadata=[("authorization", f"Bearer {token.token()}")])
+
+
+async def flood(host: str, port: int, frames: list[bytes]) -> None:
+    """Send frames until they are sent, or the server closes the connection."""
+    _, writer = await asyncio.open_connection(host, port)
+    try:
+        writer.write(PREFACE + frame(SETTINGS))
+        for each in frames:
+            writer.write(each)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.transport.abort()
