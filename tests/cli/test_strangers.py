@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -137,9 +138,9 @@ def refused(host: str, port: int, module: str) -> bool:
         name = {"parser_svc": "parser.v1.ParserService/ListKinds", "stack_svc": "stack.v1.StackService/ListStacks"}
         name |= {"planner_svc": "planner.v1.PlannerService/ListPlatforms"}
         name |= {"applier_svc": "applier.v1.ApplierService/ListOperations"}
-        call = channel.unary_unary(f"/pkger.{name[module]}", stack_pb2.GetStackRequest.SerializeToString)
+        call: Any = channel.unary_unary(f"/pkger.{name[module]}", stack_pb2.GetStackRequest.SerializeToString)
         for token in (None, new_token(MachineIds())):
-            metadata = [("authorization", f"Bearer {token}")] if token else None
+            metadata = (("authorization", f"Bearer {token}"),) if token else None
             with pytest.raises(grpc.RpcError) as raised:
                 call(stack_pb2.GetStackRequest(), metadata=metadata)
             if raised.value.code() is not grpc.StatusCode.UNAUTHENTICATED:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -14,6 +15,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
+from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2
 
 from services.access.authentication import Caller, Refusal
@@ -83,7 +85,7 @@ async def test_a_port_refuses_all_others_with_one_text(tmp_path: Path, kind: Lis
 
 async def endless(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
     while True:
-        yield driver_pb2.ListResourcesResponse(resources=[{"id": "x" * 100_000}])
+        yield driver_pb2.ListResourcesResponse(resources=[object_pb2.Resource(id="x" * 100_000)])
 
 
 async def reflected(client: Peer) -> None:
@@ -130,7 +132,7 @@ async def test_a_refused_message_is_not_read(tmp_path: Path) -> None:
         listening(ListenerKind.LOOPBACK, tmp_path, message_bytes=1000) as (address, _),
         grpc.aio.insecure_channel(address, options=options) as channel,
     ):
-        send = channel.unary_unary("/pkger.stack.v1.StackService/GetStack", request_serializer=bytes)
+        send: Any = channel.unary_unary("/pkger.stack.v1.StackService/GetStack", request_serializer=bytes)
         with pytest.raises(grpc.aio.AioRpcError) as raised:
             await send(b"x" * 60 * 2**20)
     assert raised.value.code() is grpc.StatusCode.UNAUTHENTICATED
@@ -141,7 +143,7 @@ async def test_bytes_above_the_limit_of_a_port_are_refused(tmp_path: Path) -> No
         listening(ListenerKind.LOOPBACK, tmp_path) as (address, token),
         grpc.aio.insecure_channel(address) as channel,
     ):
-        send = channel.unary_unary("/pkger.stack.v1.StackService/GetStack", request_serializer=bytes)
+        send: Any = channel.unary_unary("/pkger.stack.v1.StackService/GetStack", request_serializer=bytes)
         with pytest.raises(grpc.aio.AioRpcError) as raised:
             await send(b"x" * 2**21, metadata=[("authorization", f"Bearer {token.token()}")])
     assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -149,7 +151,7 @@ async def test_bytes_above_the_limit_of_a_port_are_refused(tmp_path: Path) -> No
 
 async def test_a_call_without_a_message_is_refused(tmp_path: Path) -> None:
     async with listening(ListenerKind.SOCKET, tmp_path) as (address, _), grpc.aio.insecure_channel(address) as channel:
-        call = channel.stream_unary("/pkger.stack.v1.StackService/GetStack", request_serializer=bytes)(iter(()))
+        call: Any = channel.stream_unary("/pkger.stack.v1.StackService/GetStack", request_serializer=bytes)(iter(()))
         with pytest.raises(grpc.aio.AioRpcError, match="the call has no message"):
             await call
 
@@ -245,7 +247,7 @@ async def test_a_client_that_stops_to_read_is_cut_off(tmp_path: Path, monkeypatc
         grpc.aio.insecure_channel(address) as channel,
     ):
         method = "/pkger.driver.v1.DriverService/ListResources"
-        call = channel.unary_stream(method, request_serializer=bytes)(b"")
+        call: Any = channel.unary_stream(method, request_serializer=bytes)(b"")
         await call.read()
         await asyncio.wait_for(ended.wait(), 30)
         with suppress(grpc.aio.AioRpcError):

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import grpc
 import pytest
@@ -80,12 +80,13 @@ def methods_of(names: object) -> Iterator[str]:
 async def status(channel: grpc.aio.Channel, method: str, token: str) -> grpc.StatusCode:
     """The status of a call with an empty request; OK as soon as there is an answer."""
     metadata = [("authorization", f"Bearer {token}")] if token else None
-    call = channel.stream_stream(method, request_serializer=bytes)(iter([b""]), metadata=metadata)
+    call: Any = channel.stream_stream(method, request_serializer=bytes)(iter([b""]), metadata=metadata)
     with suppress(grpc.aio.AioRpcError):
         if await call.read() is not grpc.aio.EOF:
             call.cancel()
             return grpc.StatusCode.OK
-    return await call.code()
+    code: grpc.StatusCode = await call.code()
+    return code
 
 
 def databases(folder: Path) -> dict[str, bytes]:
