@@ -40,8 +40,8 @@ TOO_LONG = f"the call had no deadline, and took more than {LONGEST_CALL_SECONDS:
 
 _HEALTH = "/grpc.health.v1.Health/"
 
-_Respond = Callable[[Any, Any], Awaitable[None]]
-"""Answers a request, or an iterator of requests, on a call of ``grpc.aio``."""
+_Respond = Callable[[Any, Any], Awaitable[Any]]
+"""Answers a request, or an iterator of requests, on a call of ``grpc.aio``: returns the response, or writes several."""
 
 
 class Door:
@@ -61,21 +61,22 @@ class Door:
 
     def guarded(self, method: str, handler: Handler) -> Handler:
         """*handler*, the handler of *method* (``/package.Service/Method``), behind the door."""
-        respond = _responding(handler)
+        respond, make = _responding(handler)
 
-        async def serve(requests: AsyncIterator[Any], call: Any) -> None:
+        async def serve(requests: AsyncIterator[Any], call: Any) -> Any:
             is_bounded = call.time_remaining() is None and method not in ENDLESS
             try:
                 async with asyncio.timeout(LONGEST_CALL_SECONDS if is_bounded else None):
                     with self._admitted(method, call.invocation_metadata() or ()):
-                        await respond(requests if handler.request_streaming else await _message(method, call), call)
+                        request = requests if handler.request_streaming else await _message(method, requests)
+                        return await respond(request, call)
             except TimeoutError:
                 await call.abort(grpc.StatusCode.DEADLINE_EXCEEDED, TOO_LONG)
             except PkgerError as error:
                 status = rpc_status.to_status(to_status(error))
                 await call.abort(status.code, status.details, status.trailing_metadata)
 
-        return grpc.stream_stream_rpc_method_handler(serve, handler.request_deserializer, handler.response_serializer)
+        return make(serve, handler.request_deserializer, handler.response_serializer)
 
     @contextmanager
     def _admitted(self, method: str, metadata: Metadata) -> Iterator[None]:
@@ -147,7 +148,7 @@ class Refusals:
         log.warning("calls refused", extra={"address": self._address, "problem": refusal, "calls": calls})
 
 
-async def _message(method: str, call: Any) -> Any:
+async def _message(method: str, requests: AsyncIterator[Any]) -> Any:
     """
     Read the one message of a call.
 
@@ -155,30 +156,24 @@ async def _message(method: str, call: Any) -> Any:
         RequestInvalid: There is none, or it does not arrive in time.
     """
     try:
-        async with asyncio.timeout(LONGEST_CALL_SECONDS):
-            message = await call.read()
+        async with asyncio.timeout(LONGEST_CALL_SECONDS if method in ENDLESS else None):
+            return await anext(requests)
     except TimeoutError:
         raise RequestInvalid("request", f"no message arrived in {LONGEST_CALL_SECONDS:.0f} s") from None
-    if message is grpc.aio.EOF:
-        raise RequestInvalid("request", f"the call has no message; {method} needs one")
-    return message
+    except StopAsyncIteration:
+        raise RequestInvalid("request", f"the call has no message; {method} needs one") from None
 
 
-def _responding(handler: Handler) -> _Respond:
-    """What answers the requests of *handler*."""
-    behaviour: Any
-
-    async def once(request: Any, call: Any) -> None:
-        await call.write(await behaviour(request, call))
+def _responding(handler: Handler) -> tuple[_Respond, Callable[..., Handler]]:
+    """What answers the requests of *handler*, and what makes a handler of it that reads its messages itself."""
+    if not handler.response_streaming:
+        return handler.unary_unary, grpc.stream_unary_rpc_method_handler
+    behaviour: Any = handler.stream_stream if handler.request_streaming else handler.unary_stream
 
     async def each(request: Any, call: Any) -> None:
         async with aclosing(behaviour(request, call)) as responses:
             async for response in responses:
                 await call.write(response)
 
-    if not handler.response_streaming:
-        behaviour = handler.unary_unary
-        return once
-    behaviour = handler.stream_stream if handler.request_streaming else handler.unary_stream
     # The servicer of health is a coroutine that writes its responses itself.
-    return each if inspect.isasyncgenfunction(behaviour) else behaviour
+    return each if inspect.isasyncgenfunction(behaviour) else behaviour, grpc.stream_stream_rpc_method_handler

@@ -115,6 +115,9 @@ def _open(path: Path, migrations: Migrations) -> sqlite_utils.Database:
             restrict(path.with_name(path.name + suffix))
         try:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            # What a file from elsewhere defines, such as a trigger, reaches no other file and no function with effects.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            connection.execute("PRAGMA trusted_schema=OFF")
             database = sqlite_utils.Database(connection)
             if has_tables(database):
                 check_origin(database, migrations)

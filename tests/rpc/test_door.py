@@ -109,6 +109,7 @@ async def test_a_rotated_token_is_refused_at_once(tmp_path: Path) -> None:
 
 
 async def test_without_its_file_a_port_admits_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     async with listening(ListenerKind.LOOPBACK, tmp_path) as (address, token):
         kept = token.token()
         token.path.chmod(0o644)

@@ -97,9 +97,9 @@ async def many(
     for _ in range(count // AT_A_TIME):
         calls = []
         for _ in range(AT_A_TIME):
-            call: Any = channel.stream_stream(draw.choice(methods), request_serializer=bytes)
+            call: Any = channel.unary_stream(draw.choice(methods), request_serializer=bytes)
             metadata = right if has_token else some_headers(draw, token.token())
-            calls.append(call(iter([a_message(draw)]), metadata=metadata, timeout=60))
+            calls.append(call(a_message(draw), metadata=metadata, timeout=60))
         codes.update(await asyncio.gather(*(ended(call) for call in calls)))
 
 

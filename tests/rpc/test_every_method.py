@@ -80,7 +80,7 @@ def methods_of(names: object) -> Iterator[str]:
 async def status(channel: grpc.aio.Channel, method: str, token: str) -> grpc.StatusCode:
     """The status of a call with an empty request; OK as soon as there is an answer."""
     metadata = [("authorization", f"Bearer {token}")] if token else None
-    call: Any = channel.stream_stream(method, request_serializer=bytes)(iter([b""]), metadata=metadata)
+    call: Any = channel.unary_stream(method, request_serializer=bytes)(b"", metadata=metadata)
     with suppress(grpc.aio.AioRpcError):
         if await call.read() is not grpc.aio.EOF:
             call.cancel()

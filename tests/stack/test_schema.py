@@ -134,6 +134,14 @@ def test_a_file_can_shrink(path: Path, migrations: Migrations) -> None:
     assert rows(path, "PRAGMA auto_vacuum") == [(2,)]
 
 
+async def test_a_database_reaches_no_other_file(path: Path) -> None:
+    database = Database(path, STACK)
+    with pytest.raises(sqlite3.OperationalError, match="too many attached databases"):
+        await database.read(lambda db: db.execute("ATTACH ':memory:' AS other"))
+    assert await database.read(lambda db: db.execute("PRAGMA trusted_schema").fetchall()) == [(0,)]
+    database.close()
+
+
 async def test_services_name_the_database_that_they_refuse(tmp_path: Path) -> None:
     for name in ("stack.db", "embedded.db"):
         foreign_script(tmp_path / name)
