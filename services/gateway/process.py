@@ -21,7 +21,7 @@ from services.rpc.log import log_to_stderr
 from services.rpc.process import CannotServe, collect_seldom
 from services.rpc.startup_pipe import report_listening, report_problem
 from services.settings import Settings, load
-from services.system import leave_no_core
+from services.system import leave_no_core, raise_open_files
 from services.times import Times
 
 log = logging.getLogger("pkger.http")
@@ -78,6 +78,7 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
         SystemExit: The gateway cannot start; the last line of the log says why.
     """
     leave_no_core()
+    raise_open_files()
     log_to_stderr()
     collect_seldom()
     # A thread makes the documents; with a short interval, the event loop runs again soon, however large they are.

@@ -15,7 +15,7 @@ from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.server import Register, serving
 from services.rpc.startup_pipe import report_listening, report_problem
 from services.settings import Settings, load
-from services.system import leave_no_core
+from services.system import leave_no_core, raise_open_files
 
 log = logging.getLogger("pkger.rpc")
 
@@ -98,6 +98,7 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
         SystemExit: One of them cannot start; the last line of the log says why.
     """
     leave_no_core()
+    raise_open_files()
     log_to_stderr()
     collect_seldom()
     try:
