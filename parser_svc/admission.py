@@ -1,7 +1,6 @@
 """Bounds the text of the packages that a parser reads at the same time; what is beyond the bound waits, in order."""
 
 import asyncio
-import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -46,7 +45,7 @@ class Admission:
         # Work beyond the bound is admitted alone.
         share = min(max(size, int(self._most * SMALLEST_SHARE)), self._most)
         await self._take(share)
-        running = asyncio.create_task(asyncio.to_thread(_leaving_no_values, work))
+        running = asyncio.create_task(asyncio.to_thread(work))
         running.add_done_callback(lambda _: self._release(share))
         return await asyncio.shield(running)
 
@@ -80,15 +79,3 @@ class Admission:
             if not place.done():
                 self._taken += share
                 place.set_result(None)
-
-
-def _leaving_no_values(work: Callable[[], T]) -> T:
-    """Run *work*; its error keeps the places where it was raised, but not the variables there: all that was read."""
-    try:
-        return work()
-    except BaseException as error:
-        cause: BaseException | None = error
-        while cause:
-            traceback.clear_frames(cause.__traceback__)
-            cause = cause.__context__
-        raise

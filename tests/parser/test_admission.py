@@ -2,8 +2,6 @@
 
 import asyncio
 import threading
-import traceback
-import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -118,29 +116,6 @@ async def test_an_error_of_the_work_is_raised_and_ends_it() -> None:
         with pytest.raises(ValueError, match="no package"):
             await admission.run(MOST, fail)
     assert await admission.run(MOST, lambda: 1) == 1
-
-
-async def test_an_error_does_not_keep_what_was_read() -> None:
-    class Value:
-        pass
-
-    values: list[weakref.ref[Value]] = []
-
-    def read() -> None:
-        value = Value()
-        values.append(weakref.ref(value))
-        raise ValueError("no scalar")
-
-    def fail() -> None:
-        try:
-            read()
-        except ValueError:
-            raise ValueError("no package") from None
-
-    with pytest.raises(ValueError, match="no package") as caught:
-        await Admission(MOST).run(MOST, fail)
-    assert [value() for value in values] == [None]
-    assert "in read" in "".join(traceback.format_exception(caught.value.__context__))
 
 
 @given(st.lists(st.tuples(st.integers(0, 150), st.booleans()), max_size=30))
