@@ -11,6 +11,7 @@ import grpc
 from services.core.errors import ServiceUnavailable
 from services.rpc.call import REQUEST_ID_KEY, loop_time, new_request_id, request_id, time_left
 from services.rpc.channel import Connect, grpc_channel
+from services.rpc.driver_answers import OVERSIZED, BoundedChannel
 from services.rpc.errors import from_rpc
 from services.system import Ids, MachineIds
 from services.times import Times
@@ -56,8 +57,9 @@ class Peer:
         self.platform = platform
         self._ids = ids
         self.times = times
+        channel = connect(address)
         # The generated stubs are annotated with this type, but use only the methods of Channel.
-        self.channel = cast("grpc.aio.Channel", connect(address))
+        self.channel = cast("grpc.aio.Channel", BoundedChannel(channel) if platform else channel)
         # The answers of ``call_once``, valid until the watch of their connection ends.
         self._answers: dict[Any, Any] = {}
         self._watch: asyncio.Task[None] | None = None
@@ -83,7 +85,7 @@ class Peer:
         with self._translated():
             call: Any = method(request, timeout=timeout, metadata=self._metadata())
             response: Response = await call
-            return response
+        return self._decoded(response)
 
     async def call_once(
         self,
@@ -129,7 +131,7 @@ class Peer:
             call: Any = method(request, timeout=timeout, metadata=self._metadata())
             try:
                 async for response in call:
-                    yield response
+                    yield self._decoded(response)
             finally:
                 call.cancel()
 
@@ -167,6 +169,17 @@ class Peer:
             # This process stood still meanwhile: the lease of an applier may have ended.
             raise ServiceUnavailable(self.name, self.address, "no connection in time", self.platform)
         return left
+
+    def _decoded(self, response: Response) -> Response:
+        """
+        A response that has been decoded.
+
+        Raises:
+            ServiceUnavailable: It has too many fields.
+        """
+        if response is OVERSIZED:
+            raise ServiceUnavailable(self.name, self.address, OVERSIZED.problem, self.platform, answered=True)
+        return response
 
     def _metadata(self) -> tuple[tuple[str, str]]:
         return ((REQUEST_ID_KEY, request_id.get() or new_request_id(self._ids)),)
