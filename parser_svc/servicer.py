@@ -86,7 +86,9 @@ class ParserServicer(ParserServiceServicer):
     async def RenderPackage(
         self, request: parser_pb2.RenderPackageRequest, context: object
     ) -> AsyncIterator[parser_pb2.RenderPackageResponse]:
-        for piece in pieces(await self._admission.run(request.ByteSize(), partial(_rendered, request))):
+        for piece in pieces(
+            await self._admission.run(request.ByteSize(), partial(_rendered, request, self._gatherer.bounds))
+        ):
             yield parser_pb2.RenderPackageResponse(text=piece)
 
     async def ListKinds(self, request: parser_pb2.ListKindsRequest, context: object) -> parser_pb2.ListKindsResponse:
@@ -163,9 +165,12 @@ def _findings(parsed: ParseResult) -> Iterator[parser_pb2.ParsePackageResponse]:
         yield parser_pb2.ParsePackageResponse(credentials=credentials)
 
 
-def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
+def _rendered(request: parser_pb2.RenderPackageRequest, bounds: Bounds) -> str:
     if not request.HasField("package"):
         raise RequestInvalid("package", "is not set; give the package to write")
+    if len(request.package.objects) > bounds.objects:
+        count = len(request.package.objects)
+        raise RequestInvalid("package.objects", f"has {count:,} entries; at most {bounds.objects:,} are accepted")
     encoding = _WRITTEN.get(request.encoding)
     if not encoding:
         raise RequestInvalid("encoding", "packages are written as YAML or JSON")

@@ -14,6 +14,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from services.core.check import PlatformCheck
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
+from services.core.limits import MOST_ENTRIES
 from services.core.model import (
     DesiredSpec,
     Identity,
@@ -326,7 +327,7 @@ async def find_owners(
     stack: Peer, target: Target, resources: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], stack_pb2.ResourceHolder]:
     """
-    The owners of *resources*, both identified by kind and id; one call, and none without resources.
+    The owners of *resources*, both identified by kind and id; one call for each ``MOST_ENTRIES`` of them.
 
     Raises:
         PkgerError: The call failed.
@@ -344,15 +345,17 @@ async def find_holders(
     Raises:
         PkgerError: The call failed.
     """
-    if not resources:
-        return {}, {}
-    refs = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in resources]
-    request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
-    answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
+    owners: dict[tuple[str, str], stack_pb2.ResourceHolder] = {}
     users: dict[tuple[str, str], list[stack_pb2.ResourceHolder]] = {}
-    for user in answer.users:
-        users.setdefault((user.resource.kind, user.resource.id), []).append(user)
-    return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}, users
+    refs = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in resources]
+    for start in range(0, len(refs), MOST_ENTRIES):
+        some = refs[start : start + MOST_ENTRIES]
+        request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=some)
+        answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
+        owners |= {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}
+        for user in answer.users:
+            users.setdefault((user.resource.kind, user.resource.id), []).append(user)
+    return owners, users
 
 
 async def read_header(stack: Peer, ref: object_pb2.StackRef) -> stack_pb2.Stack:
