@@ -119,7 +119,7 @@ class KnownDocuments:
             SourceUndecodable: The stream is no YAML, or a document has the wrong type.
             SourceTooLarge: The stream exceeds a bound.
         """
-        parts = self._parts(text)
+        parts = self._parts(text, usage.objects_left)
         if any(part.cached for part in parts):
             attempt = copy(usage)
             try:
@@ -149,11 +149,13 @@ class KnownDocuments:
                 entries.append((part.digest, kept))
         self._cache.keep(entries)
 
-    def _parts(self, text: str) -> list[_Part]:
-        """The documents of a stream; none if only libyaml can find where they begin."""
+    def _parts(self, text: str, most: int) -> list[_Part]:
+        """The documents of a stream; none if there are more than *most*, or only libyaml can find where they begin."""
         if any(sign in text for sign in _UNSURE) or text.startswith(_UNSURE_FIRST):
             return []
-        ends = [match.end() for match in _NEXT_DOCUMENT.finditer(text)]
+        ends = [match.end() for match in islice(_NEXT_DOCUMENT.finditer(text), most + 1)]
+        if len(ends) > most:
+            return []
         texts = [text[start:end] for start, end in pairwise((0, *ends, len(text)))]
         if texts[1:] and _NO_CONTENT.fullmatch(texts[0]):
             texts[:2] = [texts[0] + texts[1]]
@@ -175,6 +177,7 @@ class KnownDocuments:
         while first < len(parts):
             part = parts[first]
             if part.cached:
+                usage.take_objects(name, 1)
                 usage.take_nodes(name, part.cached.nodes)
                 place = Location(name, part.line + part.cached.line, part.cached.column)
                 objects.append(KnownObject(source, (first,), place, part.cached, part.text))

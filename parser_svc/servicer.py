@@ -10,11 +10,12 @@ from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
+from parser_svc.admission import Admission
 from parser_svc.document_cache import DocumentCache
 from parser_svc.package import ParseOptions, ParseResult, parse
 from parser_svc.render import render
 from parser_svc.source_texts import Gatherer, SourceSpec
-from parser_svc.sources import Encoding, Source
+from parser_svc.sources import Encoding, Source, size
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.kinds.format.canonical import canonical_text
@@ -39,6 +40,9 @@ SERVICE = "pkger.parser.v1.ParserService"
 MOST_NAME_BYTES = 256 * 1024
 """The length of the names of all sources of a package together (parser.proto)."""
 
+PACKAGES_AT_ONCE = 2
+"""How many of the largest packages are read at the same time; of smaller ones, as many as have the same text."""
+
 _ENCODINGS: dict[int, Encoding | None] = {
     parser_pb2.ENCODING_UNSPECIFIED: None,
     parser_pb2.ENCODING_YAML: Encoding.YAML,
@@ -58,24 +62,33 @@ _VIEWS = frozenset((parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_SUM
 class ParserServicer(ParserServiceServicer):
     """Translates messages, has sources gathered, and calls ``parse`` and ``render``."""
 
-    def __init__(self, gatherer: Gatherer, cache: DocumentCache | None = None) -> None:
+    def __init__(
+        self, gatherer: Gatherer, cache: DocumentCache | None = None, admission: Admission | None = None
+    ) -> None:
         self._gatherer, self._cache = gatherer, cache
+        self._admission = admission or Admission(PACKAGES_AT_ONCE * gatherer.bounds.bytes)
 
     async def ParsePackage(
         self, request: parser_pb2.ParsePackageRequest, context: object
     ) -> AsyncIterator[parser_pb2.ParsePackageResponse]:
         _check_view(request.view)
         _check_names(request.sources)
-        sources = await self._gatherer.gather([_source_spec(*numbered) for numbered in enumerate(request.sources)])
+        specs = [_source_spec(*numbered) for numbered in enumerate(request.sources)]
         clock = asyncio.get_running_loop().time
-        # In a thread, so that health checks are answered while a large package is read.
-        for message in await asyncio.to_thread(_answer, request, sources, self._gatherer.bounds, clock, self._cache):
+        async with self._gatherer.place(specs):
+            sources = await self._gatherer.gather(specs)
+            answer = partial(_answer, request, sources, self._gatherer.bounds, clock, self._cache)
+            # In a thread, so that health checks are answered while a large package is read.
+            messages = await self._admission.run(_text_bytes(request, sources), answer)
+        for message in messages:
             yield message
 
     async def RenderPackage(
         self, request: parser_pb2.RenderPackageRequest, context: object
     ) -> AsyncIterator[parser_pb2.RenderPackageResponse]:
-        for piece in pieces(await asyncio.to_thread(_rendered, request)):
+        for piece in pieces(
+            await self._admission.run(request.ByteSize(), partial(_rendered, request, self._gatherer.bounds))
+        ):
             yield parser_pb2.RenderPackageResponse(text=piece)
 
     async def ListKinds(self, request: parser_pb2.ListKindsRequest, context: object) -> parser_pb2.ListKindsResponse:
@@ -95,9 +108,9 @@ class ParserServicer(ParserServiceServicer):
         )
 
 
-def register(gatherer: Gatherer, cache: DocumentCache | None = None) -> Register:
-    """A function that adds the parser to a server."""
-    return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer, cache))
+def register(gatherer: Gatherer, cache: DocumentCache | None = None, admission: Admission | None = None) -> Register:
+    """A function that adds the parser to a server; without *admission*, it has one by the bounds of *gatherer*."""
+    return partial(add_ParserServiceServicer_to_server, ParserServicer(gatherer, cache, admission))
 
 
 @gc_paused()
@@ -120,6 +133,12 @@ def _answer(
     if parsed.package and parser_pb2.PACKAGE_VIEW_SUMMARY in request.view:
         messages += (parser_pb2.ParsePackageResponse(summary_json=piece) for piece in pieces(_summary(parsed)))
     return messages
+
+
+def _text_bytes(request: parser_pb2.ParsePackageRequest, sources: Sequence[Source]) -> int:
+    """The text that is read for a request, in bytes: its sources, and the values for its environment references."""
+    texts = sum(size(source.name, source.text) for source in sources)
+    return texts + sum(map(len, request.env_json.values()))
 
 
 def _header(parsed: ParseResult) -> parser_pb2.PackageHeader:
@@ -146,9 +165,12 @@ def _findings(parsed: ParseResult) -> Iterator[parser_pb2.ParsePackageResponse]:
         yield parser_pb2.ParsePackageResponse(credentials=credentials)
 
 
-def _rendered(request: parser_pb2.RenderPackageRequest) -> str:
+def _rendered(request: parser_pb2.RenderPackageRequest, bounds: Bounds) -> str:
     if not request.HasField("package"):
         raise RequestInvalid("package", "is not set; give the package to write")
+    if len(request.package.objects) > bounds.objects:
+        count = len(request.package.objects)
+        raise RequestInvalid("package.objects", f"has {count:,} entries; at most {bounds.objects:,} are accepted")
     encoding = _WRITTEN.get(request.encoding)
     if not encoding:
         raise RequestInvalid("encoding", "packages are written as YAML or JSON")

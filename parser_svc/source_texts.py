@@ -1,7 +1,8 @@
 """Makes the texts of the sources of a request: fetches addresses and evaluates Jsonnet."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -18,6 +19,12 @@ from services.syntax.usage import Usage
 FETCHES = 8
 EVALUATIONS = 2
 """How many run at the same time, of all requests. Each evaluation may need a core and all memory of its bound."""
+
+GATHERED_PACKAGES = 8
+"""
+How many packages whose texts the parser makes exist at the same time. A short request can have it fetch or evaluate as
+much text as a package may have.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class Gatherer:
     allow_jsonnet: bool = False
     libraries: Sequence[Path] = ()
     fetcher: Fetcher = field(default_factory=Fetcher)
+    _packages: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(GATHERED_PACKAGES), init=False)
     _fetches: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FETCHES), init=False)
     _evaluations: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EVALUATIONS), init=False)
 
@@ -64,6 +72,19 @@ class Gatherer:
         """The gatherer that the settings describe."""
         fetcher = Fetcher(may_ask=lambda _: True) if settings.allow_private_addresses else Fetcher()
         return cls(settings.bounds, settings.allow_jsonnet, settings.libraries, fetcher)
+
+    @asynccontextmanager
+    async def place(self, sources: Sequence[SourceSpec]) -> AsyncIterator[None]:
+        """
+        Open the block when *sources* may be gathered; close it when their texts are no longer needed.
+
+        Packages with texts of the request only do not wait here: a slow address must not delay them.
+        """
+        if any(source.url or _encoding(source) is Encoding.JSONNET for source in sources):
+            async with self._packages:
+                yield
+        else:
+            yield
 
     async def gather(self, sources: Sequence[SourceSpec]) -> list[Source]:
         """

@@ -65,9 +65,7 @@ def read_sources(
         usage.take_bytes(source.name, size(source.name, source.text))
     objects: list[RawObject | KnownObject] = []
     for number, source in enumerate(sources):
-        read = _read(number, source, usage, known_documents)
-        usage.take_objects(source.name, len(read))
-        objects += read
+        objects += _read(number, source, usage, known_documents)
     return objects
 
 

@@ -7,6 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 Clock = Callable[[], int]
@@ -59,6 +60,26 @@ def leave_no_core() -> None:
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0 if hard == 0 else 1, hard))
+
+
+def raise_open_files() -> None:
+    """
+    Raise the limit of open files of this process to what the system allows it.
+
+    Each connection is a file. The usual soft limit of 1,024 is for programs that call ``select``; idle connections of
+    one client would reach it, and nobody else could connect.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # macOS may report no hard limit, and refuses that as a soft one.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def prepare_process() -> None:
+    """Prepare this process for serving: it leaves no core, its files are for its user alone, and it may open many."""
+    leave_no_core()
+    os.umask(0o077)
+    raise_open_files()
 
 
 def process_name() -> str:

@@ -10,6 +10,15 @@ The steps of a plan contain each written spec once, and twice for an update. Wit
 below the message limit of 64 MiB, even where they cannot be compressed.
 """
 
+MOST_ENTRIES = 10_000
+"""Largest number of entries of a list or map in a request of a client."""
+
+LONGEST_NAME = 200
+"""Largest length of a name in a request of a client, in characters."""
+
+LONGEST_DESCRIPTION = 2_000
+"""Largest length of a description, in characters."""
+
 _STEP_BYTES = 64
 """Bytes that a step adds to the record of a stack beyond its plan: the id of its resource."""
 

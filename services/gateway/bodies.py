@@ -8,6 +8,13 @@ from aiohttp import StreamReader
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.settings import GatewaySettings
+from services.rpc.call import loop_time
+
+BYTES_PER_SECOND = 100_000
+"""
+A body has another second for as many bytes that have arrived. So slow clients can send large bodies, but a client that
+sends single bytes keeps its place among the requests no longer than one that sends nothing.
+"""
 
 GZIP = 16 + zlib.MAX_WBITS
 """``wbits`` of zlib for data with a gzip header."""
@@ -30,8 +37,8 @@ async def read_body(stream: StreamReader, length: int | None, encoding: str, lim
         raise _too_large(limits)
     inflated = _Inflated(encoding, limits)
     pieces: list[bytes] = []
-    received = 0
-    while piece := await _next_piece(stream, limits.body_seconds):
+    began, received = loop_time(), 0
+    while piece := await _next_piece(stream, began, limits.body_seconds + received / BYTES_PER_SECOND):
         received += len(piece)
         if received > limits.body_bytes:
             raise _too_large(limits)
@@ -40,12 +47,16 @@ async def read_body(stream: StreamReader, length: int | None, encoding: str, lim
     return b"".join(pieces)
 
 
-async def _next_piece(stream: StreamReader, seconds: float) -> bytes:
+async def _next_piece(stream: StreamReader, began: float, seconds: float) -> bytes:
+    """The next bytes of a body, whose first bytes were expected from *began* on, and which has *seconds* up to now."""
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout_at(began + seconds):
             return await stream.readany()
     except TimeoutError:
-        message = f"no part of the body arrived for {seconds:g} seconds; send it without pauses"
+        message = (
+            f"the body is not complete after {seconds:.0f} seconds; send it without pauses,"
+            f" at {BYTES_PER_SECOND // 1000} KB per second or faster"
+        )
         raise Problem(Code.INVALID, message, status=408, headers={"Connection": "close"}) from None
     except ConnectionError:
         raise

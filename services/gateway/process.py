@@ -23,7 +23,7 @@ from services.rpc.process import collect_seldom
 from services.rpc.sent_token import SentToken, no_token, service_token
 from services.rpc.startup_pipe import report_listening, report_problem
 from services.settings import HTTP, Settings, load
-from services.system import leave_no_core
+from services.system import prepare_process
 from services.times import Times
 
 log = logging.getLogger("pkger.http")
@@ -64,8 +64,7 @@ def run(environ: Mapping[str, str] = os.environ) -> None:
     Raises:
         SystemExit: The gateway cannot start; the last line of the log says why.
     """
-    leave_no_core()
-    os.umask(0o077)
+    prepare_process()
     log_to_stderr()
     collect_seldom()
     # A thread makes the documents; with a short interval, the event loop runs again soon, however large they are.

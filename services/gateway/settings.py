@@ -25,7 +25,7 @@ class GatewaySettings:
         origins: Origins of other sites whose pages may send requests.
         base_path: Prefix of all paths, for a proxy that does not strip it; empty for none.
         body_bytes: Most bytes of a body, as received and as inflated.
-        body_seconds: Longest time between two pieces of a body.
+        body_seconds: Longest time for a body, beside the time that its size allows (``bodies.BYTES_PER_SECOND``).
         header_seconds: Longest time for the headers of a request.
         requests: Most requests at a time.
         streams: Most streams at a time that watch events; they do not count as requests.

@@ -8,6 +8,12 @@ import orjson
 
 from services.rpc.call import MESSAGE_LIMIT
 
+PING_SECONDS = 30.0
+"""While a call is open, the connection is pinged after as many seconds without a byte from the server."""
+
+PONG_SECONDS = 20.0
+"""A ping without an answer for as many seconds ends the connection, and all calls on it with UNAVAILABLE."""
+
 SAFE_METHODS = {
     "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
     "pkger.planner.v1.PlannerService": (
@@ -113,8 +119,15 @@ Connect = Callable[[str], Channel]
 """Returns a channel to the server at an address, without waiting for a connection."""
 
 
-def grpc_channel(address: str) -> Channel:
-    """A gRPC channel to ``host:port`` or ``unix:/path``; it retries safe methods while the server is unreachable."""
+def grpc_channel(address: str, ping: float = PING_SECONDS, pong: float = PONG_SECONDS) -> Channel:
+    """
+    A gRPC channel, which retries safe methods while the server is unreachable.
+
+    Args:
+        address: ``host:port`` or ``unix:/path``.
+        ping: Seconds after which the server is pinged while a call is open; gRPC takes one second at least.
+        pong: Seconds that the server has to answer a ping.
+    """
     # TLS belongs here: a secure channel with the credentials of the peer.
     channel = grpc.aio.insecure_channel(
         address,
@@ -125,6 +138,15 @@ def grpc_channel(address: str) -> Channel:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.min_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 2000),
+            # A server that hangs, or a network that drops everything, would not end a watch, which has no deadline.
+            ("grpc.keepalive_time_ms", round(ping * 1000)),
+            ("grpc.keepalive_timeout_ms", round(pong * 1000)),
+            # gRPC 1.85 starts no timer for the option above, and has another one, of 60 s, for all pings
+            # (https://github.com/grpc/grpc/pull/39239).
+            ("grpc.http2.ping_timeout_ms", round(pong * 1000)),
+            ("grpc.keepalive_permit_without_calls", 0),
+            # By default, gRPC stops after two pings while the client has nothing to send, as in a watch.
+            ("grpc.http2.max_pings_without_data", 0),
             # Otherwise all channels of a process to one address share a connection and its backoff.
             ("grpc.use_local_subchannel_pool", 1),
         ],

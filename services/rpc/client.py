@@ -14,6 +14,7 @@ from services.access.token_file import TokenUnusable
 from services.core.errors import PlatformUnknown, ServiceUnavailable, Unauthenticated
 from services.rpc.call import REQUEST_ID_KEY, caller, loop_time, new_request_id, request_id, time_left
 from services.rpc.channel import Connect, grpc_channel
+from services.rpc.driver_answers import OVERSIZED, BoundedChannel
 from services.rpc.errors import from_rpc
 from services.rpc.sent_token import SentToken, no_token
 from services.system import Ids, MachineIds
@@ -63,8 +64,9 @@ class Peer:
         self._ids = ids
         self.times = times
         self._token = no_token if address.startswith(SOCKET_PREFIX) else token
+        channel = connect(address)
         # The generated stubs are annotated with this type, but use only the methods of Channel.
-        self.channel = cast("grpc.aio.Channel", connect(address))
+        self.channel = cast("grpc.aio.Channel", BoundedChannel(channel) if platform else channel)
         # The answers of ``call_once``, valid until the watch of their connection ends.
         self._answers: dict[Any, Any] = {}
         self._watch: asyncio.Task[None] | None = None
@@ -90,7 +92,7 @@ class Peer:
         with self._translated():
             call: Any = method(request, timeout=timeout, metadata=self._metadata())
             response: Response = await call
-            return response
+        return self._decoded(response)
 
     async def call_once(
         self,
@@ -136,7 +138,7 @@ class Peer:
             call: Any = method(request, timeout=timeout, metadata=self._metadata())
             try:
                 async for response in call:
-                    yield response
+                    yield self._decoded(response)
             finally:
                 call.cancel()
 
@@ -188,6 +190,17 @@ class Peer:
         except TokenUnusable as error:
             raise ServiceUnavailable(self.name, self.address, f"no token: {error}", self.platform) from error
         return (*pairs, (AUTHORIZATION, f"Bearer {token}")) if token else pairs
+
+    def _decoded(self, response: Response) -> Response:
+        """
+        A response that has been decoded.
+
+        Raises:
+            ServiceUnavailable: It has too many fields.
+        """
+        if response is OVERSIZED:
+            raise ServiceUnavailable(self.name, self.address, OVERSIZED.problem, self.platform, answered=True)
+        return response
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

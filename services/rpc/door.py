@@ -166,9 +166,11 @@ async def _message(method: str, requests: AsyncIterator[Any]) -> Any:
 
 def _responding(handler: Handler) -> tuple[_Respond, Callable[..., Handler]]:
     """What answers the requests of *handler*, and what makes a handler of it that reads its messages itself."""
+    behaviour: Any
     if not handler.response_streaming:
-        return handler.unary_unary, grpc.stream_unary_rpc_method_handler
-    behaviour: Any = handler.stream_stream if handler.request_streaming else handler.unary_stream
+        behaviour = handler.unary_unary
+        return behaviour, grpc.stream_unary_rpc_method_handler
+    behaviour = handler.stream_stream if handler.request_streaming else handler.unary_stream
 
     async def each(request: Any, call: Any) -> None:
         async with aclosing(behaviour(request, call)) as responses:

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from services.rpc.error_frames import forget_variables
+
 _MOST_YOUNG = 200_000
 """The number of new objects beyond which a collection runs although calls overlap without a gap."""
 
@@ -42,10 +44,14 @@ def gc_paused() -> Iterator[None]:
     """
     Run no collection of cyclic garbage inside the context.
 
-    Parsing and planning make a million values and hardly a cycle; collections took a twentieth of their time.
+    Parsing and planning make a million values and hardly a cycle; collections took a twentieth of their time. An error
+    makes a cycle of all of them, so it keeps none.
     """
     _PAUSE.begin()
     try:
         yield
+    except BaseException as error:
+        forget_variables(error)
+        raise
     finally:
         _PAUSE.end()

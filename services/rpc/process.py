@@ -16,7 +16,7 @@ from services.rpc.periodic_work import BackgroundLoop
 from services.rpc.server import Register, serving
 from services.rpc.startup_pipe import report_listening, report_problem
 from services.settings import Settings, load
-from services.system import leave_no_core
+from services.system import prepare_process
 
 log = logging.getLogger("pkger.rpc")
 
@@ -94,9 +94,7 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
     Raises:
         SystemExit: One of them cannot start; the last line of the log says why.
     """
-    leave_no_core()
-    # Files and sockets of this process are for its user alone.
-    os.umask(0o077)
+    prepare_process()
     log_to_stderr()
     collect_seldom()
     try:

@@ -1,6 +1,8 @@
 """Reads platforms and the ownership of their resources, in few calls whatever the number; used by all services."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any
 
 import grpc
 from pkger.driver.v1 import driver_pb2
@@ -12,6 +14,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from services.core.check import PlatformCheck
 from services.core.errors import RequestInvalid, ServiceUnavailable, StackMoved
+from services.core.limits import MOST_ENTRIES
 from services.core.model import (
     DesiredSpec,
     Identity,
@@ -30,6 +33,8 @@ from services.rpc.client import Peer
 from services.rpc.convert.checks import check_from_pb
 from services.rpc.convert.drivers import desired_spec_fields, platform_from_pb, prepared_from_pb
 from services.rpc.convert.objects import org_from_pb, resource_from_pb, stack_from_pb, target_to_pb, unreadable_from_pb
+from services.rpc.driver_answers import Taken, TooMuch
+from services.rpc.error_frames import forget_variables
 from services.rpc.paging import pages
 from services.rpc.parts import parts, text_bytes
 
@@ -47,6 +52,25 @@ _NO_METHOD = grpc.StatusCode.UNIMPLEMENTED.name
 
 READ_AT_ONCE = 500
 """Most ids in one request: the response with their specs is below the message limit."""
+
+
+@contextmanager
+def _bounded(driver: Peer, items: list[Any]) -> Iterator[None]:
+    """
+    Report an answer beyond its bound as an error of *driver*.
+
+    After any error in the block, *items* are removed: the traceback has them (``forget_variables``).
+    """
+    try:
+        yield
+    except TooMuch as error:
+        items.clear()
+        forget_variables(error)
+        raise _unreliable(driver, str(error)) from None
+    except BaseException as error:
+        items.clear()
+        forget_variables(error)
+        raise
 
 
 async def platform_traits(driver: Peer) -> PlatformTraits:
@@ -99,20 +123,21 @@ async def list_resources(
         PkgerError: The resources cannot be listed; this never means that there are none.
     """
     request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
-    listed = [
-        _resource(driver, message, is_lenient)
-        async for chunk in driver.stream(DriverServiceStub(driver.channel).ListResources, request)
-        for message in chunk.resources
-    ]
-    keys = {(resource.kind, resource.id) for resource in listed}
-    if len(keys) < len(listed):
-        raise _unreliable(driver, "its list has a resource twice")
-    if unrequested := {kind for kind, _ in keys}.difference(kinds):
-        raise _unreliable(driver, f"its list has the kind {min(unrequested)!r}, which was not requested")
-    lacking = sorted({key for key in expected if key[0] in kinds} - keys)
-    for resource in await read_resources(driver, org, lacking):
-        if resource:
-            raise _unreliable(driver, f"its list lacks {resource.kind} {resource.id}, which exists")
+    listed, taken = list[Resource](), Taken()
+    with _bounded(driver, listed):
+        # Leaving the block early cancels the call.
+        async with aclosing(driver.stream(DriverServiceStub(driver.channel).ListResources, request)) as chunks:
+            async for chunk in chunks:
+                listed += taken.take([_resource(driver, message, is_lenient) for message in chunk.resources])
+        keys = {(resource.kind, resource.id) for resource in listed}
+        if len(keys) < len(listed):
+            raise _unreliable(driver, "its list has a resource twice")
+        if unrequested := {kind for kind, _ in keys}.difference(kinds):
+            raise _unreliable(driver, f"its list has the kind {min(unrequested)!r}, which was not requested")
+        lacking = sorted({key for key in expected if key[0] in kinds} - keys)
+        for resource in await read_resources(driver, org, lacking):
+            if resource:
+                raise _unreliable(driver, f"its list lacks {resource.kind} {resource.id}, which exists")
     return listed
 
 
@@ -147,15 +172,16 @@ async def read_resources(
         PkgerError: They cannot be read; this never means that there are none.
     """
     stub = DriverServiceStub(driver.channel)
-    resources_read: list[Resource | None] = []
+    resources_read, taken = list[Resource | None](), Taken()
     for start in range(0, len(ids), READ_AT_ONCE):
         some = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
         if len(answer.results) != len(some):
             raise _unreliable(driver, f"it returned {len(answer.results)} results for {len(some)} ids")
-        resources_read += [
-            _read(driver, ref, result, is_lenient) for ref, result in zip(some, answer.results, strict=True)
-        ]
+        read = [_read(driver, ref, result, is_lenient) for ref, result in zip(some, answer.results, strict=True)]
+        with _bounded(driver, resources_read):
+            taken.take([resource for resource in read if resource])
+        resources_read += read
     return resources_read
 
 
@@ -178,7 +204,7 @@ async def prepare_specs(
         PkgerError: The call failed.
     """
     stub = DriverServiceStub(driver.channel)
-    prepared: list[Spec | Failed] = []
+    prepared, taken = list[Spec | Failed](), Taken()
     for some in parts(desired, _spec_bytes):
         request = driver_pb2.PrepareSpecsRequest(org=org, specs=map(desired_spec_fields, some))
         try:
@@ -191,7 +217,10 @@ async def prepare_specs(
             raise _unreliable(driver, f"it returned {len(answers)} results for {len(some)} specs")
         if [answer.position for answer in answers] != list(range(len(some))):
             raise _unreliable(driver, "its prepared specs are out of order")
-        prepared += [_prepared(driver, each, answer, platform) for each, answer in zip(some, answers, strict=True)]
+        results = [_prepared(driver, each, answer, platform) for each, answer in zip(some, answers, strict=True)]
+        with _bounded(driver, prepared):
+            taken.take_specs(each for each in results if isinstance(each, Spec))
+        prepared += results
     return prepared
 
 
@@ -298,7 +327,7 @@ async def find_owners(
     stack: Peer, target: Target, resources: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], stack_pb2.ResourceHolder]:
     """
-    The owners of *resources*, both identified by kind and id; one call, and none without resources.
+    The owners of *resources*, both identified by kind and id; one call for each ``MOST_ENTRIES`` of them.
 
     Raises:
         PkgerError: The call failed.
@@ -316,15 +345,17 @@ async def find_holders(
     Raises:
         PkgerError: The call failed.
     """
-    if not resources:
-        return {}, {}
-    refs = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in resources]
-    request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=refs)
-    answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
+    owners: dict[tuple[str, str], stack_pb2.ResourceHolder] = {}
     users: dict[tuple[str, str], list[stack_pb2.ResourceHolder]] = {}
-    for user in answer.users:
-        users.setdefault((user.resource.kind, user.resource.id), []).append(user)
-    return {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}, users
+    refs = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in resources]
+    for start in range(0, len(refs), MOST_ENTRIES):
+        some = refs[start : start + MOST_ENTRIES]
+        request = stack_pb2.FindOwnersRequest(target=target_to_pb(target), resources=some)
+        answer = await stack.call(StackServiceStub(stack.channel).FindOwners, request)
+        owners |= {(owner.resource.kind, owner.resource.id): owner for owner in answer.owners}
+        for user in answer.users:
+            users.setdefault((user.resource.kind, user.resource.id), []).append(user)
+    return owners, users
 
 
 async def read_header(stack: Peer, ref: object_pb2.StackRef) -> stack_pb2.Stack:

@@ -1,12 +1,13 @@
-"""Requests whose bytes are no message of their method: they reach the handler, which refuses them."""
+"""Requests that no servicer should see: bytes that are no message of their method, and too many entries."""
 
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from services.core.errors import RequestInvalid
+from services.rpc.request_bounds import refuse_beyond_bounds
 
 
 class _Mark(Enum):
@@ -44,7 +45,9 @@ def refuse_undecodable(request: Any, method: str) -> None:
     Check a request, as a ``marking`` deserializer returns it.
 
     Raises:
-        RequestInvalid: It could not be decoded; names *method*.
+        RequestInvalid: It could not be decoded, with the name of *method*; or it is beyond the bounds of requests.
     """
     if request is UNDECODABLE:
         raise RequestInvalid("request", f"its bytes are no message of {method}; encode it by the protos of the service")
+    if isinstance(request, Message):
+        refuse_beyond_bounds(request)

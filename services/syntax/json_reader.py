@@ -41,7 +41,7 @@ def read_array(source: str, text: str, usage: Usage | None = None) -> tuple[list
     start = _after_space(text, 0)
     value: Any
     try:
-        value, starts = _elements(text, start) or (_DECODER.raw_decode(text, start)[0], [])
+        value, starts = _elements(source, text, start, usage) or (_DECODER.raw_decode(text, start)[0], [])
     except json.JSONDecodeError as error:
         problem = error.msg[:1].lower() + error.msg[1:].removesuffix(" at").removesuffix(" starting")
         raise SourceUndecodable(source, f"this is no JSON: {problem}", error.lineno, error.colno) from None
@@ -87,12 +87,15 @@ def read_value(text: str) -> Any:
     return _without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
 
 
-def _elements(text: str, start: int) -> tuple[list[Any], list[int]] | None:
+def _elements(source: str, text: str, start: int, usage: Usage) -> tuple[list[Any], list[int]] | None:
     """
     The elements of the array at *start* and their positions; None if there is no valid array: the decoder reports why.
 
+    Elements are counted while they are read.
+
     Raises:
         RecursionError: An element is nested too deeply.
+        SourceTooLarge: There are too many elements.
         _BadNumber: A number is invalid or too large.
     """
     values: list[Any] = []
@@ -103,6 +106,7 @@ def _elements(text: str, start: int) -> tuple[list[Any], list[int]] | None:
     if text[index : index + 1] == "]":
         return values, starts
     while True:
+        usage.take_objects(source, 1)
         starts.append(index)
         try:
             value, index = _DECODER.raw_decode(text, index)

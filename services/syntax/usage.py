@@ -43,9 +43,14 @@ class Usage:
         """The length of text that the remaining sources may have, in bytes."""
         return self.bounds.bytes - self._bytes
 
+    @property
+    def objects_left(self) -> int:
+        """The number of objects that the remaining text may have."""
+        return self.bounds.objects - self._objects
+
     def take_over(self, attempt: "Usage") -> None:
         """Take over the counts of *attempt*, a copy of this object that has counted further."""
-        self._nodes, self._repeated = attempt._nodes, attempt._repeated
+        self._objects, self._nodes, self._repeated = attempt._objects, attempt._nodes, attempt._repeated
 
     def check_time(self, source: str) -> None:
         """Check that the time for reading is not over."""
@@ -59,7 +64,7 @@ class Usage:
             raise SourceTooLarge(source, "bytes in all sources together", self.bounds.bytes)
 
     def take_objects(self, source: str, count: int) -> None:
-        """Count objects of the source."""
+        """Count objects of the source: documents of YAML, also those without content, and elements of JSON."""
         self._objects += count
         if self._objects > self.bounds.objects:
             raise SourceTooLarge(source, "objects in all sources together", self.bounds.objects)

@@ -108,6 +108,8 @@ def _construct(source: str, text: str, usage: Usage) -> Stream:  # noqa: PLR0915
     # The number of values up to the last check of the bounds, and before each document.
     counted = 0
     before: list[int] = []
+    # The number of documents up to the last check of the bounds: one without content has no value, but takes memory.
+    documents_counted = 0
     while True:
         for pulled in range(_EVENTS):
             event: Any = pull()
@@ -153,10 +155,13 @@ def _construct(source: str, text: str, usage: Usage) -> Stream:  # noqa: PLR0915
                 before.append(counted + pulled - others)
                 others += 2
             elif cls is StreamEndEvent:
+                usage.take_objects(source, len(before) - documents_counted)
                 usage.take_nodes(source, pulled - others)
                 before.append(counted + pulled - others)
                 nodes = [end - start for start, end in pairwise(before)]
                 return Stream(documents, starts, nodes, anchors.are_used)
+        usage.take_objects(source, len(before) - documents_counted)
+        documents_counted = len(before)
         usage.take_nodes(source, _EVENTS - others)
         counted += _EVENTS - others
         usage.check_time(source)

@@ -27,11 +27,15 @@ def size_of(requested: int, default: int, largest: int) -> int:
     The number of entries on a page when the caller asked for *requested*.
 
     Raises:
-        RequestInvalid: It is negative.
+        RequestInvalid: It is negative, or above *largest*.
     """
     if requested < 0:
         raise RequestInvalid("page_size", "must not be negative; 0 means the default")
-    return min(requested or default, largest)
+    if requested > largest:
+        raise RequestInvalid(
+            "page_size", f"{requested:,} is more than a page may have; at most {largest:,} are accepted"
+        )
+    return requested or default
 
 
 def page_of(

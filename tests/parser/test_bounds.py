@@ -44,6 +44,24 @@ def test_sources_may_ask_for_as_much_as_the_bound_says_and_no_more(bound: str) -
     assert caught.value.metadata["source"] == "b.json"
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [(Encoding.YAML, "---\n" * 100_000 + "a: ]"), (Encoding.JSON, "[" + "{}, " * 100_000 + "]]")],
+    ids=["documents without content", "elements"],
+)
+def test_reading_stops_at_the_bound_of_objects(encoding: Encoding, text: str) -> None:
+    """Whatever follows takes neither time nor memory, so its errors are not reported."""
+    with pytest.raises(SourceTooLarge, match="limit for objects in all sources together of 50,000"):
+        read_sources([Source("a", text, encoding)])
+
+
+def test_documents_without_content_count_as_objects() -> None:
+    sources = [Source("a.yml", "---\n" * 3), Source("b.yml", "---\n" * 2)]
+    assert read_sources(sources, Bounds(objects=5)) == []
+    with pytest.raises(SourceTooLarge, match=r"b\.yml: .*objects in all sources together of 4"):
+        read_sources(sources, Bounds(objects=4))
+
+
 keys = st.sampled_from(["a", "b", "c", "d"])
 trees = st.recursive(
     st.none() | keys, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner), max_leaves=10

@@ -3,7 +3,7 @@
 import asyncio
 import importlib
 import math
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,17 @@ import grpc
 import pytest
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
-from pkger.driver.v1 import driver_pb2
+from pkger.driver.v1 import driver_pb2, driver_pb2_grpc
 from pkger.model.v1 import object_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.core.errors import ServiceUnavailable, SourceTooLarge, StackNotFound
 from services.platforms import Platform
 from services.rpc.call import MESSAGE_LIMIT, REQUEST_ID_KEY
-from services.rpc.channel import SAFE_METHODS
+from services.rpc.channel import PING_SECONDS, SAFE_METHODS, grpc_channel
 from services.rpc.client import Peer, Platforms
 from services.rpc.dispatcher import NO_RETRY
+from services.rpc.server import SHORTEST_PING_MS
 from services.times import Times
 from tests.rpc.in_memory import InMemoryChannel, Network
 from tests.rpc.plumbing import Context, answer, delete, get, list_resources, peer_of, served
@@ -189,6 +190,66 @@ async def test_many_calls_can_wait_for_a_server(tmp_path: Path) -> None:
         async with served(hello, listen=address), asyncio.timeout(30):
             await peer.channel.channel_ready()
             assert (await get(peer)).name == "hello"
+
+
+@asynccontextmanager
+async def freezing(address: str) -> AsyncIterator[tuple[str, Callable[[], None]]]:
+    """A proxy in front of *address*; returns its address, and a function after which it forwards nothing more."""
+    pumps: list[asyncio.Task[None]] = []
+    writers: list[asyncio.StreamWriter] = []
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while received := await reader.read(65536):
+            writer.write(received)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        above, below = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        writers.extend((writer, below))
+        pumps.extend((asyncio.create_task(pump(reader, below)), asyncio.create_task(pump(above, writer))))
+
+    def freeze() -> None:
+        for task in pumps:
+            task.cancel()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{listening.sockets[0].getsockname()[1]}", freeze
+    finally:
+        listening.close()
+        freeze()
+        for writer in writers:
+            writer.close()
+        await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def test_a_server_that_hangs_ends_a_stream_without_deadline() -> None:
+    """It neither answers nor disconnects, as if it were stopped by SIGSTOP or its network were gone."""
+
+    async def endless(
+        request: driver_pb2.ListResourcesRequest, context: Context
+    ) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        yield driver_pb2.ListResourcesResponse()
+        await asyncio.Event().wait()
+
+    impatient = partial(grpc_channel, ping=0.1, pong=2.0)
+    async with (
+        served(resources=endless) as server,
+        freezing(server) as (address, freeze),
+        Peer("other", address, connect=impatient) as peer,
+    ):
+        stub = driver_pb2_grpc.DriverServiceStub(peer.channel)
+        stream = peer.stream(stub.ListResources, driver_pb2.ListResourcesRequest(), math.inf)
+        assert await anext(stream) == driver_pb2.ListResourcesResponse()
+        freeze()
+        with pytest.raises(ServiceUnavailable, match="other service") as raised:
+            await anext(stream)
+    cause = raised.value.__cause__
+    assert isinstance(cause, grpc.aio.AioRpcError)
+    assert cause.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def test_servers_accept_the_pings_of_clients() -> None:
+    assert PING_SECONDS * 1000 >= 2 * SHORTEST_PING_MS
 
 
 async def test_the_innermost_service_that_does_not_answer_is_named() -> None:

@@ -159,7 +159,7 @@ async def test_the_list_of_one_target_has_its_stacks_only(service: Client) -> No
     assert await service.names() == ["here", "there"]
 
 
-@pytest.mark.parametrize(("page_size", "sizes"), [(1, [1] * 7), (3, [3, 3, 1]), (7, [7]), (0, [7]), (5000, [7])])
+@pytest.mark.parametrize(("page_size", "sizes"), [(1, [1] * 7), (3, [3, 3, 1]), (7, [7]), (0, [7]), (1000, [7])])
 async def test_pages_hold_every_stack_once(service: Client, page_size: int, sizes: list[int]) -> None:
     names = [f"stack {number}" for number in range(6)]
     for name in names:
@@ -217,6 +217,17 @@ async def test_a_negative_page_size_is_refused(service: Client) -> None:
         await service.page(page_size=-1)
 
     assert raised.value.metadata["field"] == "page_size"
+
+
+@pytest.mark.parametrize("is_update", [False, True])
+async def test_a_description_has_at_most_2000_characters(service: Client, is_update: bool) -> None:
+    stack = await service.create("prod", description="é" * 2000)
+    with pytest.raises(RequestInvalid, match="description: has 2,001 characters; at most 2,000 are accepted"):
+        await (
+            service.update(stack.id, description="d" * 2001)
+            if is_update
+            else service.create("b", description="d" * 2001)
+        )
 
 
 async def test_a_deleted_stack_is_gone_and_its_name_is_free(service: Client) -> None:
@@ -283,8 +294,10 @@ async def test_resources_are_read_in_pages_sorted_by_kind_and_name(service: Clie
 async def test_a_page_has_1000_resources_by_default_and_5000_at_most(service: Client) -> None:
     stack = await service.apply("prod", [entry(f"{number}") for number in range(5001)])
 
-    for page_size, length in ((0, 1000), (5000, 5000), (6000, 5000)):
+    for page_size, length in ((0, 1000), (5000, 5000)):
         assert len((await service.resources_page(stack.id, page_size=page_size)).resources) == length
+    with pytest.raises(RequestInvalid, match=r"page_size: 5,001 is .*; at most 5,000 are accepted"):
+        await service.resources_page(stack.id, page_size=5001)
 
 
 @pytest.mark.slow
@@ -348,10 +361,11 @@ async def test_a_stack_is_deleted_by_name(service: Client) -> None:
 
 
 async def test_a_page_of_stacks_is_no_larger_than_1_mib(service: Client) -> None:
-    for name in "abc":
-        await service.create(name, description="x" * 400_000)
+    urls = [f"https://example.com/{'x' * 2000}/{number}" for number in range(100)]
+    for name in "abcdef":
+        await service.create(name, urls=urls)
 
     first = await service.page()
     second = await service.page(page_token=first.next_page_token)
 
-    assert [[stack.name for stack in page.stacks] for page in (first, second)] == [["a", "b"], ["c"]]
+    assert [[stack.name for stack in page.stacks] for page in (first, second)] == [["a", "b", "c", "d"], ["e", "f"]]

@@ -6,13 +6,14 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 
+from services.core.limits import MOST_ENTRIES
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
 from services.gateway.media_types import YAML_TYPES
 from services.gateway.requests.yaml_bodies import decoded_yaml
 from services.kinds.registry import ACCEPTED
 
-Body = TypeVar("Body")
+Body = TypeVar("Body", bound=msgspec.Struct)
 
 Text = str | None
 """A text; null is the same as an absent member."""
@@ -23,6 +24,9 @@ NEEDED = "needed"
 ID_EXAMPLE = "0a1b2c3d4e5f6071"
 
 _PROBLEM = re.compile(r"Expected `(\w+)(?: \| null)?`, got `(\w+)`(?: - at `\$\.(.*)`)?")
+
+_OBJECTS = frozenset(("contents",))
+"""Members with the objects of a package."""
 
 _BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 
@@ -64,9 +68,25 @@ def read_body(body: bytes, struct: type[Body], media_type: str = "") -> Body:
     is_yaml = media_type in YAML_TYPES and not body.lstrip().startswith(b"{")
     document = decoded_yaml(body) if is_yaml else _decoded_json(body)
     try:
-        return msgspec.convert(document, struct)
+        members = msgspec.convert(document, struct)
     except msgspec.ValidationError as error:
         raise Problem(Code.INVALID, _message(str(error), document)) from None
+    _refuse_many(members, "")
+    return members
+
+
+def _refuse_many(members: msgspec.Struct, place: str) -> None:
+    """Refuse lists and mappings with too many entries, except for the objects of packages, which the parser counts."""
+    for name in members.__struct_fields__:
+        value = getattr(members, name)
+        if isinstance(value, list | dict) and name not in _OBJECTS and len(value) > MOST_ENTRIES:
+            problem = f"has {len(value):,} entries; at most {MOST_ENTRIES:,} are accepted"
+            raise Problem(Code.INVALID, f"{place}{name}: {problem}")
+        if isinstance(value, msgspec.Struct):
+            _refuse_many(value, f"{place}{name}.")
+        for position, entry in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(entry, msgspec.Struct):
+                _refuse_many(entry, f"{place}{name}[{position}].")
 
 
 def _decoded_json(body: bytes) -> Any:

@@ -44,6 +44,7 @@ from services.gateway.transcoding.streaming import (
 )
 from services.rpc.client import Peer
 from services.rpc.message_json import document_of
+from services.rpc.request_bounds import refuse_beyond_bounds
 
 LARGE = 64 * 1024
 """Bytes of a body or message from which on a thread decodes or encodes it, so that other requests do not wait."""
@@ -92,6 +93,7 @@ class Caller:
         _set_request_id(message, _header(request, "Idempotency-Key"))
         _set_position(message, _header(request, "Last-Event-ID"))
         _set_author(message, request.principal)
+        refuse_beyond_bounds(message)
         return message
 
     async def _stream(self, request: HttpRequest, form: StreamForm) -> Answer | web.StreamResponse:

@@ -22,6 +22,8 @@ ROWS = [
     ("POST", "/stacks", JSON, b'{"policy": %s}' % (b'{"a":' * 500 + b"1" + b"}" * 500), "policy.a"),
     ("POST", "/packages:apply", JSON, b"[" * 10_000, "body"),
     ("DELETE", "/stacks/0a", JSON, b"{}", "body"),
+    ("POST", "/packages:parse", JSON, b'{"view": [%s]}' % b",".join([b"1"] * 10_001), "view"),
+    ("GET", "/stacks?page_size=1001", b"", b"", "page_size"),
 ]
 
 

@@ -1,0 +1,28 @@
+"""Errors that keep no variables of the functions that they left."""
+
+import inspect
+import traceback
+from contextlib import suppress
+
+_SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+
+
+def forget_variables(error: BaseException) -> None:
+    """
+    Clear the variables of the functions that *error*, and the errors before it, have left.
+
+    A traceback has the variables of these functions: a whole package or listing. It is often part of a cycle, and
+    cycles are collected late (``services.rpc.process.collect_seldom``). So a few failed calls would take gigabytes. The
+    places in the traceback stay.
+
+    Coroutines and generators keep theirs: an error that several tasks receive has the frames of all of them, and one of
+    them may still wait in a handler of the error.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        for frame, _ in traceback.walk_tb(cause.__traceback__):
+            if not frame.f_code.co_flags & _SUSPENDABLE:
+                # A function that still runs keeps its variables.
+                with suppress(RuntimeError):
+                    frame.clear()
+        cause = cause.__context__
