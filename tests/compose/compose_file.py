@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 COMPOSE_FILE = ROOT / "docker-compose.yml"
 DOCKERFILE = ROOT / "Dockerfile"
 
-TOKEN = "token"  # noqa: S105
+TOKEN = "token"
 """The container that makes the token, and ends."""
 
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}|(?P<wrong>))")
