@@ -26,7 +26,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pkger-demo-") as folder:
         home = Path(folder)
         environ = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
-        environ |= {f"PKGER_{name.upper()}_ADDRESS": f"unix:{home / name}.sock" for name in SERVICES}
         environ |= {"PKGER_HOME": folder, "PKGER_LEASE": str(LEASE_SECONDS)}
         package = home / "package.json"
         package.write_text(json.dumps(_package()))
@@ -58,7 +57,6 @@ def _demonstrate(
     running["applier"].send_signal(signal.SIGKILL)
     running["applier"].wait()
     _say("the applier starts again")
-    (home / "applier.sock").unlink(missing_ok=True)
     running["applier"] = _serve("applier", environ, home)
     _wait(environ, "applier")
     name = _operation(environ)
@@ -92,8 +90,10 @@ def _package() -> list[dict[str, object]]:
 
 
 def _serve(name: str, environ: dict[str, str], home: Path) -> subprocess.Popen[bytes]:
+    # At its socket only, where commands and the other services of the home call it: no port has to be free.
+    serve = [BIN / "pkger", "serve", name, "--listen", f"unix:{home}/run/{name}.sock"]
     with (home / f"{name}.log").open("ab") as log:
-        return subprocess.Popen([BIN / "pkger", "serve", name], env=environ, stderr=log)
+        return subprocess.Popen(serve, env=environ, stderr=log)
 
 
 def _wait(environ: dict[str, str], *names: str) -> None:

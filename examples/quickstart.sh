@@ -18,14 +18,15 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# Sockets in a folder of this run: no port has to be free, and two runs do not interfere.
-for service in parser planner applier stack platform; do
-    export "PKGER_$(echo "$service" | tr a-z A-Z)_ADDRESS=unix:$work/$service.sock"
+# Everything in a folder of this run, and no port: two runs do not interfere.
+export PKGER_HOME="$work"
+for service in parser planner applier stack; do
+    export "PKGER_$(echo "$service" | tr a-z A-Z)_ADDRESS=unix:$work/run/$service.sock"
 done
 
 step() { printf '\n$ %s\n' "$*"; "$@"; }
 
-"$bin/pkger" up --data "$work" >"$work/up.log" 2>&1 &
+"$bin/pkger" up >"$work/up.log" 2>&1 &
 up=$!
 "$bin/python" -m services.healthcheck stack platform parser planner applier --wait --timeout 30
 step "$bin/pkger" apply -f "$here/labels.json" -f "$here/fleet.yml" --stack quickstart --yes

@@ -7,10 +7,9 @@ from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from pathlib import Path
 
-from services.settings import PORTS, address_variable
 from tests import needs
-from tests.cluster import Cluster
 from tests.conftest import ROOT
+from tests.ports import Home
 
 PAGE = ROOT / "docs" / "clients.md"
 
@@ -32,33 +31,29 @@ def blocks(heading: str, language: str = "sh") -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", section(heading), re.DOTALL | re.MULTILINE)
 
 
-async def shell(
-    script: str, services: Cluster, folder: Path | None = None, seconds: float = 30
-) -> tuple[int, str, str]:
+async def shell(script: str, home: Home, folder: Path | None = None, seconds: float = 30) -> tuple[int, str, str]:
     """
-    Run *script* with *services* in place of the default addresses; returns exit status, output and error output.
+    Run *script* at the ports of *home*, with its token; returns exit status, output and error output.
 
     Args:
         script: Commands of the page.
-        services: The services that the commands call.
+        home: The services that the commands call.
         folder: The working directory; the current one by default.
         seconds: Timeout of the script.
     """
-    for name, port in PORTS.items():
-        script = script.replace(f"127.0.0.1:{port}", services.addresses[name])
-    addresses = {address_variable(name): address for name, address in services.addresses.items()}
+    with_token, _ = blocks("Tokens")
     process = await asyncio.create_subprocess_exec(
-        "sh", "-eu", "-c", script, cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE,
-        env={**os.environ, **addresses, "PATH": needs.PATH, "PKGER": str(ROOT)},
+        "sh", "-eu", "-c", with_token + home.at_ports(script), cwd=folder, stdin=asyncio.subprocess.DEVNULL,
+        stdout=PIPE, stderr=PIPE, env={**os.environ, **home.environ, "PATH": needs.PATH, "PKGER": str(ROOT)},
     )  # fmt: skip
     output, errors = await asyncio.wait_for(process.communicate(), seconds)
     assert process.returncode is not None
     return process.returncode, output.decode(), errors.decode()
 
 
-async def build(script: str, services: Cluster, folder: Path) -> None:
+async def build(script: str, home: Home, folder: Path) -> None:
     """Run the commands that build a client; skips the test if a registry cannot be reached, or a tool is too old."""
-    status, output, errors = await shell(script, services, folder, 500)
+    status, output, errors = await shell(script, home, folder, 500)
     printed = output + errors
     problem = UNAVAILABLE.search(printed)
     if status != 0 and problem:
@@ -76,22 +71,22 @@ def assert_shown_code_is_run(heading: str, language: str, program: Path) -> None
 
 
 async def assert_client_runs(
-    heading: str, services: Cluster, folder: Path, made: Callable[[Path], None] = lambda folder: None
+    heading: str, home: Home, folder: Path, made: Callable[[Path], None] = lambda folder: None
 ) -> None:
     """
     The commands under *heading* make and run a client that applies, watches, shows and deletes examples/.
 
     Args:
         heading: Section of the page.
-        services: The services that the client calls.
+        home: The services that the client calls.
         folder: An empty folder.
         made: Called with the folder after the build, before the run.
     """
     make, start = blocks(heading)
-    await build(make, services, folder)
+    await build(make, home, folder)
     made(folder)
 
-    status, output, errors = await shell(start, services, folder, 60)
+    status, output, errors = await shell(start, home, folder, 60)
 
     assert (status, errors) == (0, ""), output + errors
     lines = output.lower().replace("_", "").splitlines()
@@ -106,7 +101,7 @@ async def assert_client_runs(
     shown = [line for line in lines if line.startswith("resource: ")]
     assert len(shown) == 6
     assert "resource: bucket fleet-raw" in shown
-    assert await services.resources() == []
+    assert await home.services.resources() == []
     assert sorted(line for line in lines if line.startswith("change: ")) == ["change: gone", "change: operation ended"]
     assert lines[-1].startswith("change: ")
-    assert await services.stack_names() == []
+    assert await home.services.stack_names() == []

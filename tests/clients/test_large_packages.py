@@ -25,6 +25,7 @@ from services.views.ids import add_ids
 from tests import needs
 from tests.clients.page import blocks, build, shell
 from tests.cluster import ALL_VIEWS, Cluster
+from tests.ports import Home
 from tests.samples import rare
 
 pytestmark = pytest.mark.slow
@@ -114,10 +115,10 @@ async def test_a_client_in_go_does_everything(tmp_path: Path) -> None:
     folder = tmp_path / "client"
     folder.mkdir()
     async with cluster(RAISED) as running:
-        services = Cluster(dict(running.addresses), {})
+        home = Home(Cluster({}, {}), running.addresses, tmp_path)
         make, _ = blocks("Go")
-        await build(make, services, folder)
-        status, output, errors = await shell(f"./fleet {package}", services, folder, 600)
+        await build(make, home, folder)
+        status, output, errors = await shell(f"./fleet {package}", home, folder, 600)
     assert (status, errors) == (0, ""), errors
     assert output.count("resource: ") == OBJECTS
     assert output.count("operation: succeeded") == 3

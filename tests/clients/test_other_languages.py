@@ -7,7 +7,7 @@ import pytest
 
 from tests import needs
 from tests.clients.page import blocks, shell
-from tests.cluster import Cluster
+from tests.ports import Home
 
 PLUGIN = f"""#!{sys.executable}
 import sys
@@ -24,14 +24,14 @@ sys.stdout.buffer.write(answer.SerializeToString())
 
 @pytest.mark.slow
 @needs.program("buf")
-async def test_plugins_get_the_package_options_of_their_languages(services: Cluster, tmp_path: Path) -> None:
+async def test_plugins_get_the_package_options_of_their_languages(home: Home, tmp_path: Path) -> None:
     (config,), (command,) = blocks("Other languages", "yaml"), blocks("Other languages")
     plugin = tmp_path / "plugin"
     plugin.write_text(PLUGIN)
     plugin.chmod(0o755)
     (tmp_path / "buf.gen.yaml").write_text(config.replace("protoc_builtin: java", "local: ./plugin"))
 
-    status, _, errors = await shell(command, services, tmp_path)
+    status, _, errors = await shell(command, home, tmp_path)
 
     assert (status, errors) == (0, "")
     options = (tmp_path / "gen/pkger/planner/v1/planner.proto.txt").read_text().splitlines()

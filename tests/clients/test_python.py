@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.page import assert_client_runs, assert_shown_code_is_run
-from tests.cluster import Cluster
 from tests.conftest import ROOT
+from tests.ports import Home
 
 
 def test_the_page_shows_the_program() -> None:
@@ -21,6 +21,6 @@ def _put_first(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_client_is_generated_and_run(services: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_a_client_is_generated_and_run(home: Home, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder: Path = tmp_path_factory.mktemp("client")
-    await assert_client_runs("Python", services, folder, _put_first)
+    await assert_client_runs("Python", home, folder, _put_first)

@@ -6,8 +6,8 @@ import pytest
 
 from tests import needs
 from tests.clients.page import assert_client_runs, assert_shown_code_is_run
-from tests.cluster import Cluster
 from tests.conftest import ROOT
+from tests.ports import Home
 
 
 def test_the_page_shows_the_program() -> None:
@@ -19,6 +19,6 @@ def test_the_page_shows_the_program() -> None:
 @needs.program("npm")
 @needs.program("buf")
 @pytest.mark.timeout(600)  # the first run downloads the packages
-async def test_a_client_is_generated_built_and_run(services: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_a_client_is_generated_built_and_run(home: Home, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder: Path = tmp_path_factory.mktemp("client")
-    await assert_client_runs("TypeScript", services, folder)
+    await assert_client_runs("TypeScript", home, folder)

@@ -44,9 +44,11 @@ def test_the_table_has_every_variable_that_is_read() -> None:
 def test_the_table_has_the_defaults_of_the_code() -> None:
     settings = load({})
     for name in PORTS:
-        assert DEFAULTS[address_variable(name)] == settings.addresses[name]
+        assert DEFAULTS[address_variable(name)].replace("PKGER_RUN", str(settings.run)) == settings.addresses[name]
     assert load({"PKGER_SERVER": DEFAULTS["PKGER_SERVER"]}) == settings
-    assert settings.listen == ()
+    assert DEFAULTS["PKGER_RUN"] == "PKGER_HOME/run"
+    assert settings.run == settings.home / "run"
+    assert settings.listen_addresses("http") == (f"unix:{settings.run}/http.sock", DEFAULTS["PKGER_HTTP_ADDRESS"])
     assert DEFAULTS["PKGER_DATA"] == "PKGER_HOME"
     assert settings.data == settings.home == Path(DEFAULTS["PKGER_HOME"]).expanduser()
     assert DEFAULTS["PKGER_HOLDER"] == "host name and process id"
@@ -66,7 +68,14 @@ def test_the_text_agrees_with_the_files() -> None:
 def test_the_compose_file_reads_the_variables_of_the_text() -> None:
     wanted = {f"{name.upper()}_{what}" for name in PORTS for what in ("PORT", "LISTEN", "ADDRESS")} - {"PLATFORM_PORT"}
     wanted |= {f"HTTP_{what}" for what in ("PORT", "LISTEN", "TOKENS", "ORGS", "HOSTS", "ORIGINS", "BASE_PATH")}
-    wanted |= {"STACK_DATA", "PLATFORM_DATA", "ALLOW_JSONNET", "ALLOW_PRIVATE_ADDRESSES", "DOCUMENT_CACHE"}
+    wanted |= {
+        "TOKEN_FOLDER",
+        "STACK_DATA",
+        "PLATFORM_DATA",
+        "ALLOW_JSONNET",
+        "ALLOW_PRIVATE_ADDRESSES",
+        "DOCUMENT_CACHE",
+    }
     wanted |= {f"MAX_{field.name.upper()}" for field in fields(Bounds)}
     wanted |= {f"KEEP_{field.name.upper()}" for field in fields(Keep)}
     assert set(re.findall(r"\$\{(\w+)", COMPOSE_FILE.read_text())) == wanted

@@ -21,6 +21,7 @@ from tests.cli.command import environment, parts
 from tests.cluster import Cluster
 from tests.conftest import ROOT
 from tests.drivers.client import delete, update
+from tests.ports import home_at_ports
 
 BIN = Path(sys.executable).parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -99,20 +100,19 @@ async def test_the_commands_of_the_readme_run_with_nothing_running(tmp_path: Pat
 
 @pytest.mark.slow
 @needs.program("grpcurl")
-async def test_the_grpcurl_commands_of_the_readme_run(services: Cluster, tmp_path: Path) -> None:
-    script = readme_block("grpcurl")
-    for name, port in PORTS.items():
-        script = script.replace(f"localhost:{port}", services.addresses[name])
-    output = await run(script, environment(tmp_path))
+async def test_the_grpcurl_commands_of_the_readme_run(tmp_path: Path) -> None:
+    async with home_at_ports(tmp_path) as home:
+        output = await run(home.at_ports(readme_block("grpcurl")), environment(tmp_path))
+        stack = await home.services.record("demo")
     assert "pkger.planner.v1.PlannerService" in output
     assert "CreatePlanRequest is a message" in output
     assert '"noChange": true' not in output
-    assert [entry.key.name for entry in (await services.record("demo")).resources] == ["hello"]
+    assert [entry.key.name for entry in stack.resources] == ["hello"]
 
 
 def test_the_readme_knows_the_ports() -> None:
-    rows = re.findall(r"^\| (\w+) \| (\d+) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert {name: int(port) for name, port in rows} == PORTS
+    rows = re.findall(r"^\| (\w+) \| (\d+|socket) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert dict(rows) == {name: "socket" if name == "platform" else str(port) for name, port in PORTS.items()}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

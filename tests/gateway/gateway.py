@@ -8,6 +8,7 @@ from pathlib import Path
 import aiohttp
 
 from services.access.listeners import Listener, ListenerKind
+from services.access.token_file import TokenFile
 from services.gateway.credentials import Tokens, read_rows
 from services.gateway.entrances import HttpEntrance
 from services.gateway.process import opened
@@ -32,9 +33,10 @@ def settings(folder: Path, **environ: str) -> GatewaySettings:
 
 
 @asynccontextmanager
-async def gateway(settings: GatewaySettings, cluster: Cluster) -> AsyncIterator[str]:
-    """The address of a gateway, until the block is left."""
-    tokens = Tokens(read_rows(settings.tokens)) if settings.tokens else Tokens(are_needed=False)
+async def gateway(settings: GatewaySettings, cluster: Cluster, own: TokenFile | None = None) -> AsyncIterator[str]:
+    """The address of a gateway, until the block is left; *own* is the token of the home."""
+    rows = read_rows(settings.tokens) if settings.tokens else []
+    tokens = Tokens(rows, own) if rows or own else Tokens(are_needed=False)
     entrance = HttpEntrance(Listener("127.0.0.1:0", ListenerKind.LOOPBACK), tokens)
     async with (
         opened(settings, cluster.addresses, cluster.connect) as site,

@@ -1,7 +1,6 @@
 """Runs all commands of docs/http.md except those of ``influx``."""
 
 import asyncio
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -9,10 +8,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from services.access.token_file import home_token
+from services.gateway.settings import load_gateway
 from tests import needs
 from tests.cluster import Cluster
 from tests.conftest import ROOT
-from tests.gateway.gateway import gateway, settings
+from tests.gateway.gateway import client, gateway
 
 PAGE = (ROOT / "docs" / "http.md").read_text()
 
@@ -22,9 +23,10 @@ CURL = 'curl() { command curl --fail-with-body "$@"; echo; }\n'
 """Ends the script when a request is refused."""
 
 
-async def run(script: str, folder: Path, **environ: str) -> str:
+async def run(script: str, folder: Path) -> str:
+    """The output of a script in *folder*, which is ``PKGER_HOME``, too."""
     process = await asyncio.create_subprocess_exec(
-        "bash", "-euo", "pipefail", "-c", script, cwd=folder, env={"PATH": os.environ["PATH"], **environ},
+        "bash", "-euo", "pipefail", "-c", script, cwd=folder, env={"PATH": needs.PATH, "PKGER_HOME": str(folder)},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     out, _ = await process.communicate()
@@ -38,13 +40,12 @@ async def test_the_commands_of_the_page_run(services: Cluster, tmp_path: Path) -
     start, tokens, *curls = BLOCKS
     assert start == "pkger up --http\n"
     token = (await run(f"{tokens}echo $TOKEN", tmp_path)).strip()
-    made = settings(tmp_path, PKGER_HTTP_ORGS="", PKGER_HTTP_TOKENS=str(tmp_path / "tokens"))
-    # Replaces the file with the token of the tests by the one of the page.
-    (tmp_path / "tokens").unlink()
-    await run(tokens.replace("TOKEN=$(", ": $("), tmp_path, TOKEN=token)
-    async with gateway(made, services) as address:
-        script = CURL + "".join(curls).replace("http://localhost:8086", f"http://{address}")
-        output = await run(script, tmp_path, TOKEN=token)
+    served = load_gateway({"PKGER_HTTP_TOKENS": str(tmp_path / "tokens")})
+    async with gateway(served, services, home_token(tmp_path)) as address:
+        script = CURL + "".join(curls).replace("http://127.0.0.1:8086", f"http://{address}")
+        output = await run(script, tmp_path)
+        async with client(address, {"Authorization": f"Token {token}"}) as http, http.get("/api/v2/me") as me:
+            assert (me.status, (await me.json())["name"]) == (200, "ci")
     documents = [orjson.loads(line) for line in output.splitlines() if line.startswith("{")]
     statuses = [document.get("status") for document in documents]
     assert "pass" in statuses

@@ -48,7 +48,7 @@ async def test_the_javascript_client_manages_packages_and_stacks(services: Clust
 
     async with gateway(settings(tmp_path, PKGER_HTTP_ORGS=""), services) as address:
         given = f"const token = {json.dumps(TOKEN)}, contents = {json.dumps(EXAMPLES)};\n"
-        (folder / "shown.mjs").write_text(given + shown.replace("http://localhost:8086", f"http://{address}"))
+        (folder / "shown.mjs").write_text(given + shown.replace("http://127.0.0.1:8086", f"http://{address}"))
         printed = await to_thread(run, folder, "node", "shown.mjs")
     async with gateway(settings(tmp_path), services) as address:
         done = await to_thread(run, folder, "node", "round.mjs", f"http://{address}", TOKEN, "packages.json")

@@ -26,26 +26,22 @@ LABELS = 3000
 
 
 @asynccontextmanager
-async def process(services: Cluster, home: Path) -> AsyncIterator[tuple[Process, str]]:
-    """A gateway as a process of its own, and its address."""
+async def process(services: Cluster, home: Path) -> AsyncIterator[tuple[Process, aiohttp.ClientSession]]:
+    """A gateway as a process of its own, and a client with the home token."""
+    headers = {"Authorization": f"Token {home_token(home).token()}"}
     env = environment(home, services.addresses) | {"PKGER_LISTEN": "127.0.0.1:0"}
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "services.gateway", env=env, stdin=DEVNULL, stderr=PIPE
     )
     try:
         assert running.stderr
-        while "addresses" not in (line := orjson.loads(await running.stderr.readline())):
-            assert line["message"] == "token made"
-        yield running, line["addresses"][0]
+        [address] = orjson.loads(await running.stderr.readline())["addresses"]
+        async with aiohttp.ClientSession(f"http://{address}", headers=headers) as session:
+            yield running, session
     finally:
         if running.returncode is None:
             running.kill()
         await running.communicate()
-
-
-def session_with_token(address: str, home: Path) -> aiohttp.ClientSession:
-    """A client with the token of a home."""
-    return aiohttp.ClientSession(f"http://{address}", headers={"Authorization": f"Bearer {home_token(home).token()}"})
 
 
 async def stack_of(session: aiohttp.ClientSession) -> tuple[str, str]:
@@ -71,7 +67,7 @@ async def test_an_apply_ends_even_if_the_gateway_is_killed_during_it(services: C
         {"apiVersion": "influxdata.com/v2alpha1", "kind": "Label", "metadata": {"name": f"l{number}"}}
         for number in range(LABELS)
     ]
-    async with process(services, tmp_path) as (gateway, address), session_with_token(address, tmp_path) as session:
+    async with process(services, tmp_path) as (gateway, session):
         org, stack = await stack_of(session)
         body = {"orgID": org, "stackID": stack, "template": {"contents": labels}}
         apply = asyncio.create_task(session.post("/api/v2/templates/apply", json=body).__aenter__())
@@ -82,7 +78,7 @@ async def test_an_apply_ends_even_if_the_gateway_is_killed_during_it(services: C
         results = await asyncio.gather(apply, return_exceptions=True)
         assert isinstance(results[0], aiohttp.ClientError)
     await over
-    async with process(services, tmp_path) as (gateway, address), session_with_token(address, tmp_path) as session:
+    async with process(services, tmp_path) as (gateway, session):
         async with session.get(f"/api/v2/stacks/{stack}") as answer:
             assert len((await answer.json())["resources"]) == LABELS
         gateway.send_signal(signal.SIGTERM)

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 
 	applierv1 "example.com/fleet/gen/pkger/applier/v1"
 	modelv1 "example.com/fleet/gen/pkger/model/v1"
@@ -28,7 +29,9 @@ func main() {
 	if len(os.Args) < 2 {
 		log.Fatal("usage: fleet FILE...")
 	}
-	if err := run(context.Background(), os.Args[1:]); err != nil {
+	// Each call with this context sends the token.
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer "+os.Getenv("PKGER_TOKEN"))
+	if err := run(ctx, os.Args[1:]); err != nil {
 		log.Fatal("Error: ", err)
 	}
 }

@@ -16,6 +16,7 @@ from pkger.planner.v1 import planner_pb2, planner_pb2_grpc
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 STACK = object_pb2.StackRef(name="fleet")
+TOKEN = [("authorization", f"Bearer {os.environ.get('PKGER_TOKEN', '')}")]
 CALL_SECONDS = 30
 RETRY_SECONDS = 60
 
@@ -36,7 +37,9 @@ def create_plan(files: list[str]) -> str:
     package = planner_pb2.PackageSources(
         sources=[parser_pb2.Source(name=file, text=Path(file).read_text("utf-8")) for file in files]
     )
-    parts = planner.CreatePlan(planner_pb2.CreatePlanRequest(stack=STACK, package=package), timeout=CALL_SECONDS)
+    parts = planner.CreatePlan(
+        planner_pb2.CreatePlanRequest(stack=STACK, package=package), timeout=CALL_SECONDS, metadata=TOKEN
+    )
     # The header is the first part. The plan is stored by then, so the rest is not received.
     answer = next(parts)
     parts.cancel()
@@ -74,8 +77,10 @@ def follow(events: Iterator[operation_pb2.OperationEvent]) -> str:
                 raise
             # A disconnect would not stop it.
             request = applier_pb2.CancelOperationRequest(operation_id=operation_id)
-            applier.CancelOperation(request, timeout=CALL_SECONDS)
-        events = applier.WatchOperation(applier_pb2.WatchOperationRequest(operation_id=operation_id, after_seq=seq))
+            applier.CancelOperation(request, timeout=CALL_SECONDS, metadata=TOKEN)
+        events = applier.WatchOperation(
+            applier_pb2.WatchOperationRequest(operation_id=operation_id, after_seq=seq), metadata=TOKEN
+        )
     print(f"operation: {operation_pb2.OperationState.Name(state).removeprefix('OPERATION_STATE_').lower()}")
     if state != operation_pb2.OPERATION_STATE_SUCCEEDED:
         raise SystemExit(f"operation {operation_id} did not succeed")
@@ -107,7 +112,7 @@ def show_stack() -> None:
     """Print what the stack owns, page by page."""
     request = stack_pb2.ListResourcesRequest(stack=STACK)
     while True:
-        page = stacks.ListResources(request, timeout=CALL_SECONDS)
+        page = stacks.ListResources(request, timeout=CALL_SECONDS, metadata=TOKEN)
         for entry in page.resources:
             print(f"resource: {entry.key.kind} {entry.key.name}")
         if not page.next_page_token:
@@ -119,20 +124,21 @@ def run(files: list[str]) -> None:
     """Run all steps of the example."""
     plan_id = create_plan(files)
 
-    operation_id = follow(applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan_id=plan_id)))
+    operation_id = follow(applier.ApplyPlan(applier_pb2.ApplyPlanRequest(plan_id=plan_id), metadata=TOKEN))
 
     # Any client can watch the operation by its id, also while it runs.
-    follow(applier.WatchOperation(applier_pb2.WatchOperationRequest(operation_id=operation_id)))
+    follow(applier.WatchOperation(applier_pb2.WatchOperationRequest(operation_id=operation_id), metadata=TOKEN))
 
     show_stack()
 
     # Watch before the change: the stream then has every change of the stack.
-    changes = stacks.WatchStack(stack_pb2.WatchStackRequest(stack=STACK))
+    changes = stacks.WatchStack(stack_pb2.WatchStackRequest(stack=STACK), metadata=TOKEN)
     next(changes)
 
     follow(
         applier.UninstallStack(
-            applier_pb2.UninstallStackRequest(stack=STACK, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE)
+            applier_pb2.UninstallStackRequest(stack=STACK, after_uninstall=plan_pb2.AFTER_UNINSTALL_DELETE),
+            metadata=TOKEN,
         )
     )
     for message in changes:

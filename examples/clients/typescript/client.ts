@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 
-import { createClient } from "@connectrpc/connect";
+import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 
 import { ApplierService } from "./gen/pkger/applier/v1/applier_pb.js";
@@ -13,13 +13,19 @@ import { StackService, type WatchStackResponse } from "./gen/pkger/stack/v1/stac
 
 const stack = { name: "fleet" };
 
+/** Sends the token with each call. */
+const token: Interceptor = (next) => (request) => {
+  request.header.set("Authorization", `Bearer ${process.env.PKGER_TOKEN ?? ""}`);
+  return next(request);
+};
+
 const planner = createClient(PlannerService, connect("PKGER_PLANNER_ADDRESS", "127.0.0.1:50052"));
 const applier = createClient(ApplierService, connect("PKGER_APPLIER_ADDRESS", "127.0.0.1:50053"));
 const stacks = createClient(StackService, connect("PKGER_STACK_ADDRESS", "127.0.0.1:50054"));
 
 /** A gRPC channel to the address in the environment variable, or to the default one. */
 function connect(variable: string, address: string) {
-  return createGrpcTransport({ baseUrl: `http://${process.env[variable] ?? address}` });
+  return createGrpcTransport({ baseUrl: `http://${process.env[variable] ?? address}`, interceptors: [token] });
 }
 
 /** Stores a plan for the package in the files, prints how many steps of each kind it has, and returns its id. */

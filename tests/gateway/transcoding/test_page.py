@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from services.access.token_file import home_token
 from services.gateway.settings import load_gateway
 from services.gateway.transcoding.bindings import PUBLIC_SERVICES, bindings
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
@@ -26,7 +27,7 @@ BY_NAME = "/platforms/{stack_target_platform}/orgs/{stack_target_org}/stacks/{st
 @needs.program("curl")
 async def test_the_commands_of_the_page_run_and_call_every_rpc(services: Cluster, tmp_path: Path, calls: Calls) -> None:
     settings = load_gateway({"PKGER_HTTP_ADDRESS": "127.0.0.1:0"})
-    async with gateway(settings, services) as address:
+    async with gateway(settings, services, home_token(tmp_path)) as address:
         script = "\n".join(blocks(PAGE, "sh")).replace("127.0.0.1:8086", address)
         output = await run(f"cd {tmp_path}\n{script}", environment(tmp_path))
     assert output.count("OPERATION_STATE_SUCCEEDED") >= 4
