@@ -12,10 +12,11 @@ ID = TOKEN[5:21]
 ACCEPTED = digest_of(TOKEN)
 
 
-@pytest.mark.parametrize("header", [f"Bearer {TOKEN}", f"Token {TOKEN}", f"bEARER {TOKEN}", f"token {TOKEN}"])
+@pytest.mark.parametrize("scheme", ["Bearer", "Token", "bEARER", "token"])
 @pytest.mark.parametrize(("kind", "name"), [(ListenerKind.LOOPBACK, "local"), (ListenerKind.NETWORK, "operator")])
-def test_the_token_of_a_listener_is_accepted(header: str, kind: ListenerKind, name: str) -> None:
-    assert authenticate(kind, [("x-request-id", "r"), ("authorization", header)], ACCEPTED) == Caller(name, ID)
+def test_the_token_of_a_listener_is_accepted(scheme: str, kind: ListenerKind, name: str) -> None:
+    metadata = [("x-request-id", "r"), ("authorization", f"{scheme} {TOKEN}")]
+    assert authenticate(kind, metadata, ACCEPTED) == Caller(name, ID)
 
 
 @pytest.mark.parametrize(

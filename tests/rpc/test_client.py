@@ -203,7 +203,7 @@ async def freezing(address: str) -> AsyncIterator[tuple[str, Callable[[], None]]
             writer.write(received)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        above, below = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        above, below = await asyncio.open_unix_connection(address.removeprefix("unix:"))
         writers.extend((writer, below))
         pumps.extend((asyncio.create_task(pump(reader, below)), asyncio.create_task(pump(above, writer))))
 
