@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from bench.applying import applying
+from bench.door import door
 from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
 from bench.influxdb import on_influxdb
@@ -55,6 +56,7 @@ def main() -> None:
     if not options.parsing:
         figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
         figures += asyncio.run(serving(sizes))
+        figures += asyncio.run(door(min(500, max(sizes))))
         figures.append(command_ratio())
     print(table(figures))
 
