@@ -10,6 +10,11 @@ from services.core.model import Target
 from services.gateway.origins import OriginRules
 from services.settings import SettingInvalid, load
 
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(:[0-9]{1,5})?")
+"""A host, with its port if only that is meant."""
+
+_ORIGIN = re.compile(rf"https?://{_HOST.pattern}")
+
 _ORG = re.compile(r"([^=,]+)=([^=,/]+)/([^=,/]+)")
 
 
@@ -69,8 +74,8 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     return GatewaySettings(
         tokens=Path(tokens) if tokens else None,
         orgs=_orgs(environ.get("PKGER_HTTP_ORGS", "")),
-        hosts=tuple(host.lower() for host in _listed(environ, "PKGER_HTTP_HOSTS")),
-        origins=tuple(origin.rstrip("/") for origin in _listed(environ, "PKGER_HTTP_ORIGINS")),
+        hosts=_listed(environ, "PKGER_HTTP_HOSTS", _HOST, "write names such as gateway or gateway:8086"),
+        origins=_listed(environ, "PKGER_HTTP_ORIGINS", _ORIGIN, "write origins such as https://console.example.com"),
         base_path=_base_path(environ.get("PKGER_HTTP_BASE_PATH", "")),
         body_bytes=load(environ).bounds.bytes * 11 // 10,
         body_seconds=_number(environ, "PKGER_HTTP_BODY_SECONDS", 60),
@@ -80,8 +85,13 @@ def load_gateway(environ: Mapping[str, str] = os.environ) -> GatewaySettings:
     )
 
 
-def _listed(environ: Mapping[str, str], variable: str) -> list[str]:
-    return [each.strip() for each in environ.get(variable, "").split(",") if each.strip()]
+def _listed(environ: Mapping[str, str], variable: str, form: re.Pattern[str], remedy: str) -> tuple[str, ...]:
+    """The entries of a list, in lower case and without a slash at their end."""
+    entries = [each.strip().lower().removesuffix("/") for each in environ.get(variable, "").split(",") if each.strip()]
+    for entry in entries:
+        if not form.fullmatch(entry):
+            raise SettingInvalid(variable, environ[variable], f"{entry!r} has another form; {remedy}")
+    return tuple(entries)
 
 
 def _orgs(text: str) -> Mapping[str, Target] | None:

@@ -215,6 +215,12 @@ def test_settings_are_read() -> None:
         {"PKGER_HTTP_BASE_PATH": "/a//b"},
         {"PKGER_HTTP_MAX_REQUESTS": "0"},
         {"PKGER_HTTP_BODY_SECONDS": "soon"},
+        {"PKGER_HTTP_ORIGINS": "console.example.com"},
+        {"PKGER_HTTP_ORIGINS": "https://console.example.com/path"},
+        {"PKGER_HTTP_ORIGINS": "https://user@console.example.com"},
+        {"PKGER_HTTP_ORIGINS": "https://a,*"},
+        {"PKGER_HTTP_HOSTS": "http://gateway"},
+        {"PKGER_HTTP_HOSTS": "gateway:x"},
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(environ: dict[str, str]) -> None:
