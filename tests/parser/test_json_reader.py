@@ -85,7 +85,7 @@ def test_an_error_says_where_it_is(text: str, line: int, column: int) -> None:
         ("[" * 100_000, "nesting depth"),
         ("[" * 101 + "]" * 101, "nesting depth"),
         pytest.param(
-            "[" + "1," * 1_000_000 + "1]",
+            "[[" + "1," * 1_000_000 + "1]]",
             "number of values, including repetitions by aliases,",
             marks=pytest.mark.slow,
         ),
