@@ -23,6 +23,7 @@ from services.access.tokens import TokenDigest
 from services.core.errors import PkgerError, RequestInvalid, TooManyCalls, Unauthenticated
 from services.rpc.call import ENDLESS, LONGEST_CALL_SECONDS, caller
 from services.rpc.dispatcher import Handler
+from services.rpc.error_frames import forget_traceback
 from services.rpc.errors import to_status
 
 log = logging.getLogger("pkger.rpc")
@@ -68,8 +69,13 @@ class Door:
             try:
                 async with asyncio.timeout(LONGEST_CALL_SECONDS if is_bounded else None):
                     with self._admitted(method, call.invocation_metadata() or ()):
-                        request = requests if handler.request_streaming else await _message(method, requests)
-                        return await respond(request, call)
+                        if handler.request_streaming:
+                            return await respond(requests, call)
+                        return await respond(await _message(method, requests), call)
+            except grpc.aio.AbortError as error:
+                # gRPC keeps it in a cycle, which is collected late: with its traceback, it would keep the request.
+                forget_traceback(error)
+                raise
             except TimeoutError:
                 await call.abort(grpc.StatusCode.DEADLINE_EXCEEDED, TOO_LONG)
             except PkgerError as error:

@@ -26,3 +26,18 @@ def forget_variables(error: BaseException) -> None:
                 with suppress(RuntimeError):
                     frame.clear()
         cause = cause.__context__
+
+
+def forget_traceback(error: BaseException) -> None:
+    """
+    Cut the traceback of *error*, and of the errors before it, into single places.
+
+    In contrast to ``forget_variables``, the variables of coroutines are freed, too, unless these still run. An error
+    that is reported to a caller needs no traceback.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        place = cause.__traceback__
+        while place is not None:
+            place.tb_next, place = None, place.tb_next
+        cause = cause.__context__

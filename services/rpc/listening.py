@@ -12,6 +12,8 @@ from pathlib import Path
 from services.access.listeners import Listener
 from services.private_files import open_private, own_folder
 
+_CONNECT_SECONDS = 1.0
+
 _ATTEMPTS = 100
 """To find a port that is free at both loopback addresses."""
 
@@ -42,9 +44,11 @@ def locked_socket(path: str, data: Path) -> Iterator[None]:
         _remove_left(place)
         os.ftruncate(lock, 0)
         os.write(lock, bytes(data.absolute()))
-        yield
-        with contextlib.suppress(FileNotFoundError):
-            place.unlink()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                place.unlink()
     finally:
         os.close(lock)
 
@@ -60,6 +64,8 @@ def data_of(path: Path) -> Path | None:
 def answers(path: Path) -> bool:
     """Whether a server answers at a socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, contextlib.suppress(OSError):
+        # A server that hangs lets others wait once many have connected.
+        probe.settimeout(_CONNECT_SECONDS)
         probe.connect(str(path))
         return True
     return False

@@ -1,7 +1,9 @@
 """The door of a server: real calls over each kind of listener, with and without tokens."""
 
 import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -22,7 +24,7 @@ from services.access.authentication import Caller, Refusal
 from services.access.listeners import Listener, ListenerKind
 from services.access.token_file import TokenFile, home_token, rotate_home_token
 from services.access.tokens import new_token
-from services.core.errors import ServiceUnavailable, TooManyCalls, Unauthenticated
+from services.core.errors import RequestInvalid, ServiceUnavailable, TooManyCalls, Unauthenticated
 from services.rpc import door
 from services.rpc.call import ENDLESS, caller
 from services.rpc.client import Peer
@@ -255,6 +257,41 @@ async def test_a_client_that_stops_to_read_is_cut_off(tmp_path: Path, monkeypatc
             while await call.read() is not grpc.aio.EOF:
                 pass
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_refused_call_keeps_nothing(tmp_path: Path, streams: bool) -> None:
+    """Without a collection of cyclic garbage: services run it seldom."""
+
+    class Large:
+        pass
+
+    values = list[weakref.ref[Large]]()
+
+    async def refuse(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        large = Large()
+        values.append(weakref.ref(large))
+        raise RequestInvalid("name", "is taken")
+
+    async def refuse_later(request: object, context: Context) -> AsyncIterator[driver_pb2.ListResourcesResponse]:
+        yield driver_pb2.ListResourcesResponse()
+        await refuse(request, context)
+
+    gc.collect()
+    gc.disable()
+    try:
+        async with (
+            listening(ListenerKind.SOCKET, tmp_path, refuse, refuse_later) as (address, _),
+            peer(address, no_token) as client,
+        ):
+            for _ in range(3):
+                with suppress(RequestInvalid):
+                    if streams:
+                        _ = [each async for each in list_resources(client)]
+                    await get(client)
+        assert [value() for value in values] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_only_watches_and_operations_have_no_longest_time() -> None:
