@@ -87,6 +87,8 @@ ROWS = [
     "gateway: a ping while 32 clients plan",
     "gateway: from an event to its SSE message",
     "by gRPC",
+    "a call through the door of a socket",
+    "a call through the door of a port",
     "pkger apply, nothing to do: CPU time",
 ]
 
