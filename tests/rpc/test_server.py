@@ -1,6 +1,7 @@
 """How services serve: health, reflection, stopping, defects, one log line per call."""
 
 import asyncio
+import io
 import logging
 import sys
 from asyncio.subprocess import PIPE
@@ -154,19 +155,25 @@ async def test_a_server_listens_on_a_unix_socket(tmp_path: Path) -> None:
         assert (await get(peer)).name == "hello"
 
 
-async def test_a_defect_is_returned_without_details_and_logged_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_defect_is_returned_without_details_and_logged_with_its_trace() -> None:
     async def broken(request: object, context: Context) -> stack_pb2.GetStackResponse:
         raise KeyError("a secret")
 
-    async with peer_of(broken) as peer:
-        with pytest.raises(Internal) as raised:
-            await get(peer)
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(JsonFormatter())
+    logging.getLogger("pkger.rpc").addHandler(handler)
+    try:
+        async with peer_of(broken) as peer:
+            with pytest.raises(Internal) as raised:
+                await get(peer)
+    finally:
+        logging.getLogger("pkger.rpc").removeHandler(handler)
 
     assert "secret" not in f"{raised.value} {raised.value.metadata}"
-    (record,) = [record for record in caplog.records if record.exc_info]
-    logged = JsonFormatter().format(record)
-    assert "a secret" in logged
-    assert "test_server.py" in orjson.loads(logged)["trace"]
+    (trace,) = [line["trace"] for line in map(orjson.loads, written.getvalue().splitlines()) if "trace" in line]
+    assert "a secret" in trace
+    assert "test_server.py" in trace
 
 
 async def test_a_defect_in_the_middle_of_a_stream_is_returned_too(caplog: pytest.LogCaptureFixture) -> None:
