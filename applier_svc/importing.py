@@ -31,7 +31,8 @@ from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import baseline_to_pb, entry_fields
 from services.rpc.parts import cut
 from services.rpc.request_digest import content_digest
-from services.rpc.resources import list_resources, platform_traits, read_record, read_resources
+from services.rpc.resources import list_resources, platform_traits, read_resources
+from services.rpc.stack_records import read_record
 
 _SHOWN = 10
 """How many resources of one name an error lists at most."""

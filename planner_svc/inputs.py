@@ -43,19 +43,15 @@ from services.rpc.convert.objects import (
 )
 from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.resources import (
-    find_holders,
-    find_owners,
     list_orgs,
     list_resources,
     list_secret_keys,
     live_resources,
     platform_traits,
     prepare_specs,
-    read_header,
-    read_record,
     read_resources,
-    read_stack,
 )
+from services.rpc.stack_records import find_holders, find_owners, read_header, read_record, read_stack
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from services.engine.effects import AnyEffect, Create
 from services.engine.effects.effect import Sending
 from services.engine.outcome import Done, Failed, Finding, NoEffect, Unknown
 from services.rpc.client import Peer
-from services.rpc.resources import find_owners, list_resources, list_secret_keys, live_resources, read_resources
+from services.rpc.resources import list_resources, list_secret_keys, live_resources, read_resources
+from services.rpc.stack_records import find_owners
 
 UNREADABLE = (PkgerError, UnreadableSpecError)
 """Exceptions of a driver or store that does not answer, or answers with a spec that cannot be decoded."""

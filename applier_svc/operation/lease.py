@@ -33,7 +33,7 @@ from services.rpc.convert.objects import key_fields, stack_from_pb
 from services.rpc.convert.operations import blocked_reason_to_pb, blocked_step_to_pb, record_to_pb
 from services.rpc.convert.plans import use_to_pb
 from services.rpc.parts import parts
-from services.rpc.resources import read_record
+from services.rpc.stack_records import read_record
 
 log = logging.getLogger("pkger.applier")
 

@@ -49,7 +49,8 @@ from services.rpc.convert.plans import work_from_pb
 from services.rpc.missing_values import refuse_deletes, refuse_missing_values
 from services.rpc.parts import cut
 from services.rpc.plan_parts import JoinedPlan, joined
-from services.rpc.resources import platform_traits, read_stack
+from services.rpc.resources import platform_traits
+from services.rpc.stack_records import read_stack
 
 log = logging.getLogger("pkger.applier")
 

@@ -15,7 +15,8 @@ from services.engine.stale_plan import adopted, kinds_to_read, owned_parts, reso
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.objects import target_from_pb
 from services.rpc.convert.operations import blocked_step_from_pb
-from services.rpc.resources import find_owners, list_secret_keys, live_resources, read_resources
+from services.rpc.resources import list_secret_keys, live_resources, read_resources
+from services.rpc.stack_records import find_owners
 
 
 async def stale_now(plan: Plan, record: StackRecord, traits: PlatformTraits, driver: Peer, store: Peer) -> list[str]:

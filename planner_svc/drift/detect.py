@@ -22,7 +22,7 @@ from services.kinds.registry import FAMILY_NAMES, family_of
 from services.rpc.convert.drift import CLASSES, ORIGINS, STATUSES, counts_fields
 from services.rpc.convert.objects import key_fields, target_to_pb
 from services.rpc.parts import parts
-from services.rpc.resources import RECORD_ATTEMPTS
+from services.rpc.stack_records import RECORD_ATTEMPTS
 
 _NAMED = 5
 """How many unknown keys an error lists at most."""

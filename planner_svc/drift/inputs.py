@@ -30,7 +30,8 @@ from services.rpc.client import Peer
 from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.objects import baseline_from_pb
 from services.rpc.paging import pages
-from services.rpc.resources import live_resources, prepare_specs, read_record
+from services.rpc.resources import live_resources, prepare_specs
+from services.rpc.stack_records import read_record
 
 
 class DriftReader:

@@ -10,7 +10,8 @@ from services.core.check import PlatformCheck
 from services.core.errors import ServiceUnavailable
 from services.core.model import PlatformTraits, Resource, ResourceKey, StackRecord, Target
 from services.rpc.client import Peer, Platforms
-from services.rpc.resources import check_platform, find_holders, live_resources, platform_traits, read_record
+from services.rpc.resources import check_platform, live_resources, platform_traits
+from services.rpc.stack_records import find_holders, read_record
 
 
 class ExportReader:

@@ -8,7 +8,7 @@ from pkger.model.v1 import object_pb2
 from services.cli.errors import CommandFailed
 from services.core.errors import StackNotFound
 from services.rpc.client import Peer
-from services.rpc.resources import read_header
+from services.rpc.stack_records import read_header
 
 _ID = re.compile("[0-9a-f]{16}")
 

@@ -13,7 +13,7 @@ from services.kinds.registry import KINDS
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb, target_to_pb
 from services.rpc.paging import pages
-from services.rpc.resources import read_stack
+from services.rpc.stack_records import read_stack
 
 HISTORIES_AT_ONCE = 1000
 """Stacks whose revisions one call may list (stack.proto)."""

@@ -16,7 +16,7 @@ from services.cli.output.escapes import one_line
 from services.cli.process.inline_platform import parse_platform, refuse_faulty, row_of
 from services.cli.process.instance_lock import instance_lock
 from services.cli.process.interrupts import Interrupts
-from services.cli.process.session import open_log
+from services.cli.process.own_services import open_log
 from services.cli.process.supervisor import Child, Supervisor, children, gateway
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, read_platforms

@@ -9,7 +9,7 @@ from pkger.stack.v1 import stack_pb2
 from services.core.model import ResourceKey
 from services.rpc.client import Peer
 from services.rpc.convert.objects import target_from_pb
-from services.rpc.resources import find_holders
+from services.rpc.stack_records import find_holders
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from services.cli.stacks.resource_holders import holders_of
 from services.cli.stacks.stack_text import print_stack, print_stacks, stack_document
 from services.rpc.message_json import document_of
 from services.rpc.paging import first_items
-from services.rpc.resources import read_stack
+from services.rpc.stack_records import read_stack
 
 NEEDS = ("stack",)
 
