@@ -247,7 +247,8 @@ def described(value: Any) -> str:
         case int() | float() if not fits(value):
             return "a number beyond 64 bits"
         case int() | float():
-            return f"the number {value!r}"
+            # JSON sources read small integers as floats.
+            return f"the number {value if isinstance(value, int) else number_of(value)!r}"
         case str():
             return f"the text {masked(value)[:40]!r}"
         case _:

@@ -227,6 +227,7 @@ def misfits(found: Script) -> list[tuple[str, str]]:
     ("value", "listed", "path", "reason"),
     [
         ("1h", {"default": 5}, "default", "a duration such as 1h30m, as the type is duration; found the number 5"),
+        ("1h", {"default": 5.0}, "default", "a duration such as 1h30m, as the type is duration; found the number 5"),
         ("1", {"default": "x"}, "default", "9223372036854775807, as the type is integer; found the text 'x'"),
         ("foo", {"default": 1, "type": "Bool"}, "default", "true or false, as the type is Bool; found the number 1"),
         ("1.5", {"default": math.nan}, "default", "a finite number, as the type is float; found NaN"),
