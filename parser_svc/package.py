@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from parser_svc.document_cache import DocumentCache
 from parser_svc.envelope import RawObject
@@ -11,11 +11,22 @@ from parser_svc.fixes import fixes
 from parser_svc.known_documents import KnownDocuments, KnownObject
 from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
-from parser_svc.validation import Outcome, validate
+from parser_svc.validation import FieldElsewhere, Outcome, validate
 from services.core.errors import RequestInvalid
-from services.core.model import Credential, Key, Location, Object, Package, Position, Related, Violation
+from services.core.model import (
+    Credential,
+    Key,
+    Location,
+    Object,
+    Package,
+    PackageReference,
+    Position,
+    Related,
+    Violation,
+)
 from services.kinds.diagnostics import DIAGNOSTICS, Code
 from services.kinds.format.fields import Fault, Remark
+from services.packages.manifest import Manifest
 from services.settings import Bounds
 from services.syntax.places import NOWHERE, Pointer, Written, places
 from services.syntax.usage import stopped_clock
@@ -51,6 +62,13 @@ class ParseOptions:
 _DEFAULTS = ParseOptions()
 
 
+class LocatedManifest(NamedTuple):
+    """A manifest, and its first character."""
+
+    manifest: Manifest
+    location: Location
+
+
 @dataclass(frozen=True, slots=True)
 class ParseResult:
     """
@@ -66,6 +84,9 @@ class ParseResult:
         unused_env_keys: Keys of supplied environment values that no object refers to, sorted.
         warnings: Content that breaks no rule but looks like a mistake; by position of the object.
         credentials: Credentials in specs, with their locations, by position of the object; ``warn`` has no influence.
+        manifest: The manifest; None if there is none, or the package has none because of violations.
+        package_references: The fields that name objects of other packages, by position of the object; empty if the
+            package has no objects because of violations.
     """
 
     package: Package | None
@@ -76,6 +97,8 @@ class ParseResult:
     unused_env_keys: tuple[str, ...]
     warnings: tuple[Violation, ...]
     credentials: tuple[Credential, ...]
+    manifest: LocatedManifest | None = None
+    package_references: tuple[PackageReference, ...] = ()
 
 
 def parse(
@@ -117,7 +140,8 @@ def parse(
     credential_fields = [
         (position, key, name) for position, (key, names) in sorted(outcome.credentials.items()) for name in names
     ]
-    violations, warnings, credentials = _located(sources, raw_objects, faults, remarks, credential_fields)
+    located = _located(sources, raw_objects, faults, remarks, credential_fields, outcome.package_references)
+    violations = located.violations
     if not raw_objects and not options.allow_empty:
         reason = "the package has no objects; write at least one"
         code, location = Code.PACKAGE_EMPTY, Location(sources[0].name)
@@ -132,9 +156,17 @@ def parse(
         missing_env_refs=tuple(sorted(key for key in outcome.env_keys if env.get(key) is None)),
         missing_secrets=tuple(sorted(outcome.secret_keys)),
         unused_env_keys=tuple(sorted(env.keys() - outcome.env_keys)),
-        warnings=warnings,
-        credentials=credentials,
+        warnings=located.warnings,
+        credentials=located.credentials,
+        manifest=_manifest(raw_objects, outcome) if valid else None,
+        package_references=located.package_references if valid else (),
     )
+
+
+def _manifest(raw_objects: Sequence[_Raw], outcome: Outcome) -> LocatedManifest | None:
+    if outcome.manifest is None:
+        return None
+    return LocatedManifest(outcome.manifest, raw_objects[outcome.manifest_position].location)
 
 
 def _distinct(outcome: Outcome) -> list[_Fault]:
@@ -169,20 +201,31 @@ def _remarks(raw_objects: Sequence[_Raw], outcome: Outcome) -> list[_Remark]:
     ]
 
 
+class _Located(NamedTuple):
+    """The parts of a result that have locations."""
+
+    violations: tuple[Violation, ...]
+    warnings: tuple[Violation, ...]
+    credentials: tuple[Credential, ...]
+    package_references: tuple[PackageReference, ...]
+
+
 def _located(
     sources: Sequence[Source],
     raw_objects: Sequence[_Raw],
     faults: Sequence[_Fault],
     remarks: Sequence[_Remark],
     credential_fields: Sequence[_CredentialField],
-) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[Credential, ...]]:
-    """Violations, warnings and credentials, each with its location."""
+    fields_elsewhere: Sequence[FieldElsewhere],
+) -> _Located:
+    """Violations, warnings, credentials and references to other packages, each with its location."""
     findings: list[tuple[int, Fault | Remark]] = [*faults, *remarks]
     of_interest: list[tuple[int, Pointer]] = [
         *((position, finding.pointer) for position, finding in findings),
         *((fault.first, ()) for _, fault in faults if fault.first is not None),
         *((other.position, other.pointer) for _, fault in faults for other in fault.related),
         *((position, ("spec", name)) for position, _, name in credential_fields),
+        *((field.position, field.pointer) for field in fields_elsewhere),
     ]
     located = _locate(sources, raw_objects, of_interest)
 
@@ -208,6 +251,12 @@ def _located(
             fixes(finding.rewrite, raw.location.source, marked) if finding.rewrite else (),
         )
 
+    def reference(field: FieldElsewhere) -> PackageReference:
+        marked = written(field.position, field.pointer)
+        place = Location(raw_objects[field.position].location.source, *marked.place)
+        path = f"root[{field.position}].{field.path}"
+        return PackageReference(field.key, path, *field.name, place, Position(*marked.end))
+
     violations = tuple(
         violation(
             position,
@@ -225,7 +274,8 @@ def _located(
     credentials = tuple(
         Credential(key, f"/{name}", location(position, ("spec", name))) for position, key, name in credential_fields
     )
-    return violations, warnings, credentials
+    references = tuple(reference(field) for field in fields_elsewhere)
+    return _Located(violations, warnings, credentials, references)
 
 
 def _locate(

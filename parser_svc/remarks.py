@@ -8,6 +8,7 @@ from services.kinds.format.fields import THE_KEY, Fields, Remark, Rewrite
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import FAMILY_NAMES, KINDS
 from services.kinds.schema import METADATA, spec_table
+from services.packages.manifest import is_manifest, manifest_remarks
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec")
 
@@ -26,6 +27,8 @@ def remarks_on(raw: RawObject, spec_is_unremarkable: bool = False) -> Iterator[R
         return
     for key in sorted(raw.unknown_keys) if not raw.other_format else ():
         yield _unknown(key, raw)
+    if is_manifest(raw.kind, raw.api_version):
+        yield from manifest_remarks(raw.metadata, raw.spec)
     if raw.kind in KINDS:
         if not METADATA.is_unremarkable(raw.metadata):
             yield from METADATA.remarks(Fields(raw.metadata, "metadata", ("metadata",)))

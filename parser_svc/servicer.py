@@ -20,8 +20,10 @@ from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.kinds.format.canonical import canonical_text
 from services.kinds.registry import KINDS
-from services.kinds.schema import kind_schema, package_schema
+from services.kinds.schema import kind_schema
 from services.kinds.summary import summary_document
+from services.packages.manifest import document_schema, manifest_schema
+from services.rpc.convert.manifests import manifest_to_pb, package_reference_to_pb
 from services.rpc.convert.objects import (
     credential_to_pb,
     object_bytes,
@@ -104,7 +106,8 @@ class ParserServicer(ParserServiceServicer):
                 )
                 for name, kind in sorted(KINDS.items())
             ],
-            schema_json=canonical_text(package_schema()),
+            schema_json=canonical_text(document_schema()),
+            manifest_schema_json=canonical_text(manifest_schema()),
         )
 
 
@@ -132,7 +135,7 @@ def _answer(
         messages += (parser_pb2.ParsePackageResponse(objects=objects_to_pb(part)) for part in objects)
     if parsed.package and parser_pb2.PACKAGE_VIEW_SUMMARY in request.view:
         messages += (parser_pb2.ParsePackageResponse(summary_json=piece) for piece in pieces(_summary(parsed)))
-    return messages
+    return [*messages, *_manifest(parsed)]
 
 
 def _text_bytes(request: parser_pb2.ParsePackageRequest, sources: Sequence[Source]) -> int:
@@ -163,6 +166,15 @@ def _findings(parsed: ParseResult) -> Iterator[parser_pb2.ParsePackageResponse]:
         yield parser_pb2.ParsePackageResponse(warnings=warnings)
     for credentials in cut(parser_pb2.Credentials(credentials=map(credential_to_pb, parsed.credentials))):
         yield parser_pb2.ParsePackageResponse(credentials=credentials)
+
+
+def _manifest(parsed: ParseResult) -> Iterator[parser_pb2.ParsePackageResponse]:
+    """The manifest, and the references to objects of other packages, which only a package with a manifest has."""
+    if parsed.manifest:
+        yield parser_pb2.ParsePackageResponse(manifest=manifest_to_pb(*parsed.manifest))
+    references = parser_pb2.PackageReferences(references=map(package_reference_to_pb, parsed.package_references))
+    for part in cut(references):
+        yield parser_pb2.ParsePackageResponse(package_references=part)
 
 
 def _rendered(request: parser_pb2.RenderPackageRequest, bounds: Bounds) -> str:

@@ -3,7 +3,7 @@ Validates the objects of a package together: identity, uniqueness, fields, assoc
 (docs/reference/package-format.md, "Objects").
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,18 +12,25 @@ from parser_svc.known_documents import KnownObject
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
 from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import canonical_text, spec_of
-from services.kinds.format.fields import Elsewhere, Fault, Fields, Remark, Rewrite
+from services.kinds.format.fields import Elsewhere, Fault, Fields, Pointer, Remark, Rewrite
 from services.kinds.format.kind import Kind, ReadResult, Scope
 from services.kinds.format.names import LONGEST_META_NAME, is_meta_name
+from services.kinds.format.package_names import NameElsewhere, fault_elsewhere, name_elsewhere
 from services.kinds.format.references import ReferenceSpec, UsedReference, read_reference
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import ACCEPTED, FAMILY_NAMES, KINDS, REFERABLE_FAMILIES
 from services.kinds.schema import API_VERSIONS, plain_spec
+from services.packages.manifest import API_VERSION as MANIFEST_API_VERSION
+from services.packages.manifest import KIND as MANIFEST_KIND
+from services.packages.manifest import Manifest, ManifestReading, is_manifest, read_manifest
 
 _ACCEPTED = sorted(ACCEPTED)
 _KINDS_LISTED = ", ".join(sorted(KINDS))
 _SHOWN_NAMES = 5
 """How many names a reason lists at most."""
+
+_Place = tuple[str, Pointer, NameElsewhere]
+"""Path and pointer of a field that names an object of another package, and the name."""
 
 _UNKNOWN_NAME = "unknown"
 """Stands for a display name that is not known; no rule of a kind refuses it."""
@@ -45,6 +52,9 @@ class Outcome:
         credentials: Keys of objects that hold credentials, each with the fields of its spec, by position.
         self_contained: Objects without faults and remarks that depend only on their documents and on the presence of
             their labels, not on values, secrets or other objects; by position, without objects known before.
+        manifest: The manifest; None if the package has none, or it has faults.
+        manifest_position: The position of the manifest; -1: the package has none.
+        package_references: The fields without faults that name objects of other packages, by position of the object.
     """
 
     objects: tuple[Object, ...]
@@ -55,6 +65,28 @@ class Outcome:
     unremarkable: Set[int]
     credentials: Mapping[int, tuple[Key, Sequence[str]]]
     self_contained: Mapping[int, Object]
+    manifest: Manifest | None
+    manifest_position: int
+    package_references: Sequence["FieldElsewhere"]
+
+
+class FieldElsewhere(NamedTuple):
+    """
+    A field that names an object of another package.
+
+    Attributes:
+        position: The position of the object that has it.
+        key: The key of this object.
+        path: The path of the field.
+        pointer: The pointer to it.
+        name: The name in it.
+    """
+
+    position: int
+    key: Key
+    path: str
+    pointer: Pointer
+    name: NameElsewhere
 
 
 class _Named(NamedTuple):
@@ -122,6 +154,7 @@ class _Findings:
     credentials: dict[int, tuple[Key, Sequence[str]]] = field(default_factory=dict)
     references: list[ReferenceSpec] = field(default_factory=list)
     self_contained: dict[int, Object] = field(default_factory=dict)
+    package_references: list[FieldElsewhere] = field(default_factory=list)
 
 
 def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, Any]) -> Outcome:
@@ -133,6 +166,7 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
         env: Supplied environment values by key; any tree.
     """
     findings = _Findings()
+    manifest_position, reading = _read_manifest(raw_objects, findings)
     named: dict[str, list[_Named]] = {name: [] for name in KINDS}
     for position, raw in enumerate(raw_objects):
         identity = _identify_known(position, raw) if isinstance(raw, KnownObject) else _identify(position, raw, env)
@@ -153,7 +187,8 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
             findings.objects[item.position] = item.raw.object()
             continue
         raw = item.raw.read() if isinstance(item.raw, KnownObject) else item.raw
-        scope = Scope(item.name, item.display_name or _UNKNOWN_NAME, raw.api_version, env, objects)
+        display_name, required = item.display_name or _UNKNOWN_NAME, reading.required if reading else None
+        scope = Scope(item.name, display_name, raw.api_version, env, objects, required=required)
         _read(item, raw, labels, scope, findings)
     return Outcome(
         objects=tuple(item for _, item in sorted(findings.objects.items(), key=lambda entry: entry[0])),
@@ -164,7 +199,31 @@ def validate(raw_objects: Sequence[RawObject | KnownObject], env: Mapping[str, A
         unremarkable=findings.unremarkable,
         credentials=findings.credentials,
         self_contained=findings.self_contained,
+        manifest=reading.manifest if reading else None,
+        manifest_position=manifest_position,
+        package_references=sorted(findings.package_references, key=lambda reference: reference.position),
     )
+
+
+def _read_manifest(
+    raw_objects: Sequence[RawObject | KnownObject], findings: _Findings
+) -> tuple[int, ManifestReading | None]:
+    """The position of the manifest, and the manifest; -1 and None if the package has none."""
+    positions = [place for place, raw in enumerate(raw_objects) if is_manifest(raw.kind, raw.api_version)]
+    if not positions:
+        return -1, None
+    first, *others = positions
+    for position in others:
+        reason = f"a package has one manifest, and root[{first}] is it; remove one of them"
+        related = (Elsewhere(first, (), f"root[{first}] is the manifest"),)
+        fault = Fault(Code.MANIFEST_REPEATED, "kind", reason, ("kind",), first, related=related)
+        findings.faults[position] = [fault]
+    raw = raw_objects[first]
+    assert isinstance(raw, RawObject)  # noqa: S101 - manifests are not cached
+    reading = read_manifest(raw.api_version, raw.metadata, raw.spec, first)
+    if reading.faults:
+        findings.faults[first] = [*reading.faults]
+    return first, reading
 
 
 def _identify_known(position: int, raw: KnownObject) -> _Named:
@@ -180,12 +239,12 @@ def _identify(position: int, raw: RawObject, env: Mapping[str, Any]) -> _Named |
     Returns:
         The object; the fault that ends its check; or None for an object that is ignored.
     """
-    if raw.kind in FAMILY_NAMES:
+    if raw.kind in FAMILY_NAMES or is_manifest(raw.kind, raw.api_version):
         return None
     if raw.other_format:
         return Fault(Code.OTHER_FORMAT, "kind", raw.other_format, ("kind",))
     if raw.kind not in KINDS:
-        return _wrong_kind(raw.kind)
+        return _wrong_kind(raw.kind, raw.api_version)
     if raw.api_version not in API_VERSIONS:
         problem = f"found {raw.api_version[:60]!r}" if raw.api_version else "it is missing"
         reason = f"apiVersion must be {' or '.join(API_VERSIONS)}; {problem}"
@@ -215,10 +274,14 @@ def _invalid_name(meta: ReferenceSpec, env: Mapping[str, Any]) -> Fault | None:
     return None
 
 
-def _wrong_kind(kind: str) -> Fault:
+def _wrong_kind(kind: str, api_version: str) -> Fault:
     if not kind:
         return Fault(Code.KIND_MISSING, "kind", f"kind is missing; write one of {_KINDS_LISTED}", ("kind",))
-    alike = nearest(kind.strip(), _ACCEPTED)
+    if kind == MANIFEST_KIND:
+        problem = f"found {api_version[:60]!r}" if api_version else "it is missing"
+        reason = f"a {MANIFEST_KIND} is a manifest, and its apiVersion must be {MANIFEST_API_VERSION}; {problem}"
+        return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",))
+    alike = nearest(kind.strip(), [MANIFEST_KIND] if api_version == MANIFEST_API_VERSION else _ACCEPTED)
     reason = f"there is no kind {kind[:60]!r}; write " + (alike or f"one of {_KINDS_LISTED}")
     return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",), rewrite=Rewrite(alike) if alike else None)
 
@@ -264,13 +327,16 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
     fields, kind = Fields(raw.spec, "spec", ("spec",)), item.kind
     attached: Sequence[Key] | None = None
     association_faults: Sequence[Fault] = ()
+    elsewhere: Sequence[_Place] = ()
     takes_labels_by_value = False
     if (values := plain_spec(kind.name)(raw.spec)) is not None:
         findings.unremarkable.add(item.position)
         attached = labels.attached(values.pop("associations", ()))
         scope = scope._replace(values=values)
     if attached is None:
-        attached, association_faults = _associations(fields, labels, scope.env) if kind.labelled else ((), ())
+        attached, association_faults, elsewhere = (
+            _associations(fields, labels, scope) if kind.labelled else ((), (), ())
+        )
         takes_labels_by_value = _refers_to_labels(fields)
     takes_invalid_labels = not labels.invalid.isdisjoint(key.name for key in attached)
     if takes_invalid_labels:
@@ -282,6 +348,9 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
     if reading.remarks:
         findings.remarks[item.position] = reading.remarks
     key = Key(kind.name, item.name)
+    if scope.required is not None:
+        elsewhere = [*elsewhere, *_uses_elsewhere(kind, reading, {fault.path for fault in faults})]
+        findings.package_references += [FieldElsewhere(item.position, key, *place) for place in elsewhere]
     if kind.holds_credentials and (credentials := kind.fields.written_out(raw.spec)):
         findings.credentials[item.position] = key, credentials
     uses = _uses(item, reading, attached, labels)
@@ -298,7 +367,8 @@ def _read(item: _Named, raw: RawObject, labels: _Labels, scope: Scope, findings:
         written,
         raw.location,
     )
-    depends = uses or written or kind.uses or kind.holds_credentials or takes_labels_by_value or takes_invalid_labels
+    depends = uses or written or elsewhere or kind.uses or kind.holds_credentials
+    depends = depends or takes_labels_by_value or takes_invalid_labels
     if not (depends or faults or reading.remarks):
         findings.self_contained[item.position] = package_object
 
@@ -341,17 +411,27 @@ def _written(item: _Named, reading: ReadResult) -> tuple[WrittenValue, ...]:
     return tuple(WrittenValue(pointer, canonical_text(value)) for pointer, value in sorted(values.items()))
 
 
-def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tuple[list[Key], list[Fault]]:
+def _uses_elsewhere(kind: Kind, reading: ReadResult, faulty: Set[str]) -> Iterator[_Place]:
+    """The fields in ``Kind.uses`` that name an object of another package, without *faulty* paths."""
+    for name in kind.uses:
+        elsewhere = name_elsewhere(reading.spec.get(name, ""))
+        if elsewhere and f"spec.{name}" not in faulty:
+            yield f"spec.{name}", ("spec", name), elsewhere
+
+
+def _associations(fields: Fields, labels: _Labels, scope: Scope) -> tuple[list[Key], list[Fault], list[_Place]]:
     """
-    The labels of an object, sorted, and the faults of its associations (docs/reference/package-format.md,
-    "Associations").
+    The labels of an object, sorted, the faults of its associations (docs/reference/package-format.md, "Associations"),
+    and the associations with labels of other packages.
     """
     attached: set[str] = set()
     faults = []
+    elsewhere: list[_Place] = []
+    required = scope.required
     for entry in fields.mappings("associations"):
         # The paths of associations lack the element "spec" (docs/reference/package-format.md, "Oddities", P7).
         path = entry.path.removeprefix("spec.")
-        kind, name = entry.text("kind"), read_reference(entry.value.get("name")).resolved(env)
+        kind, name = entry.text("kind"), read_reference(entry.value.get("name")).resolved(scope.env)
         pointer = (*entry.pointer, "name")
         if kind not in ACCEPTED:
             problem = f"found {kind[:60]!r}" if kind else "it is missing"
@@ -362,14 +442,21 @@ def _associations(fields: Fields, labels: _Labels, env: Mapping[str, Any]) -> tu
             )
         elif kind != LABEL:
             continue
-        elif name not in labels.by_name:
-            faults.append(_unknown_label(path, pointer, name, entry.value.get("name") == name, labels))
         elif name in attached:
             reason = f"the label {name!r} is associated twice; leave one out"
             faults.append(Fault(Code.LABEL_REPEATED, path, reason, pointer))
-        else:
+        elif name in labels.by_name:
             attached.add(name)
-    return [Key(LABEL, name) for name in sorted(attached)], faults
+        elif required is not None and (other := name_elsewhere(name)):
+            fault = fault_elsewhere(other, entry.value.get("name") == name, required, path, pointer)
+            if fault:
+                faults.append(fault)
+            else:
+                attached.add(name)
+                elsewhere.append((path, pointer, other))
+        else:
+            faults.append(_unknown_label(path, pointer, name, entry.value.get("name") == name, labels))
+    return [Key(LABEL, name) for name in sorted(attached)], faults, elsewhere
 
 
 def _refers_to_labels(fields: Fields) -> bool:

@@ -37,6 +37,7 @@ from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
 from planner_svc.sharing.cross_stack_use import possible_users
 from planner_svc.sharing.namesakes import kinds_to_search, namesakes_of
 from planner_svc.sharing.ownership import ResourceHolders, refuse_owned, refuse_sharing, shareable, with_holders
+from planner_svc.unresolved import manifest_warning
 from planner_svc.views import ViewInput
 from services.core.errors import ServiceUnavailable
 from services.core.model import (
@@ -162,7 +163,8 @@ async def _planned(
             f"the environment value {key!r} is given, and the package does not refer to it"
             for key in parsed.header.unused_env_keys
         )
-        warnings = (*unused, *idle_skips(skips, desired.package, stack))
+        of_manifest = [manifest_warning(parsed.manifest.name)] if parsed.manifest else []
+        warnings = (*of_manifest, *unused, *idle_skips(skips, desired.package, stack))
         named = all_secrets_of(desired, traits) if desired.rollback_of else sorted({*parsed.missing_secrets, *secrets})
         referred = secrets_of(desired, traits, named)
         # Fixes are edits of sources, which a plan does not have.

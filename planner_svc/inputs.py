@@ -16,6 +16,7 @@ from planner_svc.matching.match import ResourceHolder, kinds_of_record
 from planner_svc.nameless_stack import Candidate, chosen
 from planner_svc.platform_check import check
 from planner_svc.sharing.ownership import ResourceHolders
+from planner_svc.unresolved import unresolved
 from services.core.check import PlatformCheck
 from services.core.errors import PkgerError, RequestInvalid, StackNotFound
 from services.core.model import (
@@ -33,6 +34,7 @@ from services.core.model import (
 from services.engine.outcome import Failed
 from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.client import Peer, Platforms
+from services.rpc.convert.manifests import package_reference_from_pb
 from services.rpc.convert.objects import (
     key_from_pb,
     key_to_pb,
@@ -40,6 +42,7 @@ from services.rpc.convert.objects import (
     object_from_pb,
     stack_from_pb,
     target_to_pb,
+    violation_to_pb,
 )
 from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.resources import (
@@ -128,7 +131,8 @@ class PlanInputs:
 
         The parser makes no summary, as the summary of a plan has ids.
 
-        A package may be empty: a check of the plan decides whether that is allowed.
+        A package may be empty: a check of the plan decides whether that is allowed. One that names objects of other
+        packages is invalid here.
 
         Raises:
             PkgerError: The sources cannot be decoded.
@@ -138,7 +142,11 @@ class PlanInputs:
         request = parser_pb2.ParsePackageRequest(
             sources=[*sources.sources, *fetched], env_json=sources.env_json, view=view, allow_empty=True
         )
-        return await parse_package(self._parser, request)
+        parsed = await parse_package(self._parser, request)
+        if references := [*map(package_reference_from_pb, parsed.package_references)]:
+            parsed.violations += map(violation_to_pb, unresolved(references))
+            parsed.objects.clear()
+        return parsed
 
     async def revision(self, request: planner_pb2.CreatePlanRequest) -> StoredRevision:
         """

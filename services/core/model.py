@@ -308,6 +308,27 @@ class Credential(NamedTuple):
     location: Location
 
 
+class PackageReference(NamedTuple):
+    """
+    A field that names an object of another package, as ``PACKAGE.NAME``.
+
+    Attributes:
+        key: The object that has the field.
+        path: The field, as docs/reference/package-format.md, "Violations" writes it.
+        package: The name of the other package, a direct requirement.
+        name: The ``metadata.name`` of its object.
+        location: The first character of the name in its source.
+        end: The position after the last one.
+    """
+
+    key: Key
+    path: str
+    package: str
+    name: str
+    location: Location
+    end: Position = UNKNOWN_POSITION
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A field of a spec, by RFC 6901 pointer, that refers to another resource, by kind and id."""

@@ -28,11 +28,15 @@ class Code(StrEnum):
     ENDPOINT_NOT_FOUND = "endpoint-not-found"
     FAMILY_IGNORED = "family-ignored"
     FIELD_MISSING = "field-missing"
+    FIELD_NOT_ACCEPTED = "field-not-accepted"
+    FILE_PATH_INVALID = "file-path-invalid"
     ITEMS_IGNORED = "items-ignored"
     KIND_MISSING = "kind-missing"
     LABEL_NOT_FOUND = "label-not-found"
     LABEL_REPEATED = "label-repeated"
     LIST_EMPTY = "list-empty"
+    LIST_INVALID = "list-invalid"
+    MANIFEST_REPEATED = "manifest-repeated"
     NAME_INVALID = "name-invalid"
     NAME_TAKEN = "name-taken"
     NAME_TOO_SHORT = "name-too-short"
@@ -43,13 +47,18 @@ class Code(StrEnum):
     OPTION_REPLACED = "option-replaced"
     OTHER_FORMAT = "other-format"
     PACKAGE_EMPTY = "package-empty"
+    PACKAGE_NAMED_BY_VALUE = "package-named-by-value"
+    PACKAGE_NOT_REQUIRED = "package-not-required"
+    PACKAGE_NOT_RESOLVED = "package-not-resolved"
     PARAMETER_MISMATCH = "parameter-mismatch"
     RANGE_REVERSED = "range-reversed"
+    REQUIREMENT_INVALID = "requirement-invalid"
     RETENTION_RULE_IGNORED = "retention-rule-ignored"
     SCHEDULE_MISSING = "schedule-missing"
     SOURCE_TOO_LARGE = "source-too-large"
     SOURCE_UNDECODABLE = "source-undecodable"
     SOURCE_UNREADABLE = "source-unreadable"
+    TEXT_INVALID = "text-invalid"
     UNKNOWN_CHART_KIND = "unknown-chart-kind"
     UNKNOWN_FIELD = "unknown-field"
     UNKNOWN_KIND = "unknown-kind"
@@ -61,6 +70,8 @@ class Code(StrEnum):
     VALUE_IGNORED = "value-ignored"
     VALUE_NOT_ALLOWED = "value-not-allowed"
     VALUE_OUT_OF_RANGE = "value-out-of-range"
+    VERSION_INVALID = "version-invalid"
+    VERSION_RANGE_INVALID = "version-range-invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,21 @@ def _error(kind: str, about: str, wrong: str, right: str) -> Diagnostic:
 
 def _warning(kind: str, about: str, wrong: str, right: str, severity: Severity = Severity.WARNING) -> Diagnostic:
     return Diagnostic(severity, about, _text(kind, wrong), _text(kind, right))
+
+
+def _manifest(spec: str = "", version: str = "1.0.0") -> str:
+    """A manifest of that version; *spec* is the YAML of its other fields."""
+    head = "apiVersion: pkger/v1\nkind: Package\nmetadata:\n  name: example\nspec:\n"
+    return head + "".join(f"  {line}\n" for line in (f"version: {version}", *spec.splitlines()))
+
+
+def _of_manifest(about: str, wrong: str, right: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, about, _manifest(wrong), _manifest(right))
+
+
+def _requiring(spec: str) -> str:
+    """A bucket of a package that requires the package ``base``."""
+    return _manifest("requires: [{name: base, version: ^1}]") + "---\n" + _text("Bucket", spec)
 
 
 _LABEL = _text("Label", "name: Fleet", "fleet")
@@ -223,6 +249,16 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             _text("CheckDeadman", _CHECK + "level: crit"),
         ),
         Code.FIELD_MISSING: _error("Task", "A required field is missing or null.", "every: 1h", "every: 1h\nquery: x"),
+        Code.FIELD_NOT_ACCEPTED: _of_manifest(
+            "The format has the field, and this version does not accept it yet.",
+            "requires: [{name: base, values: {retention: 30d}}]",
+            "requires: [{name: base}]",
+        ),
+        Code.FILE_PATH_INVALID: _of_manifest(
+            "A file of the manifest is no relative path to YAML or JSON below its folder, or is listed twice.",
+            "files: [../team.yaml]",
+            "files: [labels/team.yaml]",
+        ),
         Code.ITEMS_IGNORED: _warning(
             "Bucket",
             "Items of a list have the wrong type, so they are ignored.",
@@ -252,6 +288,17 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "A list or mapping that needs at least one usable entry has none.",
             "type: constant\nvalues: []",
             "type: constant\nvalues: [a]",
+        ),
+        Code.LIST_INVALID: _of_manifest(
+            "The value is no list, or the list has too many items.",
+            "requires: {name: base}",
+            "requires: [{name: base}]",
+        ),
+        Code.MANIFEST_REPEATED: Diagnostic(
+            Severity.ERROR,
+            "An earlier object of the package is its manifest already.",
+            _manifest() + "---\n" + _manifest(),
+            _manifest(),
         ),
         Code.NAME_INVALID: Diagnostic(
             Severity.ERROR,
@@ -306,6 +353,22 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         Code.PACKAGE_EMPTY: Diagnostic(
             Severity.ERROR, "The package has no objects.", "# nothing is declared here\n", _text("Label")
         ),
+        Code.PACKAGE_NAMED_BY_VALUE: Diagnostic(
+            Severity.ERROR,
+            "An environment value names an object of another package; only a literal can.",
+            _requiring(_LABELLED.format("Label", "{envRef: {key: label, default: base.fleet}}")),
+            _requiring(_LABELLED.format("Label", "base.fleet")),
+        ),
+        Code.PACKAGE_NOT_REQUIRED: Diagnostic(
+            Severity.ERROR,
+            "An object of another package is named that the manifest does not require.",
+            _requiring(_LABELLED.format("Label", "team.fleet")),
+            _requiring(_LABELLED.format("Label", "base.fleet")),
+        ),
+        Code.PACKAGE_NOT_RESOLVED: Diagnostic(
+            Severity.ERROR,
+            "A plan of an apply meets an object of another package, which only an installation can resolve.",
+        ),
         Code.PARAMETER_MISMATCH: _error(
             "Task",
             "The default of a parameter, or the value supplied for it, does not fit its type.",
@@ -317,6 +380,11 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "The min of a threshold is greater than its max.",
             _CHECK + "thresholds: [{level: CRIT, type: inside_range, min: 9, max: 1}]",
             _CHECK + "thresholds: [{level: CRIT, type: inside_range, min: 1, max: 9}]",
+        ),
+        Code.REQUIREMENT_INVALID: _of_manifest(
+            "A requirement is no mapping, is required twice, or is the package itself.",
+            "requires: [{name: base}, {name: base}]",
+            "requires: [{name: base}]",
         ),
         Code.RETENTION_RULE_IGNORED: _warning(
             "Bucket",
@@ -333,6 +401,9 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             _text("Label"),
         ),
         Code.SOURCE_UNREADABLE: Diagnostic(Severity.ERROR, "The address of the source cannot be read."),
+        Code.TEXT_INVALID: _of_manifest(
+            "The value is no text, or the text is too long.", "description: true", 'description: "true"'
+        ),
         Code.UNKNOWN_CHART_KIND: _error(
             "Dashboard", "There is no such kind of chart.", _chart("kind: pie"), _chart("kind: markdown")
         ),
@@ -387,6 +458,17 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "The number is too small or too large for the field, or the value is no number.",
             "retentionRules: [{type: expire, everySeconds: 60}]",
             "retentionRules: [{type: expire, everySeconds: 3600}]",
+        ),
+        Code.VERSION_INVALID: Diagnostic(
+            Severity.ERROR,
+            "The text is no version, or not the canonical one.",
+            _manifest(version='"1.2"'),
+            _manifest(version="1.2.0"),
+        ),
+        Code.VERSION_RANGE_INVALID: _of_manifest(
+            "The text is no range of versions.",
+            "requires: [{name: base, version: latest}]",
+            'requires: [{name: base, version: "*"}]',
         ),
     }
 )

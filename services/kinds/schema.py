@@ -6,6 +6,7 @@ from typing import Any
 from services.core.model import LABEL
 from services.kinds.format.field_table import Field, Mappings, Table
 from services.kinds.format.kind import Kind
+from services.kinds.format.package_names import OF_OTHERS
 from services.kinds.format.plain_reading import PlainReader, plain_reader
 from services.kinds.format.references import Referable
 from services.kinds.format.shapes import UNKNOWN_FIELD, Schema, Text, deprecated
@@ -34,7 +35,7 @@ METADATA = Table(
 
 _ASSOCIATION = Table(
     Field("kind", Text(words=(LABEL,), required=True), "What is associated: Label."),
-    Field("name", Referable(), "metadata.name of a label of the same package."),
+    Field("name", Referable(), f"metadata.name of a label of the same package, {OF_OTHERS}."),
     required=("kind", "name"),
 )
 _NAME = Field("name", Referable(), "Display name; metadata.name when left out.")

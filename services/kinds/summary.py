@@ -28,7 +28,8 @@ def summary_document(
     Summarise a package.
 
     Args:
-        objects: All objects of the package, with labels and referenced objects.
+        objects: All objects of the package, with labels and referenced objects. The summary leaves out what is in
+            another package.
         ids: Hexadecimal ids of the resources that exist; others count as unknown.
         mapping_status: For a planned package, the status of each label mapping; None for a parsed one: all are new.
             Label mappings are sorted by meta name in a planned package, by display name in a parsed one. Only a parsed
@@ -49,7 +50,7 @@ def summary_document(
             continue
         entry = _entry(item, numbers)
         if kind.labelled:
-            entry["labelAssociations"] = [label_entries[label] for label in item.associations]
+            entry["labelAssociations"] = [label_entries[label] for label in item.associations if label in labels]
         if kind.summarise_uses:
             entry |= kind.summarise_uses(_referred(item, kind, named, numbers))
         document[kind.summary_key].append(entry)
@@ -160,6 +161,7 @@ def _label_mappings(
         mappings += [
             {"status": status(item.key, label) if status else "new", **resource_half, **label_halves[label]}
             for label in item.associations
+            if label in labels
         ]
     name = "resourceTemplateMetaName" if status else "resourceName"
     return sorted(mappings, key=itemgetter("resourceType", name, "labelName"))

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 
-from pkger.model.v1 import object_pb2
+from pkger.model.v1 import manifest_pb2, object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
@@ -24,6 +24,8 @@ class ParsedPackage:
         credentials: Positions of credentials in the package.
         objects: Its objects; empty unless they were requested.
         summary: Its summary as JSON text; empty unless it was requested.
+        manifest: Its manifest; None without one.
+        package_references: The fields that name objects of other packages.
     """
 
     header: parser_pb2.PackageHeader = field(default_factory=parser_pb2.PackageHeader)
@@ -34,6 +36,8 @@ class ParsedPackage:
     credentials: list[parser_pb2.Credential] = field(default_factory=list)
     objects: list[object_pb2.Object] = field(default_factory=list)
     summary: str = ""
+    manifest: manifest_pb2.Manifest | None = None
+    package_references: list[parser_pb2.PackageReference] = field(default_factory=list)
 
     def add(self, message: parser_pb2.ParsePackageResponse, pieces: list[str]) -> None:
         """Add a message of the response; pieces of the summary are appended to *pieces*."""
@@ -53,6 +57,10 @@ class ParsedPackage:
                 self.objects += message.objects.objects
             case "summary_json":
                 pieces.append(message.summary_json)
+            case "manifest":
+                self.manifest = message.manifest
+            case "package_references":
+                self.package_references += message.package_references.references
             case None:
                 """A part that this version does not know."""
 

@@ -46,6 +46,7 @@ async def test_commands_that_need_no_server_start_none(tmp_path: Path) -> None:
     assert (await pkger("validate", "-f", str(file), env=env)).code == 0
     kinds = json.loads((await pkger("kinds", "-o", "json", env=env)).out)
     assert [kind["name"] for kind in kinds if json.loads(kind["schema_json"])["title"] == "Bucket"] == ["Bucket"]
+    assert json.loads((await pkger("schema", "Package", env=env)).out)["title"] == "Package"
     schema = json.loads((await pkger("schema", "--array", env=env)).out)
     assert (schema["type"], schema["items"]["title"]) == ("array", "Object of a package")
     assert not (tmp_path / "home").exists()

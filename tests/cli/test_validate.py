@@ -30,6 +30,12 @@ FILES = {
     "broken.jsonnet": "local x = 5;\n[y]\n",
     "good.jsonnet": "local version = 'influxdata.com/v2alpha1';\n"
     + "[{apiVersion: version, kind: 'Bucket', metadata: {name: x}} for x in ['a1', 'b 2']]",
+    "manifest.yml": "apiVersion: pkger/v1\nkind: Package\nmetadata: {name: team}\nspec:\n  version: 1.4.0+2\n"
+    + "  requires: [{name: base, version: ^1.2}]\n---\n"
+    + HEAD.format("Bucket", "b1")
+    + "spec: {associations: [{kind: Label, name: base.env}]}\n",
+    "faulty.yml": "apiVersion: pkger/v1\nkind: Package\nmetadata: {name: team}\nspec:\n  version: '1.2'\n"
+    + "  requires: [{name: base, version: ~>1}, {name: team}]\n  requirs: []\n",
     "lib/below.json": '[{"kind": "Label", "apiVersion": "influxdata.com/v2alpha1", "metadata": {"name": "l2"}}]',
 }
 CASES = {
@@ -38,6 +44,9 @@ CASES = {
     "invalid-json": ["bad.yml", "-o", "json"],
     "unreadable": ["good.yml", "broken.yml", "broken.jsonnet"],
     "jsonnet": ["good.jsonnet"],
+    "manifest": ["manifest.yml"],
+    "manifest-json": ["manifest.yml", "-o", "json"],
+    "manifest-invalid": ["faulty.yml"],
     "folder": ["-R", "lib"],
     "literal": ["literal.yml"],
     "literal-json": ["literal.yml", "-o", "json"],

@@ -13,18 +13,19 @@ from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
 from services.kinds.format.shapes import nearest
 from services.kinds.registry import FAMILY_NAMES, kinds_meant
+from services.packages.manifest import KIND as MANIFEST
 from services.rpc.message_json import document_of
 
 
 async def print_schema(kind: str, is_array: bool, environ: Mapping[str, str]) -> None:
     """
-    Print the JSON Schema of a kind, or of an object of any kind; with *is_array*, of a JSON array of such objects.
+    Print the JSON Schema of a kind or the manifest, or of any object; with *is_array*, of a JSON array of such objects.
 
     Raises:
         CommandFailed: There is no such kind.
     """
     answer = await _kinds(environ)
-    schemas = {each.name: each.schema_json for each in answer.kinds}
+    schemas = {each.name: each.schema_json for each in answer.kinds} | {MANIFEST: answer.manifest_schema_json}
     if kind in FAMILY_NAMES:
         raise CommandFailed(f"objects of kind {kind} are ignored; write one of {', '.join(kinds_meant(kind))}")
     if kind and kind not in schemas:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pkger.model.v1 import object_pb2
+from pkger.model.v1 import manifest_pb2, object_pb2
 from pkger.parser.v1 import parser_pb2
 from rich.console import Console
 from rich.text import Text
@@ -39,6 +39,8 @@ class Findings:
         unused_env_keys: Keys of given environment values that it does not refer to.
         credentials: Its credentials: their lines are not shown.
         sources: Names of the sources that contribute objects, in order.
+        manifest: Its manifest; None if it has none, or is invalid.
+        package_references: Its fields that name objects of other packages.
     """
 
     violations: Sequence[Violation] = ()
@@ -49,6 +51,8 @@ class Findings:
     unused_env_keys: Sequence[str] = ()
     credentials: Sequence[parser_pb2.Credential] = ()
     sources: Sequence[str] = ()
+    manifest: manifest_pb2.Manifest | None = None
+    package_references: Sequence[parser_pb2.PackageReference] = ()
 
     @classmethod
     def of(cls, answer: ParsedPackage) -> Self:
@@ -62,6 +66,8 @@ class Findings:
             tuple(answer.header.unused_env_keys),
             tuple(answer.credentials),
             tuple(answer.header.sources),
+            answer.manifest,
+            tuple(answer.package_references),
         )
 
     @property
@@ -85,11 +91,14 @@ def findings_documents(findings: Findings) -> Iterator[dict[str, Any]]:
     violations = object_pb2.Violations(violations=map(violation_to_pb, findings.violations))
     warnings = object_pb2.Violations(violations=map(violation_to_pb, findings.warnings))
     credentials = parser_pb2.Credentials(credentials=findings.credentials)
+    references = parser_pb2.PackageReferences(references=findings.package_references)
     for part in (
         parser_pb2.ParsePackageResponse(missing=missing),
         parser_pb2.ParsePackageResponse(violations=violations),
         parser_pb2.ParsePackageResponse(warnings=warnings),
         parser_pb2.ParsePackageResponse(credentials=credentials),
+        parser_pb2.ParsePackageResponse(manifest=findings.manifest),
+        parser_pb2.ParsePackageResponse(package_references=references),
     ):
         content = part.WhichOneof("part")
         if content and getattr(part, content).ByteSize():
@@ -159,7 +168,8 @@ def _sum(findings: Findings) -> str:
     warned = f", {_count(len(findings.warnings), 'warning')}" if findings.warnings else ""
     if findings.valid:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(findings.kinds.items()))
-        return f"The package is valid: {kinds or 'no objects'}{warned}."
+        named = f" {findings.manifest.name} {findings.manifest.version}" if findings.manifest else ""
+        return f"The package{named} is valid: {kinds or 'no objects'}{warned}."
     if unreadable := sum(violation.kind == "Source" for violation in findings.violations):
         others = _count(len(findings.violations) - unreadable, "violation")
         return f"{_count(unreadable, 'source')} cannot be read; the others have {others}{warned}."

@@ -1,6 +1,6 @@
 """The description of one kind of object."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ class Scope(NamedTuple):
         env: Supplied environment values by key; any tree.
         objects: The objects of the package that others may refer to, by family and ``metadata.name``.
         values: Its field values as its table reads them, if known to break no rule of the table; None: not checked.
+        required: The packages whose objects it may name, which the manifest requires; None: there is no manifest.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Scope(NamedTuple):
     env: Mapping[str, Any] = MappingProxyType({})
     objects: Mapping[str, Mapping[str, Key]] = MappingProxyType({})
     values: Mapping[str, Any] | None = None
+    required: Collection[str] | None = None
 
 
 class ReadResult(NamedTuple):

@@ -8,6 +8,7 @@ from services.kinds.diagnostics import Code
 from services.kinds.format.field_table import Field
 from services.kinds.format.fields import Fault, Fields
 from services.kinds.format.kind import Scope
+from services.kinds.format.package_names import OF_OTHERS, fault_elsewhere, name_elsewhere
 from services.kinds.format.references import Referable, ReferenceSpec, UsedReference, read_reference
 
 _SHOWN_NAMES = 5
@@ -35,7 +36,7 @@ class NamedObject:
 
     def field(self) -> Field:
         """The row of the table."""
-        return Field(self.key, Referable(), f"metadata.name of a {self.what} of the same package.")
+        return Field(self.key, Referable(), f"metadata.name of a {self.what} of the same package, {OF_OTHERS}.")
 
     def reference(self, fields: Fields) -> ReferenceSpec:
         """The field of a spec, which may take the name from an environment value."""
@@ -63,6 +64,11 @@ class NamedObject:
         name = self.name(fields, scope)
         if name in objects:
             return []
+        if scope.required is not None and (elsewhere := name_elsewhere(name)):
+            is_literal = not self.reference(fields).is_one
+            pointer = (*fields.pointer, self.key)
+            fault = fault_elsewhere(elsewhere, is_literal, scope.required, f"{fields.path}.{self.key}", pointer)
+            return [fault] if fault else []
         names = sorted(objects)
         has = ", ".join(names[:_SHOWN_NAMES]) + (" ..." if names[_SHOWN_NAMES:] else "") or "none"
         reason = f"the package has no {self.what} with the metadata.name {name[:80]!r}; it has {has}"

@@ -171,7 +171,7 @@ def object_from_pb(message: object_pb2.Object, is_checked: bool = True) -> model
             ]
         ),
         written=tuple([model.WrittenValue(place.pointer, place.value_json) for place in message.written]),
-        location=_location_from_pb(message.location) if message.HasField("location") else None,
+        location=location_from_pb(message.location) if message.HasField("location") else None,
     )
 
 
@@ -227,7 +227,7 @@ def violation_to_pb(violation: model.Violation) -> object_pb2.Violation:
         location=location_fields(violation.location),
         code=violation.code,
         severity=_SEVERITY.number(violation.severity),
-        end=_position_fields(violation.end),
+        end=position_fields(violation.end),
         related=map(_related_fields, violation.related),
         fixes=map(_fix_fields, violation.fixes),
     )
@@ -239,11 +239,11 @@ def violation_from_pb(message: object_pb2.Violation) -> model.Violation:
         message.kind,
         message.path,
         message.reason,
-        _location_from_pb(message.location),
+        location_from_pb(message.location),
         message.code,
         _SEVERITY.find(message.severity) or model.Severity.ERROR,
-        _position_from_pb(message.end),
-        tuple([model.Related(_location_from_pb(each.location), each.text) for each in message.related]),
+        position_from_pb(message.end),
+        tuple([model.Related(location_from_pb(each.location), each.text) for each in message.related]),
         tuple([model.Fix(fix.title, tuple(map(_edit_from_pb, fix.edits)), fix.preferred) for fix in message.fixes]),
     )
 
@@ -257,7 +257,7 @@ def credential_to_pb(credential: model.Credential) -> parser_pb2.Credential:
 
 def credential_from_pb(message: parser_pb2.Credential) -> model.Credential:
     """Translate the position of a credential in a package."""
-    return model.Credential(key_from_pb(message.key), message.pointer, _location_from_pb(message.location))
+    return model.Credential(key_from_pb(message.key), message.pointer, location_from_pb(message.location))
 
 
 def location_fields(location: model.Location) -> Any:
@@ -265,7 +265,8 @@ def location_fields(location: model.Location) -> Any:
     return {"source": location.source, "line": location.line, "column": location.column}
 
 
-def _location_from_pb(message: object_pb2.Location) -> model.Location:
+def location_from_pb(message: object_pb2.Location) -> model.Location:
+    """Translate a place in a source."""
     return model.Location(message.source, message.line, message.column)
 
 
@@ -277,20 +278,22 @@ def _fix_fields(fix: model.Fix) -> Any:
     return {"title": fix.title, "edits": map(_edit_fields, fix.edits), "preferred": fix.is_preferred}
 
 
-def _position_fields(position: model.Position) -> Any:
+def position_fields(position: model.Position) -> Any:
+    """A line and column as part of another message."""
     return {"line": position.line, "column": position.column}
 
 
-def _position_from_pb(message: object_pb2.Position) -> model.Position:
+def position_from_pb(message: object_pb2.Position) -> model.Position:
+    """Translate a line and column."""
     return model.Position(message.line, message.column)
 
 
 def _edit_fields(edit: model.Edit) -> Any:
-    return {"location": location_fields(edit.location), "end": _position_fields(edit.end), "new_text": edit.text}
+    return {"location": location_fields(edit.location), "end": position_fields(edit.end), "new_text": edit.text}
 
 
 def _edit_from_pb(message: object_pb2.Edit) -> model.Edit:
-    return model.Edit(_location_from_pb(message.location), _position_from_pb(message.end), message.new_text)
+    return model.Edit(location_from_pb(message.location), position_from_pb(message.end), message.new_text)
 
 
 def resource_from_pb(message: object_pb2.Resource) -> model.Resource:
