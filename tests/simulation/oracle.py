@@ -6,7 +6,7 @@ transaction commits (docs/simulation.md).
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,17 @@ from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import SimulatedAttempt, current
 from tests.simulation.packages import secret_of
-from tests.simulation.records import Entry, LeaseRow, Operation, PlatformReader, Resource, Seen, StepFacts, StoreReader
+from tests.simulation.records import (
+    Content,
+    Entry,
+    LeaseRow,
+    Operation,
+    PlatformReader,
+    Resource,
+    Seen,
+    StepFacts,
+    StoreReader,
+)
 from tests.simulation.scenario import Jump
 from tests.simulation.situations import Situations
 from tests.simulation.world import EPOCH, PLATFORM_FILE, STORE_FILE, World
@@ -85,8 +95,10 @@ class Oracle:
         # Pairs of an operation and the key of a secret that it wrote.
         self._written: set[tuple[str, str]] = set()
         # The content of the platform, and the number of changes by others, when each operation began.
-        self._before: dict[str, tuple[object, set[str], int]] = {}
+        self._before: dict[str, tuple[list[Content], set[str], int]] = {}
         self._changes_by_others = 0
+        # Labels that a listing showed wrongly: kind and display name of the resource, and display name of the label.
+        self._listed_wrongly: set[tuple[str, str, str]] = set()
         # Operations about whose steps the operator decided otherwise than to retry.
         self._decided: set[str] = set()
         # Pairs of an operation and a token that it asked for by a raise.
@@ -99,6 +111,12 @@ class Oracle:
         self._situations = Situations(self._seen, world.nodes, world.trace)
         self._has_been_restored = False
         self._restored_at = 0.0
+        # Operations from before a restore, which the store may lack since.
+        self._earlier: set[str] = set()
+        # Operations, with their tokens, to which the platform has named an operation that the store lacks.
+        self._warnings: set[tuple[str, int]] = set()
+        # Operations that the operator has recovered since the store was restored.
+        self._with_consent: set[str] = set()
         self._last_jump = -math.inf
         self._is_shared = len({client.stack for client in world.scenario.clients}) > 1
         world.loop.after_work = self._after_work
@@ -123,10 +141,10 @@ class Oracle:
         if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
             self.last_look = self._world.loop.now
         self._situations.sent(attempt, request)
-        if isinstance(request, applier_pb2.RecoverOperationRequest) and any(
-            each.decision != operation_pb2.DECISION_RETRY for each in request.decisions
-        ):
-            self._decided.add(request.operation_id)
+        if isinstance(request, applier_pb2.RecoverOperationRequest):
+            self._with_consent.add(request.operation_id)
+            if any(each.decision != operation_pb2.DECISION_RETRY for each in request.decisions):
+                self._decided.add(request.operation_id)
         if isinstance(request, _FENCED):
             attempt.note = request
         if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
@@ -150,6 +168,8 @@ class Oracle:
         attempt.note = found
         if operation and found:
             self._senders.add(operation.name)
+        if operation and found and (operation.name, request.fence.token) in self._warnings:
+            self._trace.violate("RESTORED", f"{attempt.name}: {operation.name} goes on, and the store lacks operations")
         if operation and found and self._plans.get(operation.plan, operation.name) != operation.name:
             self._trace.violate("I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}")
 
@@ -160,12 +180,25 @@ class Oracle:
 
     def answered(self, attempt: SimulatedAttempt, answer: Any) -> None:
         """See ``Watcher``: a bad driver may spoil the answer."""
+        listed = _listed_labels(answer)
         if attempt.call.address == "platform" and self._bad_driver.spoil(attempt.call.request, answer):
             self._situations.spoiled(answer)
+            shown = _listed_labels(answer)
+            for id_ in listed.keys() & shown.keys():
+                self._listed_wrongly |= self._named(id_, listed[id_] ^ shown[id_])
         if isinstance(answer, driver_pb2.MutateResponse):
             for mutation, result in zip(attempt.call.request.mutations, answer.results, strict=False):
                 if result.rejected.reason:
                     self._trace.count(f"platform refused {mutation.WhichOneof('change')}")
+            fence = attempt.call.request.fence
+            if self._is_of_removed(answer.seen) and fence.operation_id not in self._with_consent:
+                self._warnings.add((fence.operation_id, fence.token))
+
+    def _is_of_removed(self, seen: driver_pb2.Fence) -> bool:
+        """Whether a restore removed an operation, whose token no other one has since, after a clock was set back."""
+        there = self.store.operations.keys()
+        tokens = {token for name in there for token in self._seen.tokens.get(name, ())}
+        return seen.operation_id in self._earlier - there and seen.token not in tokens
 
     def is_forgotten(self, attempt: SimulatedAttempt) -> bool:
         """See ``Watcher``."""
@@ -480,16 +513,35 @@ class Oracle:
         """
         After a rollback the platform is as before the operation, apart from ids.
 
-        A secret that another writer may have written since stays, too.
+        A secret that another writer may have written since stays, too. A label that a listing showed wrongly is not
+        compared: an association has no expectation, so a plan may detach what is not attached, and the undo attaches
+        it.
         """
         content, secrets, changes = self._before[operation.name]
         if self._is_shared or changes != self._changes_by_others or operation.name in self._decided:
             return
-        if content != self.platform.content():
+        if self._comparable(content) != self._comparable(self.platform.content()):
             self._trace.violate("UNDONE", f"{operation.name} is undone, and the platform is not as before")
         written = {step.put_secret.key for step in operation.steps.values()}
         if not secrets <= self.platform.secrets.keys() <= secrets | written:
             self._trace.violate("UNDONE", f"{operation.name} is undone, and other secrets are there than before")
+
+    def _comparable(self, content: Iterable[Content]) -> list[Content]:
+        """*content* of the platform without the labels that a listing showed wrongly."""
+        wrong = self._listed_wrongly
+        return sorted(
+            each._replace(labels=[label for label in each.labels if (each.kind, each.display_name, label) not in wrong])
+            for each in content
+        )
+
+    def _named(self, id_: str, labels: Collection[str]) -> set[tuple[str, str, str]]:
+        """Labels of the resource *id_*, by their ids, in the form of ``_listed_wrongly``."""
+        there = self.platform.resources
+        return {
+            (there[id_].kind, there[id_].display_name, there[label].display_name)
+            for label in labels
+            if {id_, label} <= there.keys()
+        }
 
     def _check_effects(self, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         attempt = current.get(None)
@@ -681,6 +733,8 @@ class Oracle:
         self.made.clear()
         # An operation that has sent nothing has not run its plan.
         self._plans = {plan: name for plan, name in self._plans.items() if name in self._senders}
+        self._earlier |= self.store.operations.keys()
+        self._with_consent.clear()
         self._seen.store = StoreReader(self._world.data / STORE_FILE)
         self.store.refresh()
 
@@ -716,6 +770,13 @@ def _labels(step: plan_pb2.Step) -> set[Key]:
     if not isinstance(change, plan_pb2.LabelStep):
         return set()
     return {(change.label.kind, change.label.name, "" if change.label.name else change.label_id)}
+
+
+def _listed_labels(answer: Any) -> dict[str, frozenset[str]]:
+    """The ids of the labels of each resource in *answer*, if that is a part of a listing."""
+    if not isinstance(answer, driver_pb2.ListResourcesResponse):
+        return {}
+    return {each.id: frozenset(each.label_ids) for each in answer.resources}
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
