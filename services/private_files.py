@@ -37,12 +37,13 @@ def folder_problem(path: Path, status: os.stat_result, user: int) -> str:
     if status.st_uid not in (user, _ROOT):
         return (
             f"the folder {path} belongs to another user (uid {status.st_uid}), who could replace the files in it; use"
-            " another folder (PKGER_DATA, PKGER_HOME), or make it yours with chown"
+            " another folder (PKGER_DATA, PKGER_HOME, PKGER_RUN), or make it yours with chown"
         )
     if status.st_mode & stat.S_IWOTH:
         return (
             f"every user of this machine may write to the folder {path}, and could replace the files in it; run chmod"
-            " o-w on it, or use a new folder inside it (PKGER_DATA, PKGER_HOME), which pkger makes for its user alone"
+            " o-w on it, or use a new folder inside it (PKGER_DATA, PKGER_HOME, PKGER_RUN), which pkger makes for its"
+            " user alone"
         )
     return ""
 
@@ -59,7 +60,7 @@ def file_problem(path: Path, status: os.stat_result, user: int) -> str:
     if stat.S_ISLNK(status.st_mode):
         return f"{path} is a symbolic link, and pkger would use the file that it names; put a file there, or remove it"
     if not stat.S_ISREG(status.st_mode):
-        return f"{path} is not a regular file; remove it"
+        return f"{path} is not a regular file; use another path, or remove it"
     if status.st_uid not in (user, _ROOT):
         return (
             f"the file {path} belongs to another user (uid {status.st_uid}); remove it, or make it yours with chown if"
@@ -96,8 +97,8 @@ def own_folder_problem(path: Path, status: os.stat_result, user: int) -> str:
         )
     if status.st_mode & _OF_OTHERS:
         return (
-            f"other users of this machine may enter the folder {path}, and connect to the sockets in it; run chmod 700"
-            " on it, or use another folder (PKGER_RUN, PKGER_LISTEN)"
+            f"other users of this machine may enter the folder {path}, and connect to the sockets in it; use another"
+            " folder (PKGER_RUN, PKGER_LISTEN), or run chmod 700 on it if it is for pkger alone"
         )
     return ""
 
@@ -118,10 +119,19 @@ def private_folder(path: Path) -> None:
     Make a folder, and the missing ones above it, with mode 0700; one that exists keeps its mode.
 
     Raises:
-        PathRefused: It exists, and another user may replace the files in it.
-        OSError: It cannot be made.
+        PathRefused: It cannot be made, or another user may replace the files in it.
     """
-    _make(path)
+    try:
+        _make(path)
+    except (FileExistsError, NotADirectoryError):
+        raise PathRefused(
+            f"the folder {path} cannot be made, as a file has its name or that of a folder above it; use another one"
+            " (PKGER_DATA, PKGER_HOME, PKGER_RUN)"
+        ) from None
+    except OSError as error:
+        raise PathRefused(
+            f"the folder {path} cannot be made: {error.strerror}; use another one (PKGER_DATA, PKGER_HOME, PKGER_RUN)"
+        ) from error
     _refuse(folder_problem(path, path.stat(), os.geteuid()))
 
 

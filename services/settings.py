@@ -32,6 +32,10 @@ The environment variable with platforms in addition to the rows of the platforms
 services.
 """
 
+_SERVER = re.compile(r"\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+")
+
+_ADDRESS = re.compile(rf"unix:/.+|({_SERVER.pattern})?:[0-9]{{1,5}}")
+
 MAX_DEPTH = 200
 """Maximum of the limit on depth, slightly below the limit of the JSON library."""
 
@@ -200,8 +204,10 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """
     home = Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")
     run = (_path(environ, "PKGER_RUN") or home / "run").absolute()
-    own = {name: address for name in (*PORTS, HTTP) if (address := environ.get(address_variable(name)))}
-    host = environ.get("PKGER_SERVER")
+    own = {name: address for name in (*PORTS, HTTP) if (address := _address(environ, address_variable(name)))}
+    host = environ.get("PKGER_SERVER", "")
+    if host and not _SERVER.fullmatch(host):
+        raise SettingInvalid("PKGER_SERVER", host, "write a host without a port, an IPv6 address in brackets")
     return Settings(
         addresses={
             name: own.get(name) or (f"{host}:{port}" if host else socket_address(run, name))
@@ -227,6 +233,14 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         platform_sockets=None if is_configured(environ) else run,
         document_cache=_document_cache(environ),
     )
+
+
+def _address(environ: Mapping[str, str], variable: str) -> str:
+    """An address; empty if it is not set."""
+    address = environ.get(variable, "")
+    if address and not _ADDRESS.fullmatch(address):
+        raise SettingInvalid(variable, address, "write host:port or unix:/path")
+    return address
 
 
 def _path(environ: Mapping[str, str], variable: str) -> Path | None:

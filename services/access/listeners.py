@@ -123,7 +123,7 @@ def _listener(address: str, resolve: Resolve) -> Listener:
         return Listener(address, ListenerKind.SOCKET)
     host, colon, port = address.rpartition(":")
     if not (colon and port.isdecimal() and port.isascii() and int(port) <= HIGHEST_PORT):
-        raise ListenerInvalid(f"{address}: {FORM}")
+        raise ListenerInvalid(f"{address}: {FORM} (PKGER_LISTEN, PKGER_<SERVICE>_ADDRESS)")
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
         raise ListenerInvalid(f"{address}: write an address of IPv6 in brackets, such as [::1]:{port}")
     return Listener(address, _kind_of_host(host.strip("[]"), resolve))

@@ -1,5 +1,6 @@
 """The options that all commands have, as they were typed."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,7 +86,7 @@ def home_folder(environ: Mapping[str, str]) -> Path:
 
 def _context(environ: Mapping[str, str]) -> Mapping[str, str]:
     home = home_folder(environ)
-    if not (home / "config.yml").exists():
+    if not os.path.exists(home / "config.yml"):  # False where the folder may not be entered
         return {}
     from services.cli.contexts import in_use
 

@@ -67,7 +67,9 @@ def _read(home: Path) -> dict[str, Any]:
         config = {}
     except PathRefused as error:
         raise click.UsageError(str(error)) from error
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, yaml.YAMLError) as error:
         raise click.UsageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
     contexts = config.get("contexts", {}) if isinstance(config, dict) else None
     if not isinstance(contexts, dict) or not all(

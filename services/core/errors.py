@@ -505,7 +505,7 @@ class ServiceUnavailable(PkgerError):
         """
         Args:
             service: Name of the service.
-            address: Its address.
+            address: Its address; empty for callers that are not to learn it.
             problem: Why there is no answer, or what is wrong with it.
             platform: The configured name of the platform if *service* is a driver; else empty.
             answered: Whether it answered.
@@ -513,15 +513,21 @@ class ServiceUnavailable(PkgerError):
         """
         called = f"platform {platform!r}" if platform else f"{service} service"
         has_answered = answered or bool(status)
+        place = f" at {address}" if address else ""
         super().__init__(
-            f"the {called} at {address} {'cannot serve the request' if has_answered else 'does not answer'}: {problem}",
+            f"the {called}{place} {'cannot serve the request' if has_answered else 'does not answer'}: {problem}",
             service=service,
-            address=address,
+            **({"address": address} if address else {}),
             problem=problem,
             **({"platform": platform} if platform else {}),
             **({"answered": "true"} if has_answered else {}),
             **({"status": status} if status else {}),
         )
+
+    def without_address(self) -> "ServiceUnavailable":
+        """The same error for a caller at a port, who learns no addresses and paths of the machine."""
+        data = {key: value for key, value in self.metadata.items() if key not in ("address", "answered")}
+        return ServiceUnavailable(address="", answered=self.answered, **data)
 
     def retry_seconds(self, now: float) -> float:
         """Always the same delay."""

@@ -43,13 +43,13 @@ class Tokens:
     name: str = LOCAL.principal
     are_needed: bool = True
 
-    def principal(self, authorization: str | None) -> str | Problem:
-        """The name of the client that sends an Authorization header; or the reason to refuse the request."""
+    def principal(self, headers: Sequence[str]) -> str | Problem:
+        """The name of the client that sends these Authorization headers; or the reason to refuse the request."""
         if not self.are_needed:
             return self.name
-        scheme, _, token = (authorization or "").strip().partition(" ")
+        scheme, _, token = (headers[0] if len(headers) == 1 else "").strip().partition(" ")
         if scheme.lower() not in _SCHEMES:
-            return _unauthorized("send the header Authorization: Token TOKEN")
+            return _unauthorized("send one header Authorization: Token TOKEN")
         if self._is_own(token.strip()):
             return self.name
         digest, principal = hashlib.sha256(token.strip().encode(errors="surrogateescape")).digest(), ""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from services.core.errors import ERRORS, GrpcCode, PkgerError, Reason
+from services.core.errors import ERRORS, GrpcCode, PkgerError, Reason, ServiceUnavailable
 from services.gateway.answers import Answer, Code, json_answer
 from services.system import Clock, machine_clock
 
@@ -65,6 +65,8 @@ def problem_of(error: Exception, request_id: str, clock: Clock = machine_clock) 
     """
     if isinstance(error, Problem):
         return error
+    if isinstance(error, ServiceUnavailable):
+        error = error.without_address()
     if isinstance(error, PkgerError):
         code = code_of(type(error))
         if code is not Code.INTERNAL_ERROR:

@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 
 from services.access.authentication import Caller
 from services.access.listeners import ListenerKind
-from services.core.errors import PkgerError
+from services.core.errors import PkgerError, ServiceUnavailable
 from services.gateway.answers import Answer, Code
 from services.gateway.connection import Connection
 from services.gateway.entrances import HttpEntrance
@@ -135,6 +135,8 @@ class Middlewares:
             raise
         except Exception as error:
             problem = problem_of(error, context.id)
+            if isinstance(error, ServiceUnavailable):
+                log.warning("a service that the request needs is unavailable", extra={"problem": str(error)})
             if problem.code is Code.INTERNAL_ERROR and not isinstance(error, Problem | PkgerError):
                 log.exception("request failed", extra={"route": row.path if row else ""})
             form = row.form if row else self._form_of(request.rel_url.raw_path)
@@ -144,12 +146,12 @@ class Middlewares:
     async def admit(self, request: web.Request, handler: Endpoint) -> web.StreamResponse:
         """Refuse pages of other sites, clients without a token, and requests without a route; answer preflights."""
         context, row = request[_CONTEXT], self._routing.row_of(request)
-        if problem := self._origins.problem(request.method, request.headers):
+        if problem := self._origins.problem(request.method, request.headers, request.headers.getall(hdrs.ORIGIN, [])):
             raise problem
         if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
             return await _response(self._preflight(request.headers), context)
         if row is None or row.access is not Access.OPEN:
-            principal = self._tokens.principal(request.headers.get(hdrs.AUTHORIZATION))
+            principal = self._tokens.principal(request.headers.getall(hdrs.AUTHORIZATION, []))
             if isinstance(principal, Problem):
                 raise principal
             context.principal = principal

@@ -4,7 +4,7 @@ Which pages in a browser may send requests: pages of this server, and of the ori
 A form of any page can post to any server with the rights of its user, so requests of all other pages are refused.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -29,9 +29,18 @@ class OriginRules:
     hosts: Collection[str] = ()
     checks_hosts: bool = False
 
-    def problem(self, method: str, headers: Mapping[str, str]) -> Problem | None:
-        """The reason to refuse a request, before its body is read; None: it is accepted."""
+    def problem(self, method: str, headers: Mapping[str, str], origins: Sequence[str] = ()) -> Problem | None:
+        """
+        The reason to refuse a request, before its body is read; None: it is accepted.
+
+        Args:
+            method: Its method.
+            headers: Its headers.
+            origins: All of its Origin headers; a browser sends one.
+        """
         host, origin = headers.get("Host", ""), headers.get("Origin")
+        if len(origins) > 1:
+            return _cross_site("with several origins")
         if self.checks_hosts and not self._is_known(host):
             message = f"{host[:100]!r} is no name of this server; use localhost, or list the name in PKGER_HTTP_HOSTS"
             return Problem(Code.INVALID, message, status=421)

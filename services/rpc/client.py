@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar, cast
 
 import grpc
@@ -12,6 +13,7 @@ from services.access.authentication import AUTHORIZATION, NOBODY
 from services.access.listeners import SOCKET_PREFIX
 from services.access.token_file import TokenUnusable
 from services.core.errors import PlatformUnknown, ServiceUnavailable, Unauthenticated
+from services.private_files import PathRefused, own_folder
 from services.rpc.call import REQUEST_ID_KEY, caller, loop_time, new_request_id, request_id, time_left
 from services.rpc.channel import Connect, grpc_channel
 from services.rpc.driver_answers import OVERSIZED, BoundedChannel
@@ -45,6 +47,7 @@ class Peer:
         ids: Ids = MachineIds(),
         times: Times = Times(),
         token: SentToken = no_token,
+        is_of_others: bool = False,
     ) -> None:
         """
         Connect at the first call.
@@ -57,13 +60,16 @@ class Peer:
             ids: Draws request ids for calls outside of a served call.
             times: How long calls wait for a connection, and for an answer.
             token: Returns the token of calls; it is not sent to a socket.
+            is_of_others: Whether it is a driver that pkger does not run, whose socket may be in any folder.
         """
         self.name = name
         self.address = address
         self.platform = platform
         self._ids = ids
         self.times = times
-        self._token = no_token if address.startswith(SOCKET_PREFIX) else token
+        is_socket = address.startswith(SOCKET_PREFIX)
+        self._token = no_token if is_socket else token
+        self._is_private = is_socket and not is_of_others
         channel = connect(address)
         # The generated stubs are annotated with this type, but use only the methods of Channel.
         self.channel = cast("grpc.aio.Channel", BoundedChannel(channel) if platform else channel)
@@ -166,6 +172,8 @@ class Peer:
         """
         began, seconds = loop_time(), self.times.call if seconds is None else seconds
         left = time_left(seconds)
+        if self._is_private:
+            self._refuse_socket_of_others()
         try:
             async with asyncio.timeout(min(self.times.ready, math.inf if left is None else left)):
                 await self.channel.channel_ready()
@@ -176,6 +184,21 @@ class Peer:
             # This process stood still meanwhile: the lease of an applier may have ended.
             raise ServiceUnavailable(self.name, self.address, "no connection in time", self.platform)
         return left
+
+    def _refuse_socket_of_others(self) -> None:
+        """
+        Check that nobody else can have made the socket: who answers there gets packages, and their secrets.
+
+        Raises:
+            ServiceUnavailable: Others may enter its folder, or control it.
+        """
+        try:
+            own_folder(Path(self.address.removeprefix(SOCKET_PREFIX)).parent)
+        except PathRefused as error:
+            raise ServiceUnavailable(self.name, self.address, str(error), self.platform) from error
+        except OSError:
+            # There is no server either.
+            return
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         """
@@ -211,7 +234,7 @@ class Peer:
             if isinstance(raised, Unauthenticated) and caller.get() is not NOBODY:
                 # The caller of this service has a valid token, and cannot mend this.
                 refused = "it refuses the token of its caller (PKGER_OPERATOR_TOKEN_FILE)"
-                raise ServiceUnavailable(self.name, self.address, refused, self.platform) from error
+                raise ServiceUnavailable(self.name, self.address, refused, self.platform, answered=True) from error
             raise raised from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -285,6 +308,7 @@ class Platforms:
                 ids=self._ids,
                 times=self._times,
                 token=self._token if row.driver else no_token,
+                is_of_others=not row.driver,
             )
         return self._drivers[platform]
 

@@ -10,7 +10,7 @@ from typing import Any, Never, Protocol, TypeAlias, cast
 import grpc
 from grpc_status import rpc_status
 
-from services.core.errors import Internal, PkgerError, Reason
+from services.core.errors import Internal, PkgerError, Reason, ServiceUnavailable
 from services.rpc.call import (
     ENDLESS,
     LONGEST_CALL_SECONDS,
@@ -181,6 +181,9 @@ class Dispatcher:
             )
 
     async def _abort(self, call: Call, error: PkgerError, current: str) -> None:
+        if isinstance(error, ServiceUnavailable) and caller.get().token_id:
+            log.warning("a service that the call needs is unavailable", extra={"problem": str(error)})
+            error = error.without_address()
         status = rpc_status.to_status(to_status(error, self._clock))
         # The service that called the unreachable one has retried already. If each hop retried, the retries would
         # multiply and reach the deadline of the caller, whose error would then name this service instead of the

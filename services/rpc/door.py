@@ -10,7 +10,7 @@ import inspect
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 import grpc
@@ -30,6 +30,9 @@ log = logging.getLogger("pkger.rpc")
 
 MOST_CALLS = 100
 """Most calls in flight of one principal at a loopback listener."""
+
+MOST_CALLS_OF_LISTENER = 1_000
+"""Most calls in flight at one listener; sockets have no limit."""
 
 MOST_HEALTH_WATCHES = 16
 """Most calls of ``Health.Watch`` without a token in flight at one listener."""
@@ -77,7 +80,9 @@ class Door:
                 forget_traceback(error)
                 raise
             except TimeoutError:
-                await call.abort(grpc.StatusCode.DEADLINE_EXCEEDED, TOO_LONG)
+                # A client that reads no more never gets the status; once it is gone, this fails.
+                with suppress(grpc.aio.InternalError):
+                    await call.abort(grpc.StatusCode.DEADLINE_EXCEEDED, TOO_LONG)
             except PkgerError as error:
                 status = rpc_status.to_status(to_status(error))
                 await call.abort(status.code, status.details, status.trailing_metadata)
@@ -93,6 +98,8 @@ class Door:
             Unauthenticated: It has no valid token.
             TooManyCalls: Its caller has too many calls in flight.
         """
+        if self._kind is not ListenerKind.SOCKET and self._in_flight.total() >= MOST_CALLS_OF_LISTENER:
+            raise TooManyCalls("this address", MOST_CALLS_OF_LISTENER)
         result = authenticate(self._kind, metadata, self._accepted())
         if isinstance(result, Refusal):
             if not method.startswith(_HEALTH):

@@ -1,6 +1,7 @@
 """The entrances of a server: where it listens, and what follows from that for its callers, by the settings."""
 
 import logging
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,7 @@ def _entrance(service: str, listener: Listener, settings: Settings, has_tokens: 
     reflection = settings.reflection
     match listener.kind:
         case ListenerKind.SOCKET:
-            if listener.path.startswith(f"{settings.run}/"):
+            if listener.path.startswith(f"{settings.run}/") and not os.path.lexists(settings.run):
                 private_folder(settings.run)
             return Entrance(listener, has_reflection=reflection is not False, data=settings.data)
         case ListenerKind.LOOPBACK:
@@ -79,8 +80,7 @@ def _operator_token(listener: Listener, settings: Settings, has_tokens: bool) ->
     The token that a listener accepts which other machines reach; None: other tokens than that of the operator.
 
     Raises:
-        CannotServe: It may not listen there, or there is no token.
-        TokenUnusable: The file of the token cannot be used.
+        CannotServe: It may not listen there, or there is no usable token.
     """
     if not settings.allow_plaintext:
         raise CannotServe(
@@ -96,7 +96,10 @@ def _operator_token(listener: Listener, settings: Settings, has_tokens: bool) ->
             " read, and name it in PKGER_OPERATOR_TOKEN_FILE"
         )
     token = TokenFile(settings.operator_token)
-    token.token()
+    try:
+        token.token()
+    except TokenUnusable as error:
+        raise CannotServe(f"PKGER_OPERATOR_TOKEN_FILE: {error}") from error
     return token
 
 

@@ -63,8 +63,16 @@ class _CannotStart(Exception):
     """The service *name* cannot start."""
 
     def __init__(self, name: str, problem: Exception) -> None:
-        super().__init__(f"the {name} service cannot start: {problem}")
-        self.name, self.problem = name, problem
+        text = _text_of(problem)
+        super().__init__(f"the {name} service cannot start: {text}")
+        self.name, self.problem = name, text
+
+
+def _text_of(problem: Exception) -> str:
+    """*problem* for the operator: of an error of the system, its file and what is wrong with it."""
+    if isinstance(problem, OSError) and problem.filename and problem.strerror:
+        return f"{problem.filename}: {problem.strerror}; check its owner and mode, or use another folder (PKGER_DATA)"
+    return str(problem)
 
 
 def run_process(name: str, opened: Opened, settings: Settings | None = None) -> None:
@@ -101,7 +109,7 @@ def run_servers(servers: Sequence[Server], settings: Settings) -> None:
         asyncio.run(_serve(servers, settings))
     except _CannotStart as error:
         report_problem(str(error))
-        log.critical("cannot serve", extra={"service": error.name, "problem": str(error.problem)})
+        log.critical("cannot serve", extra={"service": error.name, "problem": error.problem})
         sys.exit(1)
 
 

@@ -27,13 +27,14 @@ FLUSH_SECONDS = 0.5
 SHORTEST_PING_MS = 5_000
 """Shortest accepted interval of keepalive pings, with or without calls in flight; the documents advise 10 s."""
 
-MOST_CALLS = 1_000
+MOST_CALLS = 4_000
 MOST_CALLS_OF_CONNECTION = 200
 HANDSHAKE_MS = 10_000
 LONGEST_IDLE_MS = 300_000
 """
-Limits of a listener that strangers reach, before a token is looked at: calls in flight, those of one connection, and
-the times for the handshake of a connection and of one without calls. Sockets have none.
+Limits of a listener that strangers reach, before its door decides: calls that wait for the door, those of one
+connection, and the times for the handshake of a connection and of one without calls. Sockets have none. gRPC cancels
+further calls; the door refuses them earlier, with a reason (``MOST_CALLS_OF_LISTENER``).
 """
 
 

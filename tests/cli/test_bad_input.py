@@ -1,10 +1,12 @@
 """Bad input gives a clear error without a traceback and exit status 1, and applies nothing in part."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.apply.packages import LABEL, STEPS, an_object, text
 from tests.cli.command import environment, installed, pkger
 from tests.cluster import Calls, Cluster
@@ -139,8 +141,29 @@ async def test_a_home_that_cannot_be_written_is_reported(tmp_path: Path) -> None
     home = tmp_path / "home"
     home.write_text("a file")
     ended = await pkger("stacks", "list", env=environment(home))
-    problem = f"cannot write {home}/logs/services.log: Not a directory"
-    assert (ended.code, ended.err) == (1, f"Error: {problem}; set PKGER_HOME to a folder that can be written\n")
+    assert (ended.code, ended.err) == (
+        1,
+        f"Error: the folder {home} cannot be made, as a file has its name or that of a folder above it; use another one"
+        " (PKGER_DATA, PKGER_HOME, PKGER_RUN)\n",
+    )
+
+
+@needs.root()
+async def test_a_home_that_may_not_be_entered_is_reported(tmp_path: Path) -> None:
+    """As after sudo to another user, which keeps HOME."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    for folder in (tmp_path, *tmp_path.parents[:-1]):
+        if os.access(folder, os.W_OK) and not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o001)
+    os.seteuid(65534)
+    try:
+        end = await pkger("stacks", "list", env=environment(home))
+    finally:
+        os.seteuid(0)
+    assert (end.code, end.out) == (1, "")
+    assert end.err.startswith(f"Error: the folder {home}")
+    assert len(end.err.splitlines()) == 1
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def test_a_folder_is_refused_if_others_control_it(mode: int, owner: int, problem
         (stat.S_IFREG | 0o644, 0, ""),
         (stat.S_IFREG | 0o600, 8, "the file /data/f belongs to another user (uid 8); remove it"),
         (stat.S_IFLNK | 0o777, 7, "/data/f is a symbolic link, "),
-        (stat.S_IFIFO | 0o600, 7, "/data/f is not a regular file; remove it"),
+        (stat.S_IFIFO | 0o600, 7, "/data/f is not a regular file; use another path, or remove it"),
     ],
 )
 def test_a_file_is_refused_if_others_made_it_or_it_is_none(mode: int, owner: int, problem: str) -> None:

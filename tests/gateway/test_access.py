@@ -40,7 +40,7 @@ def digest(token: str) -> str:
 def test_a_token_has_a_name(tmp_path: Path, header: str | None, name: str | None) -> None:
     file = tmp_path / "tokens"
     file.write_text(f"# ours\n\nfirst {digest('one')}\nsecond  {digest('two').upper()}\n")
-    found = Tokens(read_rows(file)).principal(header)
+    found = Tokens(read_rows(file)).principal([] if header is None else [header])
     if name:
         assert found == name
     else:
@@ -49,8 +49,17 @@ def test_a_token_has_a_name(tmp_path: Path, header: str | None, name: str | None
         assert "three" not in found.message
 
 
+def test_several_headers_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"first {digest('one')}\n")
+    assert isinstance(Tokens(read_rows(file)).principal(["Token one", "Token one"]), Problem)
+    problem = RULES.problem("GET", {"Host": "localhost"}, ["http://localhost", "http://evil.example.com"])
+    assert problem
+    assert problem.status == 403
+
+
 def test_a_socket_needs_no_token() -> None:
-    assert [Tokens(are_needed=False).principal(header) for header in (None, "Token x", "Basic x")] == ["local"] * 3
+    assert [Tokens(are_needed=False).principal(headers) for headers in ([], ["Token x"], ["Basic x"])] == ["local"] * 3
 
 
 @pytest.mark.parametrize(
@@ -184,7 +193,7 @@ def test_what_a_listener_is_decides_which_tokens_it_accepts(
         return
     (entrance,) = http_entrances(settings, common)
     tokens = {"home": home_token(tmp_path).token(), "operator": OPERATOR, "rows": "row", "nothing": "nothing"}
-    principals = {name: entrance.tokens.principal(f"Token {token}") for name, token in tokens.items()}
+    principals = {name: entrance.tokens.principal([f"Token {token}"]) for name, token in tokens.items()}
     assert [name for name, principal in principals.items() if isinstance(principal, str)] == accepted.split()
 
 

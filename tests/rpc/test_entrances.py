@@ -184,7 +184,7 @@ async def test_a_socket_belongs_to_one_server_at_a_time(tmp_path: Path) -> None:
     [
         (lambda run: run.write_text(""), "File exists|is no folder|Not a directory"),
         (lambda run: (run.mkdir(mode=0o700), shutil.chown(run, 65534, 65534)), "belongs to another user"),
-        (lambda run: (run.mkdir(), run.chmod(0o777)), "every user of this machine may write"),
+        (lambda run: (run.mkdir(), run.chmod(0o777)), "other users of this machine may enter"),
         (lambda run: (run.mkdir(), run.chmod(0o750)), "other users of this machine may enter"),
     ],
     ids=["file", "other user", "writable", "group"],

@@ -58,8 +58,11 @@ def use_context(name: str) -> None:
 @common_options
 def set_context(name: str, token_file: str | None) -> None:
     """Create context NAME, or change its --server, --token-file and --target."""
+    from services.access.tokens import digest_of
     from services.cli.contexts import change
 
+    if token_file and digest_of(token_file):
+        raise click.BadParameter("write the name of a file with the token, not the token", param_hint="--token-file")
     typed = common()
     fields = {
         "server": typed.server,

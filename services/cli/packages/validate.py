@@ -133,6 +133,6 @@ def _missing(name: str, error: CommandFailed) -> Violation:
 
 def _violation(error: PkgerError) -> Violation:
     data = error.metadata
-    location = Location(data["source"], int(data.get("line", 0)), int(data.get("column", 0)))
+    location = Location(masked(data["source"]), int(data.get("line", 0)), int(data.get("column", 0)))
     reason = data.get("problem") or str(error).removeprefix(f"{data['source']}: ")
     return Violation("Source", "", reason, location, error.reason.lower().replace("_", "-"))

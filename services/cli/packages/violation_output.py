@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from pkger.model.v1 import manifest_pb2, object_pb2
@@ -58,14 +58,14 @@ class Findings:
     def of(cls, answer: ParsedPackage) -> Self:
         """The findings of a response of the parser."""
         return cls(
-            tuple(map(violation_from_pb, answer.violations)),
-            tuple(map(violation_from_pb, answer.warnings)),
+            tuple(map(_masked_source, map(violation_from_pb, answer.violations))),
+            tuple(map(_masked_source, map(violation_from_pb, answer.warnings))),
             dict(answer.header.kind_counts),
             tuple(answer.missing_env_refs),
             tuple(answer.missing_secrets),
             tuple(answer.header.unused_env_keys),
             tuple(answer.credentials),
-            tuple(answer.header.sources),
+            tuple(map(masked, answer.header.sources)),
             answer.manifest,
             tuple(answer.package_references),
         )
@@ -74,6 +74,12 @@ class Findings:
     def valid(self) -> bool:
         """Whether the package can be planned and applied."""
         return not self.violations
+
+
+def _masked_source(violation: Violation) -> Violation:
+    """*violation* with the address of its source masked; an address may have a credential in its query."""
+    location = violation.location
+    return replace(violation, location=replace(location, source=masked(location.source))) if location else violation
 
 
 def findings_documents(findings: Findings) -> Iterator[dict[str, Any]]:

@@ -97,6 +97,7 @@ def open_log(home: Path, name: str) -> IO[bytes]:
     """
     path = home / "logs" / f"{name}.log"
     try:
+        private_folder(home)
         private_folder(path.parent)
         if path.exists() and path.stat().st_size > LOG_BYTES:
             path.unlink()
