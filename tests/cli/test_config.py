@@ -4,6 +4,7 @@ import json
 import stat
 from pathlib import Path
 
+from services.access.token_file import home_token
 from tests.apply.packages import an_object, text
 from tests.cli.command import environment, pkger
 from tests.cluster import Cluster
@@ -69,6 +70,14 @@ async def test_the_server_option_overrides_addresses_in_the_environment(services
     assert "Error: --timeout 2 is over: the stack service at " in away.err
     assert away.code == 1
     assert "pkger.invalid:50054" in away.err
+
+
+async def test_a_token_in_place_of_its_file_is_refused_and_not_kept(tmp_path: Path) -> None:
+    token = home_token(tmp_path).token()
+    end = await pkger("config", "set", "prod", "--token-file", token, env=environment(tmp_path))
+    assert end.code == 2
+    assert token not in end.err
+    assert not (tmp_path / "config.yml").exists()
 
 
 async def test_a_broken_config_is_reported(tmp_path: Path) -> None:

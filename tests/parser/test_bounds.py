@@ -151,6 +151,22 @@ def test_the_table_of_settings_has_the_default_bounds() -> None:
     assert expected == {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PKGER_STACK_ADDRESS", "https://127.0.0.1:1"),
+        ("PKGER_STACK_ADDRESS", "127.0.0.1"),
+        ("PKGER_STACK_ADDRESS", "unix:stack.sock"),
+        ("PKGER_HTTP_ADDRESS", "foo"),
+        ("PKGER_SERVER", "http://far"),
+        ("PKGER_SERVER", "far:50051"),
+    ],
+)
+def test_an_address_of_another_form_is_refused_with_its_variable(variable: str, value: str) -> None:
+    with pytest.raises(SettingInvalid, match=f"Error: {variable}={value}: write "):
+        load({variable: value})
+
+
 async def test_a_service_looks_at_the_clock_while_it_reads() -> None:
     """The time was over before it began."""
     gatherer = Gatherer(Bounds(seconds=-1))

@@ -259,6 +259,40 @@ async def test_a_client_that_stops_to_read_is_cut_off(tmp_path: Path, monkeypatc
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
+@pytest.mark.parametrize("kind", [ListenerKind.LOOPBACK, ListenerKind.SOCKET])
+async def test_a_caller_at_a_port_learns_no_address(
+    tmp_path: Path, kind: ListenerKind, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(request: object, context: Context) -> stack_pb2.GetStackResponse:
+        raise ServiceUnavailable("planner", "unix:/secret/planner.sock", "no connection")
+
+    async with listening(kind, tmp_path, fail) as (address, token), peer(address, token.token) as client:
+        with pytest.raises(ServiceUnavailable, match=r"the planner service .*does not answer: no connection") as raised:
+            await get(client)
+    is_told = "secret" in f"{raised.value} {raised.value.metadata}"
+    assert is_told is (kind is ListenerKind.SOCKET)
+    problems = [record.__dict__.get("problem", "") for record in caplog.records]
+    assert any("/secret/planner.sock" in problem for problem in problems) is not is_told
+
+
+async def test_calls_at_a_port_are_bounded_before_tokens_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "MOST_CALLS_OF_LISTENER", 0)
+    async with listening(ListenerKind.NETWORK, tmp_path) as (address, token), peer(address, token.token) as client:
+        with pytest.raises(TooManyCalls, match="this address has 0 calls in flight"):
+            await get(client)
+
+
+async def test_a_socket_that_others_may_have_made_is_not_called(tmp_path: Path) -> None:
+    async with listening(ListenerKind.SOCKET, tmp_path) as (address, _), peer(address, no_token) as client:
+        tmp_path.chmod(0o755)
+        with pytest.raises(ServiceUnavailable, match="other users of this machine may enter the folder"):
+            await get(client)
+        async with Peer("platform", address, platform="far", is_of_others=True) as driver:
+            assert (await get(driver)).name == "local "
+
+
 @pytest.mark.parametrize("streams", [False, True])
 async def test_a_refused_call_keeps_nothing(tmp_path: Path, streams: bool) -> None:
     """Without a collection of cyclic garbage: services run it seldom."""
