@@ -6,20 +6,31 @@ transaction commits (docs/simulation.md).
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
 from tests.simulation.network import SimulatedAttempt, current
 from tests.simulation.packages import secret_of
-from tests.simulation.records import Entry, LeaseRow, Operation, PlatformReader, Resource, Seen, StepFacts, StoreReader
+from tests.simulation.records import (
+    Content,
+    Entry,
+    LeaseRow,
+    Operation,
+    PlatformReader,
+    Resource,
+    Seen,
+    StepFacts,
+    StoreReader,
+)
 from tests.simulation.scenario import Jump
 from tests.simulation.situations import Situations
 from tests.simulation.world import EPOCH, PLATFORM_FILE, STORE_FILE, World
@@ -85,8 +96,10 @@ class Oracle:
         # Pairs of an operation and the key of a secret that it wrote.
         self._written: set[tuple[str, str]] = set()
         # The content of the platform, and the number of changes by others, when each operation began.
-        self._before: dict[str, tuple[object, set[str], int]] = {}
+        self._before: dict[str, tuple[list[Content], set[str], int]] = {}
         self._changes_by_others = 0
+        # Resources that a listing showed wrongly: kinds and display names, the wrong ones and the right ones.
+        self._listed_wrongly: set[tuple[str, str]] = set()
         # Operations about whose steps the operator decided otherwise than to retry.
         self._decided: set[str] = set()
         # Pairs of an operation and a token that it asked for by a raise.
@@ -160,8 +173,14 @@ class Oracle:
 
     def answered(self, attempt: SimulatedAttempt, answer: Any) -> None:
         """See ``Watcher``: a bad driver may spoil the answer."""
+        listed = _listed(answer)
         if attempt.call.address == "platform" and self._bad_driver.spoil(attempt.call.request, answer):
             self._situations.spoiled(answer)
+            shown = _listed(answer)
+            wrong = [id_ for id_ in listed.keys() & shown.keys() if listed[id_] != shown[id_]]
+            self._listed_wrongly |= {
+                (each[id_].kind, each[id_].display_name) for id_ in wrong for each in (listed, shown)
+            }
         if isinstance(answer, driver_pb2.MutateResponse):
             for mutation, result in zip(attempt.call.request.mutations, answer.results, strict=False):
                 if result.rejected.reason:
@@ -480,16 +499,26 @@ class Oracle:
         """
         After a rollback the platform is as before the operation, apart from ids.
 
-        A secret that another writer may have written since stays, too.
+        A secret that another writer may have written since stays, too. A resource that a listing showed wrongly is not
+        compared: a step that finds its effect there already is done, and its undo leaves what the listing showed.
         """
         content, secrets, changes = self._before[operation.name]
         if self._is_shared or changes != self._changes_by_others or operation.name in self._decided:
             return
-        if content != self.platform.content():
+        if self._comparable(content) != self._comparable(self.platform.content()):
             self._trace.violate("UNDONE", f"{operation.name} is undone, and the platform is not as before")
         written = {step.put_secret.key for step in operation.steps.values()}
         if not secrets <= self.platform.secrets.keys() <= secrets | written:
             self._trace.violate("UNDONE", f"{operation.name} is undone, and other secrets are there than before")
+
+    def _comparable(self, content: Iterable[Content]) -> list[Content]:
+        """*content* of the platform without the resources that a listing showed wrongly, and references to them."""
+        names = {name for _, name in self._listed_wrongly}
+        return [
+            each._replace(references=[name for name in each.references if name not in names])
+            for each in content
+            if (each.kind, each.display_name) not in self._listed_wrongly
+        ]
 
     def _check_effects(self, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         attempt = current.get(None)
@@ -716,6 +745,12 @@ def _labels(step: plan_pb2.Step) -> set[Key]:
     if not isinstance(change, plan_pb2.LabelStep):
         return set()
     return {(change.label.kind, change.label.name, "" if change.label.name else change.label_id)}
+
+
+def _listed(answer: Any) -> dict[str, object_pb2.Resource]:
+    """Copies of the resources in *answer* by their ids, if that is a part of a listing."""
+    is_listing = isinstance(answer, driver_pb2.ListResourcesResponse)
+    return {each.id: deepcopy(each) for each in answer.resources} if is_listing else {}
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pkger.journal.v1 import journal_pb2
 from pkger.model.v1 import operation_pb2, plan_pb2
@@ -90,6 +90,16 @@ class Resource:
     display_name: str
     spec: str
     labels: frozenset[str]
+
+
+class Content(NamedTuple):
+    """One resource of the platform without ids, which an undo may change: names of its labels and of its references."""
+
+    kind: str
+    display_name: str
+    spec: str
+    labels: list[str]
+    references: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +289,10 @@ class PlatformReader:
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._version = -1
 
-    def content(self) -> list[tuple[str, str, str, list[str], list[str]]]:
-        """
-        All resources without ids, which an undo may change, sorted: kind, display name, spec, names of labels and of
-        the resources that it refers to.
-        """
+    def content(self) -> list[Content]:
+        """All resources, sorted."""
         return sorted(
-            (
+            Content(
                 each.kind,
                 each.display_name,
                 each.spec,
