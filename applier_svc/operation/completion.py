@@ -109,7 +109,10 @@ async def complete(
         await runner.consent()
     if decisions and not end:
         await runner.decide(decisions, [blocked_step_from_pb(each) for each in work.operation.blocked_steps])
-    end = end or await runner.run()
+    try:
+        end = end or await runner.run()
+    except TokenStale as error:
+        end = await _end_refused(work, place, runner, error)
     try:
         await _finish(work, place, end, prober, lookup)
     except OutcomeRefused as error:
@@ -145,19 +148,69 @@ async def _end_before_sending(work: OperationRun, place: PlatformContext, sender
         except ServiceUnavailable as error:
             return await _end_unanswered(work, runner, str(error))
         except TokenStale as error:
-            # Either another applier has claimed the operation, as the store confirms, or the store was restored.
-            await lease.confirm()
-            newest = token_of(error.metadata.get("newest", ""))
-            seen_token, seen_by = lease.token + 1 if newest is None else newest, ""
-        if problem := token_problem(lease.stack.id, seen_token):
-            return await _end_unanswered(work, runner, str(_faulty_answer(place.driver, problem)))
-        if seen_token > (lease.token if work.has_consent else lease.last_token):
-            cause = _RESTORED.format(seen_token, seen_by or "an operation")
-            before = f"; before: {progress.rollback_cause}" if progress.rollback_cause else ""
-            return Block(cause + before, seen_token=seen_token)
+            seen_token, seen_by = await _newest(lease, error), ""
+        if end := await _end_restored(work, place, runner, seen_token, seen_by):
+            return end
     if work.has_consent and not progress.was_sent:
         return await runner.run(cause=_CONSENT_BEFORE_SENDING)
     return None
+
+
+async def _end_refused(work: OperationRun, place: PlatformContext, runner: Runner, error: TokenStale) -> End:
+    """
+    The end of an operation whose token the platform refuses although it does not say that it fences.
+
+    Raises:
+        TokenStale: The next attempt may go on: the platform says that it fences, so it is shown the next token first,
+            or it has seen no token above the refused one.
+        LeaseLost: Another applier runs the operation.
+    """
+    end = None
+    if not place.traits.fences and (newest := await _newest(work.lease, error)) > work.lease.token:
+        end = await _end_restored(work, place, runner, newest)
+    if end is None:
+        raise error
+    return end
+
+
+async def _newest(lease: Lease, error: TokenStale) -> int:
+    """
+    The token for which the platform refuses that of *lease*, as *error* has it.
+
+    Either another applier has claimed the operation, as the store confirms, or the store was restored.
+
+    Raises:
+        LeaseLost: Another applier has claimed it.
+        ServiceUnavailable: The store did not answer while the lease lasted.
+    """
+    await lease.confirm()
+    newest = token_of(error.metadata.get("newest", ""))
+    return lease.token + 1 if newest is None else newest
+
+
+async def _end_restored(
+    work: OperationRun, place: PlatformContext, runner: Runner, seen_token: int, seen_by: str = ""
+) -> End | None:
+    """
+    The end of an operation whose platform has seen a token that the store does not know, or that cannot be.
+
+    Args:
+        work: The operation.
+        place: Its driver and store.
+        runner: Its runner.
+        seen_token: The highest token that the platform has seen before.
+        seen_by: The operation with that token; empty: the platform did not say.
+
+    Returns:
+        The end; None: the operation continues.
+    """
+    lease, before = work.lease, work.journal.progress.rollback_cause
+    if problem := token_problem(lease.stack.id, seen_token):
+        return await _end_unanswered(work, runner, str(_faulty_answer(place.driver, problem)))
+    if seen_token <= (lease.token if work.has_consent else lease.last_token):
+        return None
+    cause = _RESTORED.format(seen_token, seen_by or "an operation")
+    return Block(f"{cause}; before: {before}" if before else cause, seen_token=seen_token)
 
 
 async def _end_outdated(work: OperationRun, prober: Prober, runner: Runner) -> End | None:

@@ -49,7 +49,7 @@ class CallFault(Enum):
     BARE = "it takes effect and a proxy answers with a bare status"
     SHORT = "it takes effect and a result is missing"
     STALE = "the driver knows of a newer token"
-    CUT_OFF = "it takes effect and then the driver reports a newer token: the applier stops as if it had died"
+    CUT_OFF = "it takes effect and then the driver refuses the token: the applier stops as if it had died"
 
 
 class Memory(Enum):
@@ -201,13 +201,22 @@ class FaultyDriver(DriverServiceServicer):
         self.ask_again()
         return self._description_gate
 
+    async def deny_fencing(self) -> None:
+        """Make the next description for each of planner and applier not say that the platform fences."""
+        described = await self._described()
+        described.fences = False
+        self.descriptions = [described, described]
+
     async def forget(self, kind: str) -> None:
         """Make the next description lack *kind*."""
-        described = await self._behind.call(self._stub.Describe, driver_pb2.DescribeRequest())
+        described = await self._described()
         kinds = [each for each in described.kinds if each.kind != kind]
         del described.kinds[:]
         described.kinds.extend(kinds)
         self.descriptions = [described]
+
+    async def _described(self) -> driver_pb2.DescribeResponse:
+        return await self._behind.call(self._stub.Describe, driver_pb2.DescribeRequest())
 
     async def change(self, org: str, *mutations: driver_pb2.Mutation) -> driver_pb2.MutateResponse:
         """Change the platform as a writer outside pkger does."""
@@ -350,7 +359,8 @@ class FaultyDriver(DriverServiceServicer):
             case CallFault.RESET:
                 self.reset()
             case CallFault.CUT_OFF:
-                raise TokenStale(self._words(request.fence.scope), request.fence.token, request.fence.token + 1)
+                # A higher token would be the answer of a platform that is newer than the store.
+                raise TokenStale(self._words(request.fence.scope), request.fence.token, request.fence.token)
             case CallFault.DEFECT:
                 raise PlatformBroken
             case CallFault.BARE:

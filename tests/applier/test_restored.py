@@ -236,6 +236,32 @@ async def test_a_restored_store_whose_clock_was_set_back_continues_from_the_toke
         await check_that_all_goes_on(case)
 
 
+async def test_a_platform_that_refuses_the_token_of_a_restored_store_need_not_say_that_it_fences(
+    tmp_path: Path,
+) -> None:
+    """Each further attempt would be refused as well, so the operation is blocked like any other."""
+    clock, path = Clock(), tmp_path / "stack.db"
+    async with stack_service(path, clock) as store, world(tmp_path, given={"stack": store.address}) as faulty:
+        case = faulty.case()
+        await applied(case, 0)
+        back_up(tmp_path)
+        clock.forward(3600)
+        await applied(case, 1)
+    restore(tmp_path)
+    clock.forward(-3600)
+    async with stack_service(path, clock) as store, world(tmp_path, given={"stack": store.address}) as faulty:
+        case = same(case, faulty)
+        before = (await case.look()).content
+        await faulty.driver.deny_fencing()
+        events = await case.apply(package(8))
+        assert end(events).state == BLOCKED
+        operation = await case.operation(events[0].operation_id)
+        assert operation.blocked_reason == RESTORED
+        assert (await case.look()).content == before
+        assert (await case.recover(operation.id))[-1].finished.state == SUCCEEDED
+        await check_that_all_goes_on(case)
+
+
 @pytest.mark.parametrize(("unshown", "state"), [(2, SUCCEEDED), (3, ROLLED_BACK)])
 async def test_nothing_is_sent_before_the_platform_has_seen_the_token(
     faulty: World, unshown: int, state: operation_pb2.OperationState.ValueType

@@ -279,8 +279,13 @@ class Operator:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def decide(self, operation: operation_pb2.Operation, decision: "operation_pb2.Decision.ValueType") -> None:
-        """Recover a BLOCKED operation: *decision* for each step that offers it, a retry for all others."""
+    async def decide(self, operation: operation_pb2.Operation, decision: "operation_pb2.Decision.ValueType") -> str:
+        """
+        Recover a BLOCKED operation: *decision* for each step that offers it, a retry for all others.
+
+        Returns:
+            The state in which the operation ended, or the error.
+        """
         self._world.trace.count(f"decision {operation_pb2.Decision.Name(decision)}")
         decisions = [
             applier_pb2.StepDecision(
@@ -293,7 +298,7 @@ class Operator:
         ]
         request = applier_pb2.RecoverOperationRequest(operation_id=operation.id, decisions=decisions)
         peer = self._applier()
-        await self._followed(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, math.inf))
+        return await self._followed(peer.stream(ApplierServiceStub(peer.channel).RecoverOperation, request, math.inf))
 
     async def operation(self, name: str) -> operation_pb2.Operation:
         """The current state of an operation."""

@@ -251,7 +251,8 @@ class Ends:
             used, left = left, []
             for name in used:
                 end = await self._uninstall(name)
-                if await self._agree(name) or name in self._oracle.store.stacks.values():
+                end = await self._agreed(name) or end
+                if name in self._oracle.store.stacks.values():
                     # A second uninstall removes resources that other stacks handed over meanwhile.
                     end = await self._operator.uninstall(name)
                 if end.startswith("IN_USE"):
@@ -273,15 +274,14 @@ class Ends:
             end = await self._operator.uninstall(stack)
         return end
 
-    async def _agree(self, stack: str) -> bool:
-        """Retry the operation of a stack that is blocked by the restore of the store; False: there is none."""
+    async def _agreed(self, stack: str) -> str:
+        """The end of the operation of a stack that the restore of the store blocked, retried; empty: there is none."""
         for operation in self._oracle.store.operations.values():
             if operation.state == "BLOCKED" and self._oracle.store.stack_names.get(operation.stack) == stack:
                 shown = await self._operator.operation(operation.name)
                 if shown.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
-                    await self._operator.decide(shown, operation_pb2.DECISION_RETRY)
-                    return True
-        return False
+                    return await self._operator.decide(shown, operation_pb2.DECISION_RETRY)
+        return ""
 
 
 def _left(operation: Operation) -> dict[str, bool | None]:

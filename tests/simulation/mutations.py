@@ -47,6 +47,7 @@ _RESOURCES = "services/rpc/resources.py"
 _RUNNER = "applier_svc/execution/runner.py"
 _SENDER = "applier_svc/execution/sender.py"
 _APPLIER_JOURNAL = "applier_svc/operation/journal.py"
+_COMPLETION = "applier_svc/operation/completion.py"
 _LEASE = "applier_svc/operation/lease.py"
 _BACKGROUND = "services/rpc/periodic_work.py"
 _CONCLUSION = "services/engine/conclusion.py"
@@ -556,6 +557,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"ORDER"}),
         200,
         situation="turned on NATIVE, refused_records",
+    ),
+    Mutation(
+        "token_refused_for_ever",
+        _COMPLETION,
+        "if not place.traits.fences and (newest := await _newest(work.lease, error)) > work.lease.token:",
+        "if newest := 0:",
+        frozenset({"DEFECT_LOOP", "PROBE"}),
+        400,
+        frozenset({"backup", "bad_describe", "clock", "rivals"}),
     ),
 )
 """All defects. Defects that were fixed in the engine are put back here, with the bound that found them."""
