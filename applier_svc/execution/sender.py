@@ -28,9 +28,11 @@ class WriteLease(Protocol):
 
     Attributes:
         token: Its current fencing token.
+        is_shown: Whether the platform has answered a request with a token of it.
     """
 
     token: int
+    is_shown: bool
 
     async def hold(self, seconds: float) -> driver_pb2.Fence:
         """
@@ -99,6 +101,7 @@ class Sender:
             raise
         except PkgerError as error:
             raise self._unknown_token(error) from None
+        self._right.is_shown = True
         if self.shown_token < fence.token:
             self.check_memory(answer.seen.token, self.shown_token)
             self.shown_token = fence.token
@@ -176,7 +179,7 @@ class Sender:
         except PkgerError as error:
             # After any other error the outcome of every mutation is unknown (driver.proto).
             return [Unknown(self._secrets.masked(str(error), writes_secrets)) for _ in effects]
-        self.shown_token = max(self.shown_token, fence.token)
+        self.shown_token, self._right.is_shown = max(self.shown_token, fence.token), True
         if len(answer.results) != len(effects):
             problem = f"the driver gave {len(answer.results)} results for {len(effects)} mutations"
             return [Unknown(problem) for _ in effects]

@@ -207,10 +207,28 @@ async def _end_restored(
     lease, before = work.lease, work.journal.progress.rollback_cause
     if problem := token_problem(lease.stack.id, seen_token):
         return await _end_unanswered(work, runner, str(_faulty_answer(place.driver, problem)))
-    if seen_token <= (lease.token if work.has_consent else lease.last_token):
+    if not await _is_newer(work, seen_token, seen_by):
         return None
     cause = _RESTORED.format(seen_token, seen_by or "an operation")
     return Block(f"{cause}; before: {before}" if before else cause, seen_token=seen_token)
+
+
+async def _is_newer(work: OperationRun, seen_token: int, seen_by: str) -> bool:
+    """
+    Whether a platform that has seen the token *seen_token*, of the operation *seen_by*, is newer than the store.
+
+    Not every operation shows its token: the last one of a restored store may be higher than those that it lacks.
+
+    Raises:
+        ServiceUnavailable: The store did not answer while the lease lasted.
+    """
+    lease = work.lease
+    if work.has_consent:
+        return seen_token > lease.token
+    is_of_another = seen_by not in ("", lease.operation)
+    return seen_token > lease.last_token or (
+        seen_token > lease.shown_token and is_of_another and not await lease.knows(seen_by)
+    )
 
 
 async def _end_outdated(work: OperationRun, prober: Prober, runner: Runner) -> End | None:

@@ -20,7 +20,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from applier_svc.execution.retries import repeated
 from applier_svc.execution.timeouts import Timeouts
 from applier_svc.operation.plans import OperationPlan, joined_plan
-from services.core.errors import LeaseLost, PkgerError, ServiceUnavailable
+from services.core.errors import LeaseLost, OperationNotFound, PkgerError, ServiceUnavailable
 from services.core.model import InventoryEntry, StackRecord
 from services.engine.claims import Refusal
 from services.engine.conclusion import RemoveStack, WriteRecord
@@ -69,6 +69,9 @@ class Lease:
         cancel_requested: Whether a client asked to cancel the operation.
         token: Its current fencing token; ``raise_token`` changes it.
         last_token: The token of the lease on the stack before it; 0: there was none.
+        shown_token: The highest token with which an operation of the stack has ended after it was shown to the
+            platform; 0: there was none.
+        is_shown: Whether the platform has answered a request with its token.
         is_new: Whether the stack was made for the operation, under an id that no platform knows.
     """
 
@@ -84,6 +87,7 @@ class Lease:
         is_pending: bool = False,
         position: int = 0,
         last_token: int = 0,
+        shown_token: int = 0,
         is_new: bool = False,
     ) -> None:
         """*taken* is when the lease was requested, by ``loop_time``; *position* is the position of the last write."""
@@ -96,6 +100,8 @@ class Lease:
         self._stub = JournalServiceStub(peer.channel)
         self.token = token
         self.last_token = last_token
+        self.shown_token = shown_token
+        self.is_shown = False
         self.is_new = is_new
         self._position = position
         self._timeouts = timeouts
@@ -238,6 +244,7 @@ class Lease:
             cause=cause,
             start=start,
             writes=writes,
+            token_shown=self.is_shown,
         )
         if state == operation_pb2.OPERATION_STATE_BLOCKED:
             request.blocked_reason = blocked_reason_to_pb(reason_of(blocked))
@@ -276,6 +283,24 @@ class Lease:
             return await read_record(self._peer, StackRef(id=self.stack.id))
 
         return (await self._repeated(attempt)).resources
+
+    async def knows(self, operation: str) -> bool:
+        """
+        Whether the store has *operation*.
+
+        Raises:
+            ServiceUnavailable: The store did not answer while the lease lasted.
+        """
+        request = journal_pb2.GetOperationRequest(operation_id=operation)
+
+        async def attempt() -> bool:
+            try:
+                await self._peer.call(self._stub.GetOperation, request)
+            except OperationNotFound:
+                return False
+            return True
+
+        return await self._repeated(attempt)
 
     async def expire_soon(self) -> None:
         """Shorten the lease of an interrupted operation, so that an applier can resume it soon."""
@@ -430,6 +455,7 @@ async def take(peer: Peer, request: journal_pb2.BeginOperationRequest, timeouts:
         is_transient,
         answer.is_pending,
         last_token=answer.last_token,
+        shown_token=answer.shown_token,
         # The new stack of a stored plan has the id that it had before the store was restored from a backup.
         is_new=(is_transient or answer.is_pending) and not answer.last_token and plan is None,
     )
@@ -461,6 +487,7 @@ async def claim(
         answer.is_pending,
         answer.position,
         answer.last_token,
+        answer.shown_token,
     )
     lease.cancel_requested = answer.cancel_requested
     return lease, answer

@@ -265,6 +265,7 @@ def finish_request_from_pb(request: journal_pb2.FinishOperationRequest) -> Finis
         StalePlan(request.stale_plan.plan_id, request.stale_plan.problem) if request.HasField("stale_plan") else None,
         request.seen_token if request.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED else 0,
         request.finished.finished.leftover_count,
+        request.token_shown,
     )
 
 

@@ -104,6 +104,7 @@ class FinishRequest:
         stale: The plan that it was to run, if that is stale; else None.
         seen_token: The highest token that the platform has seen, where the store is older than the platform; else 0.
         leftover_count: Number of its leftovers.
+        is_shown: Whether the platform has answered a request with its token.
     """
 
     position: int
@@ -117,6 +118,7 @@ class FinishRequest:
     stale: StalePlan | None = None
     seen_token: int = 0
     leftover_count: int = 0
+    is_shown: bool = False
 
 
 _MAY_BECOME = {
@@ -213,7 +215,7 @@ def finish(
     left = stack if request.state is OperationState.BLOCKED else _left(tx, operation, stack, request, now)
     generation = left.record.generation if left else 0
     if left:
-        tx.leases.put(operation.stack, leases.released(lease, request.seen_token))
+        tx.leases.put(operation.stack, leases.released(lease, request.seen_token, request.is_shown))
     else:
         tx.stacks.delete(operation.stack)
     ownership_transfer.hand_over(tx, transfer, existing, now)

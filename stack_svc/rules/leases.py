@@ -53,7 +53,7 @@ def acquired(lease: Lease, stack: Stack, holder: str, operation: str, ttl: int, 
     """
     _check_ttl(ttl)
     refuse_leased(lease, stack, now)
-    return Lease(holder, operation, max(lease.token + 1, now), ttl, now + ttl, lease.token)
+    return Lease(holder, operation, max(lease.token + 1, now), ttl, now + ttl, lease.token, lease.shown_token)
 
 
 def renewed(lease: Lease, ttl: int, now: int) -> Lease:
@@ -89,9 +89,17 @@ def raised(lease: Lease, raise_to: int) -> Lease:
     return replace(lease, token=raise_to)
 
 
-def released(lease: Lease, seen: int = 0) -> Lease:
-    """*lease*, released; the next token is above *seen*, the highest one that the platform has seen (0: unknown)."""
-    return replace(lease, expires=RELEASED, token=max(lease.token, seen))
+def released(lease: Lease, seen: int = 0, is_shown: bool = False) -> Lease:
+    """
+    *lease*, released.
+
+    Args:
+        lease: The lease.
+        seen: The highest token that the platform has seen, which the next one is above; 0: unknown.
+        is_shown: Whether the platform has answered a request with its token.
+    """
+    shown_token = lease.token if is_shown else lease.shown_token
+    return replace(lease, expires=RELEASED, token=max(lease.token, seen), shown_token=shown_token)
 
 
 def check(lease: Lease | None, stack: str, token: int, now: int) -> Lease:

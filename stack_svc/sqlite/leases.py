@@ -1,5 +1,7 @@
 """Leases in SQLite."""
 
+from dataclasses import astuple
+
 import sqlite_utils
 
 from stack_svc.store.leases import Lease
@@ -17,14 +19,15 @@ class SqliteLeases:
     def of(self, stack: str) -> Lease | None:
         """Read the last lease on a stack."""
         row = self._db.execute(
-            "SELECT holder, operation, token, ttl, expires, last_token FROM leases WHERE stack = ?", [stack]
+            "SELECT holder, operation, token, ttl, expires, last_token, shown_token FROM leases WHERE stack = ?",
+            [stack],
         ).fetchone()
         return Lease(*row) if row else None
 
     def put(self, stack: str, lease: Lease) -> None:
         """Replace the lease on a stack."""
         self._db.execute(
-            "UPDATE leases SET holder = ?, operation = ?, token = ?, ttl = ?, expires = ?, last_token = ?"
-            " WHERE stack = ?",
-            [lease.holder, lease.operation, lease.token, lease.ttl, lease.expires, lease.last_token, stack],
+            "UPDATE leases SET holder = ?, operation = ?, token = ?, ttl = ?, expires = ?, last_token = ?,"
+            " shown_token = ? WHERE stack = ?",
+            [*astuple(lease), stack],
         )

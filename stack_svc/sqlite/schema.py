@@ -34,6 +34,7 @@ CREATE TABLE leases (
     operation TEXT NOT NULL,
     token BIGINT NOT NULL,
     last_token BIGINT NOT NULL DEFAULT 0,
+    shown_token BIGINT NOT NULL DEFAULT 0,
     ttl BIGINT NOT NULL,
     expires BIGINT NOT NULL
 ) WITHOUT ROWID;
@@ -235,7 +236,8 @@ the table.
     ``stacks_of_target`` have the order of lists.
 ``leases``
     A table of its own, as a lease is renewed often and the row of a stack is wide. A lease is free when ``expires`` is
-    in the past (0 at first), so one comparison is enough. ``last_token`` is the token of the lease before.
+    in the past (0 at first), so one comparison is enough. ``last_token`` is the token of the lease before,
+    ``shown_token`` the highest one with which an operation has ended after it was shown to the platform.
 ``owners``
     Items that only one stack at a time may own, recorded or claimed (docs/reference/engine.md, "Claims"). Rows are in
     the order of insertion: ids are inserted in random order, so in a table that is ordered by its primary key each

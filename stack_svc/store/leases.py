@@ -20,6 +20,8 @@ class Lease:
         ttl: Its duration without renewal, in microseconds.
         expires: When it ends; 0 when it was released.
         last_token: Token of the lease before it on the stack; 0: there was none.
+        shown_token: The highest token with which an operation of the stack has ended after it was shown to the
+            platform; 0: there was none.
     """
 
     holder: str = ""
@@ -28,6 +30,7 @@ class Lease:
     ttl: int = 0
     expires: int = 0
     last_token: int = 0
+    shown_token: int = 0
 
 
 class LeasesReading(Protocol):

@@ -5,6 +5,7 @@ A store restored from a backup is older than the platform: nothing is sent witho
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2
 
-from services.core.errors import OperationUnfinished, PlanUsed, TokenStale
+from services.core.errors import OperationUnfinished, PlanUsed, ServiceUnavailable, TokenStale
 from tests.applier.faulty import CallFault
 from tests.applier.world import BLOCKED, QUICK, ROLLED_BACK, SUCCEEDED, Case, Events, World, end, world
 from tests.apply.packages import an_object, text
@@ -134,6 +135,42 @@ async def test_a_stored_plan_that_ran_after_the_backup_does_not_run_again(tmp_pa
             await case.apply_plan(plan)
         assert (await case.look()).ids == before
         assert case.driver.sent == []
+
+
+async def have_nothing_to_do(case: Case) -> None:
+    assert end(await case.apply(text(an_object("Label", "red", "red")))).no_change
+
+
+async def cannot_list(case: Case) -> None:
+    case.driver.hide()
+    with pytest.raises(ServiceUnavailable):
+        await case.apply(text(an_object("Label", "red", "red")))
+
+
+async def cannot_show_the_token(case: Case) -> None:
+    case.driver.unshown = 10**6
+    assert end(await case.apply(text(an_object("Label", "red", "red", description="new")))).state == ROLLED_BACK
+
+
+@pytest.mark.parametrize("end_early", [have_nothing_to_do, cannot_list, cannot_show_the_token])
+async def test_operations_that_show_no_token_do_not_hide_that_the_store_was_restored(
+    tmp_path: Path, end_early: Callable[[Case], Awaitable[None]]
+) -> None:
+    """Their leases have higher tokens than the platform has seen."""
+    async with world(tmp_path) as faulty:
+        case = faulty.case()
+        assert end(await case.apply(text(an_object("Label", "red", "red")))).state == SUCCEEDED
+        plan = await case.plan(text(an_object("Label", "red", "red"), an_object("Dashboard", "cpu", "cpu")))
+        back_up(tmp_path)
+        assert end(await case.apply_plan(plan)).state == SUCCEEDED
+    restore(tmp_path)
+    async with world(tmp_path) as faulty:
+        case = same(case, faulty)
+        await end_early(case)
+        case.driver.heal()
+        events = await case.apply_plan(plan)
+        assert end(events).state == BLOCKED
+        await check_blocked(case, events[0].operation_id)
 
 
 async def in_the_middle(faulty: World, folder: Path) -> tuple[Case, str]:

@@ -45,6 +45,7 @@ class Held:
     """A right to write that is never lost."""
 
     token = 1
+    is_shown = False
 
     async def hold(self, seconds: float) -> driver_pb2.Fence:
         return driver_pb2.Fence(scope="stack", token=self.token)

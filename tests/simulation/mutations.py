@@ -567,6 +567,21 @@ MUTATIONS: tuple[Mutation, ...] = (
         400,
         frozenset({"backup", "bad_describe", "clock", "rivals"}),
     ),
+    Mutation(
+        "tokens_below_the_last_one_count_as_known",
+        _COMPLETION,
+        """\
+    return seen_token > lease.last_token or (
+        seen_token > lease.shown_token and is_of_another and not await lease.knows(seen_by)
+    )
+""",
+        """\
+    return seen_token > lease.last_token
+""",
+        frozenset({"I5", "RESTORED"}),
+        200,
+        frozenset({"backup", "rivals", "net"}),
+    ),
 )
 """All defects. Defects that were fixed in the engine are put back here, with the bound that found them."""
 

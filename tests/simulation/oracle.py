@@ -112,6 +112,12 @@ class Oracle:
         self._situations = Situations(self._seen, world.nodes, world.trace)
         self._has_been_restored = False
         self._restored_at = 0.0
+        # Operations from before a restore, which the store may lack since.
+        self._earlier: set[str] = set()
+        # Operations, with their tokens, to which the platform has named an operation that the store lacks.
+        self._warnings: set[tuple[str, int]] = set()
+        # Operations that the operator has recovered since the store was restored.
+        self._with_consent: set[str] = set()
         self._last_jump = -math.inf
         self._is_shared = len({client.stack for client in world.scenario.clients}) > 1
         world.loop.after_work = self._after_work
@@ -136,10 +142,10 @@ class Oracle:
         if isinstance(request, journal_pb2.ListAbandonedOperationsRequest):
             self.last_look = self._world.loop.now
         self._situations.sent(attempt, request)
-        if isinstance(request, applier_pb2.RecoverOperationRequest) and any(
-            each.decision != operation_pb2.DECISION_RETRY for each in request.decisions
-        ):
-            self._decided.add(request.operation_id)
+        if isinstance(request, applier_pb2.RecoverOperationRequest):
+            self._with_consent.add(request.operation_id)
+            if any(each.decision != operation_pb2.DECISION_RETRY for each in request.decisions):
+                self._decided.add(request.operation_id)
         if isinstance(request, _FENCED):
             attempt.note = request
         if not isinstance(request, driver_pb2.MutateRequest) or not attempt.caller.name.startswith("applier"):
@@ -163,6 +169,8 @@ class Oracle:
         attempt.note = found
         if operation and found:
             self._senders.add(operation.name)
+        if operation and found and (operation.name, request.fence.token) in self._warnings:
+            self._trace.violate("RESTORED", f"{attempt.name}: {operation.name} goes on, and the store lacks operations")
         if operation and found and self._plans.get(operation.plan, operation.name) != operation.name:
             self._trace.violate("I5", f"{operation.plan} is run by {self._plans[operation.plan]} and {operation.name}")
 
@@ -185,6 +193,15 @@ class Oracle:
             for mutation, result in zip(attempt.call.request.mutations, answer.results, strict=False):
                 if result.rejected.reason:
                     self._trace.count(f"platform refused {mutation.WhichOneof('change')}")
+            fence = attempt.call.request.fence
+            if self._is_of_removed(answer.seen) and fence.operation_id not in self._with_consent:
+                self._warnings.add((fence.operation_id, fence.token))
+
+    def _is_of_removed(self, seen: driver_pb2.Fence) -> bool:
+        """Whether a restore removed an operation, whose token no other one has since, after a clock was set back."""
+        there = self.store.operations.keys()
+        tokens = {token for name in there for token in self._seen.tokens.get(name, ())}
+        return seen.operation_id in self._earlier - there and seen.token not in tokens
 
     def is_forgotten(self, attempt: SimulatedAttempt) -> bool:
         """See ``Watcher``."""
@@ -710,6 +727,8 @@ class Oracle:
         self.made.clear()
         # An operation that has sent nothing has not run its plan.
         self._plans = {plan: name for plan, name in self._plans.items() if name in self._senders}
+        self._earlier |= self.store.operations.keys()
+        self._with_consent.clear()
         self._seen.store = StoreReader(self._world.data / STORE_FILE)
         self.store.refresh()
 

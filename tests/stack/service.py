@@ -412,6 +412,7 @@ class Client:
         abandon: journal_pb2.Abandon | None = None,
         remove: journal_pb2.Remove | None = None,
         stale_plan: journal_pb2.StalePlan | None = None,
+        is_shown: bool = False,
     ) -> journal_pb2.FinishOperationResponse:
         request = journal_pb2.FinishOperationRequest(
             operation_id=begun.operation,
@@ -423,6 +424,7 @@ class Client:
             remove=remove,
             state=state,
             stale_plan=stale_plan,
+            token_shown=is_shown,
         )
         if begun.last_seq:
             finished = operation_pb2.Finished(state=state, cause=cause)

@@ -12,6 +12,7 @@ from pkger.model.v1.operation_pb2 import (
     BLOCKED_REASON_STORE_RESTORED,
     OPERATION_STATE_BLOCKED,
     OPERATION_STATE_FAILED,
+    OPERATION_STATE_ROLLED_BACK,
     OPERATION_STATE_SUCCEEDED,
 )
 from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY
@@ -66,6 +67,27 @@ async def test_every_lease_comes_with_the_token_before_it(service: Client, clock
     assert await last_token(service, "operation-1") == (clock.now, answer.token)
     clock.forward(-60)
     assert await last_token(service, "operation-1") == (answer.token + 31_000_001, answer.token + 31_000_000)
+
+
+async def test_every_lease_comes_with_the_highest_token_that_was_shown_before(service: Client, clock: Clock) -> None:
+    await service.apply("prod", [entry("one")])
+    highest = 0
+    for is_shown in (False, True, False, True):
+        begin = journal_pb2.BeginOperationRequest(
+            operation_id=f"operation-{clock.now}",
+            stack=StackRef(name="prod"),
+            kind=OPERATION_KIND_APPLY,
+            holder="me",
+            ttl=duration(30),
+        )
+        assert (await service.begin_answer(begin)).shown_token == highest
+        clock.forward(31)
+        begun = await service.begin("prod")
+        clock.forward(31)
+        heir, claimed = await service.claim(begun.operation)
+        assert claimed.shown_token == highest
+        await service.finish(heir, OPERATION_STATE_ROLLED_BACK, abandon=journal_pb2.Abandon(), is_shown=is_shown)
+        highest = heir.token if is_shown else highest
 
 
 @pytest.mark.parametrize("ahead", [5, -5], ids=["ahead of the clock", "behind the clock"])

@@ -152,7 +152,7 @@ async def test_lists_are_in_the_order_of_code_points_and_start_after_a_key(store
 
 async def test_a_lease_reads_back_as_it_was_written(store: Store) -> None:
     await with_stack(store)
-    lease = Lease("ü/1", "operation-1", LARGE, LARGE - 1, LARGE - 2)
+    lease = Lease("ü/1", "operation-1", LARGE, LARGE - 1, LARGE - 2, LARGE - 3, LARGE - 4)
     await store.write(lambda tx: tx.leases.put("s1", lease))
     assert await store.read(lambda tx: tx.leases.of("s1")) == lease
 
