@@ -6,14 +6,15 @@ transaction commits (docs/simulation.md).
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
 
 from tests.simulation.bad_driver import BadDriver
 from tests.simulation.loop import Node
@@ -97,8 +98,8 @@ class Oracle:
         # The content of the platform, and the number of changes by others, when each operation began.
         self._before: dict[str, tuple[list[Content], set[str], int]] = {}
         self._changes_by_others = 0
-        # Labels that a listing showed wrongly: kind and display name of the resource, and display name of the label.
-        self._listed_wrongly: set[tuple[str, str, str]] = set()
+        # Resources that a listing showed wrongly: kinds and display names, the wrong ones and the right ones.
+        self._listed_wrongly: set[tuple[str, str]] = set()
         # Operations about whose steps the operator decided otherwise than to retry.
         self._decided: set[str] = set()
         # Pairs of an operation and a token that it asked for by a raise.
@@ -180,12 +181,14 @@ class Oracle:
 
     def answered(self, attempt: SimulatedAttempt, answer: Any) -> None:
         """See ``Watcher``: a bad driver may spoil the answer."""
-        listed = _listed_labels(answer)
+        listed = _listed(answer)
         if attempt.call.address == "platform" and self._bad_driver.spoil(attempt.call.request, answer):
             self._situations.spoiled(answer)
-            shown = _listed_labels(answer)
-            for id_ in listed.keys() & shown.keys():
-                self._listed_wrongly |= self._named(id_, listed[id_] ^ shown[id_])
+            shown = _listed(answer)
+            wrong = [id_ for id_ in listed.keys() & shown.keys() if listed[id_] != shown[id_]]
+            self._listed_wrongly |= {
+                (each[id_].kind, each[id_].display_name) for id_ in wrong for each in (listed, shown)
+            }
         if isinstance(answer, driver_pb2.MutateResponse):
             for mutation, result in zip(attempt.call.request.mutations, answer.results, strict=False):
                 if result.rejected.reason:
@@ -513,9 +516,8 @@ class Oracle:
         """
         After a rollback the platform is as before the operation, apart from ids.
 
-        A secret that another writer may have written since stays, too. A label that a listing showed wrongly is not
-        compared: an association has no expectation, so a plan may detach what is not attached, and the undo attaches
-        it.
+        A secret that another writer may have written since stays, too. A resource that a listing showed wrongly is not
+        compared: a step that finds its effect there already is done, and its undo leaves what the listing showed.
         """
         content, secrets, changes = self._before[operation.name]
         if self._is_shared or changes != self._changes_by_others or operation.name in self._decided:
@@ -527,21 +529,13 @@ class Oracle:
             self._trace.violate("UNDONE", f"{operation.name} is undone, and other secrets are there than before")
 
     def _comparable(self, content: Iterable[Content]) -> list[Content]:
-        """*content* of the platform without the labels that a listing showed wrongly."""
-        wrong = self._listed_wrongly
-        return sorted(
-            each._replace(labels=[label for label in each.labels if (each.kind, each.display_name, label) not in wrong])
+        """*content* of the platform without the resources that a listing showed wrongly, and references to them."""
+        names = {name for _, name in self._listed_wrongly}
+        return [
+            each._replace(references=[name for name in each.references if name not in names])
             for each in content
-        )
-
-    def _named(self, id_: str, labels: Collection[str]) -> set[tuple[str, str, str]]:
-        """Labels of the resource *id_*, by their ids, in the form of ``_listed_wrongly``."""
-        there = self.platform.resources
-        return {
-            (there[id_].kind, there[id_].display_name, there[label].display_name)
-            for label in labels
-            if {id_, label} <= there.keys()
-        }
+            if (each.kind, each.display_name) not in self._listed_wrongly
+        ]
 
     def _check_effects(self, before: dict[str, Resource], secrets: dict[str, str]) -> None:
         attempt = current.get(None)
@@ -772,11 +766,10 @@ def _labels(step: plan_pb2.Step) -> set[Key]:
     return {(change.label.kind, change.label.name, "" if change.label.name else change.label_id)}
 
 
-def _listed_labels(answer: Any) -> dict[str, frozenset[str]]:
-    """The ids of the labels of each resource in *answer*, if that is a part of a listing."""
-    if not isinstance(answer, driver_pb2.ListResourcesResponse):
-        return {}
-    return {each.id: frozenset(each.label_ids) for each in answer.resources}
+def _listed(answer: Any) -> dict[str, object_pb2.Resource]:
+    """Copies of the resources in *answer* by their ids, if that is a part of a listing."""
+    is_listing = isinstance(answer, driver_pb2.ListResourcesResponse)
+    return {each.id: deepcopy(each) for each in answer.resources} if is_listing else {}
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
