@@ -12,12 +12,12 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parser_svc.fetch import MAX_REDIRECTS, Fetcher
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
+from services.fetching import MAX_REDIRECTS, Fetcher
 from services.rpc.log import JsonFormatter
 from services.settings import Bounds
 from services.syntax.usage import Usage
-from tests.parser.web import Handler, Names, drip, packed, redirect, serving
+from tests.web import Handler, Names, drip, packed, redirect, serving
 
 TEXT = "kind: Label # é\n"
 ALLOWED = Fetcher(may_ask=lambda address: True)
