@@ -17,6 +17,7 @@ from yarl import URL
 from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUndecodable, SourceUnreadable
 from services.syntax.usage import Usage
+from services.syntax.web_pages import is_web_page
 
 if TYPE_CHECKING:
     # Imported only when a text is fetched: most commands fetch nothing, and the import would take most of their time.
@@ -196,14 +197,10 @@ def _text(address: str, body: bytes) -> str:
         lines = body[: error.start].decode().split("\n")
         problem = f"this is no UTF-8 text (byte {body[error.start]:#04x}); save it as UTF-8"
         raise SourceUndecodable(address, problem, len(lines), len(lines[-1]) + 1) from None
-    if text[:_SHOWN_CHARACTERS].lstrip("\ufeff \t\r\n").lower().startswith(_WEB_PAGES):
+    if is_web_page(text):
         problem = "this is a web page, and no package; take the address of the file itself"
         raise SourceUndecodable(address, problem, 1, 1)
     return text
-
-
-_WEB_PAGES = ("<!doctype html", "<html")
-"""The beginnings of pages that ask for a login, or show a file instead of serving it."""
 
 
 def _server(address: str, url: URL) -> str:
