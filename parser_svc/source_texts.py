@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from parser_svc.fetch import Fetcher
 from parser_svc.sources import Encoding, Source, encoding_of, size
 from services.addresses import without_user
 from services.core import source_names
 from services.core.errors import EncodingInvalid
+from services.fetching import Fetcher
 from services.jsonnet.evaluation import EvaluationLimits, evaluate
 from services.settings import Bounds, Settings
 from services.syntax.usage import Usage

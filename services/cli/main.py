@@ -11,6 +11,8 @@ from services.cli.commands import (
     packages,
     plans,
     platforms,
+    repo,
+    repo_index,
     resources,
     services,
     stacks,
@@ -52,6 +54,8 @@ def main() -> None:
 dry_run = copy.copy(packages.plan)
 dry_run.name, dry_run.short_help = "dry-run", "Another name of plan."
 
+repo.repo.add_command(repo_index.index)
+
 for command in (
     packages.validate,
     packages.plan,
@@ -65,6 +69,7 @@ for command in (
     plans.plans,
     operations.operations,
     platforms.platforms,
+    repo.repo,
     resources.resources,
     about.config,
     services.up,

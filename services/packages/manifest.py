@@ -339,6 +339,17 @@ def path_problem(path: str) -> str:
 
     Such a path is relative, stays below the folder of the manifest, and means the same in a URL.
     """
+    if problem := unsafe_path_problem(path):
+        return problem
+    if path.lower().endswith(("jsonnet", "libsonnet")):
+        return "is Jsonnet, which is not published; list the YAML or JSON that it gives"
+    if not path.endswith(_ENDINGS):
+        return f"must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+    return ""
+
+
+def unsafe_path_problem(path: str) -> str:
+    """As ``path_problem``, of a path that could lead out of the folder, or mean something else elsewhere."""
     if len(path) > MAX_PATH_LENGTH:
         return f"has {len(path):,} characters; at most {MAX_PATH_LENGTH} are accepted"
     if path.startswith("/"):
@@ -348,10 +359,6 @@ def path_problem(path: str) -> str:
         return f"has the character {foreign.group()!r}; use letters, digits, _ . - and / only"
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         return "has an empty part, . or ..; write a path below the folder of the manifest, such as labels/team.yaml"
-    if path.lower().endswith(("jsonnet", "libsonnet")):
-        return "is Jsonnet, which is not published; list the YAML or JSON that it gives"
-    if not path.endswith(_ENDINGS):
-        return f"must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
     return ""
 
 

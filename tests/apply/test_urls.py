@@ -23,8 +23,8 @@ from services.core.errors import (
 from services.rpc.process import Service
 from services.settings import Bounds, Settings
 from tests.cluster import Cluster, InvalidPackage, cluster
-from tests.parser.web import Handler, Web, drip, redirect, serving
 from tests.transport import InMemory
+from tests.web import Handler, Web, drip, redirect, serving
 
 BUCKET = "apiVersion: influxdata.com/v2alpha1\nkind: Bucket\nmetadata: {name: %s}\nspec: {name: %s}\n"
 ONE, TWO, OWN = (BUCKET % (name, name) for name in ("one", "two", "own"))

@@ -15,7 +15,7 @@ from services.settings import Settings
 from tests.apply.packages import an_endpoint, text
 from tests.cli.command import at_terminal, ended, environment, pkger, started
 from tests.cluster import Cluster, cluster
-from tests.parser.web import Web, serving
+from tests.web import Web, serving
 
 GOLDEN = Path(__file__).with_name("golden") / "stacks"
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from pkger.parser.v1 import parser_pb2
 
 from parser_svc.admission import Admission
-from parser_svc.fetch import Fetcher
 from parser_svc.servicer import SERVICE, register
 from parser_svc.source_texts import GATHERED_PACKAGES, Gatherer
 from services.core.errors import SourceTooLarge
+from services.fetching import Fetcher
 from services.rpc.client import Peer
 from services.rpc.process import Service
 from services.settings import Bounds
-from tests.parser import web as addresses
+from tests import web as addresses
 from tests.parser.conftest import Parser, package_of
 from tests.transport import serving_at_socket
 

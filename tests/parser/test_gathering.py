@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from parser_svc.fetch import Fetcher
 from parser_svc.source_texts import EVALUATIONS, FETCHES, Gatherer, SourceSpec
 from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import EncodingInvalid, PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
+from services.fetching import Fetcher
 from services.settings import Bounds, load
-from tests.parser.web import drip, serving
+from tests.web import drip, serving
 
 YAML = "kind: Label\n"
 PROGRAM = '[{kind: "Lab" + "el"}]'

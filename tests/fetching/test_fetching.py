@@ -12,12 +12,12 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parser_svc.fetch import MAX_REDIRECTS, Fetcher
 from services.core.errors import PkgerError, SourceTooLarge, SourceUndecodable, SourceUnreadable
+from services.fetching import MAX_REDIRECTS, FetchedFile, Fetcher
 from services.rpc.log import JsonFormatter
 from services.settings import Bounds
 from services.syntax.usage import Usage
-from tests.parser.web import Handler, Names, drip, packed, redirect, serving
+from tests.web import Handler, Names, drip, packed, redirect, serving
 
 TEXT = "kind: Label # é\n"
 ALLOWED = Fetcher(may_ask=lambda address: True)
@@ -156,11 +156,11 @@ async def test_a_refused_machine_is_reported_with_the_remedy_and_its_address_onl
         await fetch("http://inside.example/a.yml?key=abc", Fetcher(resolver=names))
     expected = (
         "http://inside.example/a.yml?key=abc: the server is at an address that is not public; the operator of the"
-        " parser finds it in the log, and can allow such addresses with PKGER_ALLOW_PRIVATE_ADDRESSES=1"
+        " service finds it in the log, and can allow such addresses with PKGER_ALLOW_PRIVATE_ADDRESSES=1"
     )
     assert str(caught.value) == expected
     assert "10.1.2.3" not in str(caught.value.metadata)
-    [record] = [each for each in caplog.records if each.name == "pkger.parser"]
+    [record] = [each for each in caplog.records if each.name == "pkger.fetching"]
     line = JsonFormatter().format(record)
     assert '"host":"inside.example","addresses":["10.1.2.3"]' in line
     assert "abc" not in line
@@ -263,3 +263,22 @@ async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     async with serving({"/": TEXT}) as server:
         assert await fetch(server.address) == TEXT
+
+
+async def test_a_version_that_the_caller_has_is_not_sent_again() -> None:
+    async def answer(request: web.Request) -> web.Response:
+        if request.headers.get("If-None-Match") == '"v1"':
+            return web.Response(status=304, headers={"ETag": '"v1"'})
+        return web.Response(body=b"\xff", headers={"ETag": '"v1"'})
+
+    async with serving({"/a": answer}) as server:
+        first = await ALLOWED.fetch_file(f"{server.address}/a", Usage())
+        assert first == FetchedFile(200, b"\xff", '"v1"')
+        assert await ALLOWED.fetch_file(f"{server.address}/a", Usage(), etag=first.etag) == FetchedFile(304)
+
+
+async def test_a_status_is_an_error_unless_the_caller_accepts_it() -> None:
+    async with serving({}) as server:
+        assert await ALLOWED.fetch_file(f"{server.address}/a", Usage(), statuses={404}) == FetchedFile(404)
+        with pytest.raises(SourceUnreadable, match="the server answered 404"):
+            await ALLOWED.fetch_file(f"{server.address}/a", Usage())

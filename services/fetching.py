@@ -1,4 +1,4 @@
-"""Fetches the text at an address, within bounds and from public machines only."""
+"""Fetches the file at an address, within bounds and from public machines only."""
 
 import asyncio
 import logging
@@ -7,23 +7,24 @@ import os
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yarl import URL
 
 from services.addresses import is_public, raw_address, vetted, without_user
 from services.core.errors import SourceUndecodable, SourceUnreadable
 from services.syntax.usage import Usage
+from services.syntax.web_pages import is_web_page
 
 if TYPE_CHECKING:
     # Imported only when a text is fetched: most commands fetch nothing, and the import would take most of their time.
     import aiohttp
     from aiohttp.abc import AbstractResolver
 
-log = logging.getLogger("pkger.parser")
+log = logging.getLogger("pkger.fetching")
 
 CONNECT_SECONDS = 60
 """
@@ -33,6 +34,7 @@ The timeout of a connection (docs/reference/package-format.md, "Sources"); the b
 MAX_REDIRECTS = 10
 
 _REDIRECTS = (301, 302, 303, 307, 308)
+_NOT_MODIFIED = 304
 
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -41,10 +43,25 @@ _SHOWN_CHARACTERS = 300
 """Most bytes of an error response that are read, and most characters that a message shows."""
 
 
+class FetchedFile(NamedTuple):
+    """
+    The response of a server.
+
+    Attributes:
+        status: Its status.
+        body: Its bytes; empty for a status that the caller accepts.
+        etag: Its version of the file, as the server names it; empty: not known.
+    """
+
+    status: int
+    body: bytes = b""
+    etag: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Fetcher:
     """
-    Fetches texts.
+    Fetches files.
 
     It uses no cookies, no passwords and no proxies: behind a proxy, the address of the server would be unknown.
 
@@ -69,12 +86,31 @@ class Fetcher:
             SourceTooLarge: The text exceeds a bound.
             SourceUndecodable: It is no UTF-8, or a web page.
         """
+        return _text(without_user(address), (await self.fetch_file(address, usage)).body)
+
+    async def fetch_file(
+        self, address: str, usage: Usage, etag: str = "", statuses: Collection[int] = ()
+    ) -> FetchedFile:
+        """
+        Fetch the bytes at an address.
+
+        Args:
+            address: An http or https address, or the address of a file on GitHub.
+            usage: How much of its bounds the package has used; the bytes are added.
+            etag: The version of the file that the caller has; empty: none. With it, 304 is no error.
+            statuses: Further statuses that are no errors.
+
+        Raises:
+            SourceUnreadable: The address is refused, there is no response in time, or the response is an error.
+            SourceTooLarge: The file exceeds a bound.
+        """
         import aiohttp
 
         shown = without_user(address)
         try:
             async with asyncio.timeout(usage.seconds_left):
-                return _text(shown, await self._fetch(shown, vetted(raw_address(address)), usage))
+                accepted = {*statuses, _NOT_MODIFIED} if etag else {*statuses}
+                return await self._fetch(shown, vetted(raw_address(address)), usage, etag, accepted)
         except aiohttp.ServerTimeoutError:
             raise SourceUnreadable(shown, f"there is no connection within {CONNECT_SECONDS} seconds") from None
         except TimeoutError:
@@ -87,22 +123,28 @@ class Fetcher:
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise SourceUnreadable(shown, f"cannot be fetched: {_plain(str(error) or type(error).__name__)}") from None
 
-    async def _fetch(self, address: str, url: URL, usage: Usage) -> bytes:
+    async def _fetch(self, address: str, url: URL, usage: Usage, etag: str, accepted: Collection[int]) -> FetchedFile:
         for redirects in range(1 + MAX_REDIRECTS):
-            async with self._answer(address, url, is_redirect=redirects > 0) as answer:
+            async with self._answer(address, url, redirects > 0, etag) as answer:
                 if answer.status not in _REDIRECTS or "Location" not in answer.headers:
+                    if answer.status in accepted:
+                        return FetchedFile(answer.status)
                     if not 200 <= answer.status < 300:
                         raise SourceUnreadable(address, f"{_server(address, url)} answered {await _error_text(answer)}")
-                    return await _body(address, answer, usage)
+                    body = await _body(address, answer, usage)
+                    return FetchedFile(answer.status, body, answer.headers.get("ETag", ""))
                 url = _next(address, url, answer.headers["Location"])
         raise SourceUnreadable(address, f"leads through more than {MAX_REDIRECTS} redirects")
 
     @asynccontextmanager
-    async def _answer(self, address: str, url: URL, is_redirect: bool) -> AsyncIterator["aiohttp.ClientResponse"]:
+    async def _answer(
+        self, address: str, url: URL, is_redirect: bool, etag: str
+    ) -> AsyncIterator["aiohttp.ClientResponse"]:
         """The response of one server; the caller follows redirects."""
         import aiohttp
 
         refused: list[str] = []
+        headers = {"If-None-Match": etag} if etag else {}
 
         def open_socket(candidate: tuple[Any, ...]) -> socket.socket:
             # Here the IP address of the connection is known: names and unusual notations of numbers are resolved.
@@ -121,12 +163,12 @@ class Fetcher:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         ) as session:
             try:
-                async with session.get(url, allow_redirects=False) as answer:
+                async with session.get(url, allow_redirects=False, headers=headers) as answer:
                     yield answer
             except aiohttp.ClientConnectorError:
                 if not refused:
                     raise
-                # Not in the error, where it would tell any caller which machines are in the network of the parser.
+                # Not in the error, where it would tell any caller which machines are in the network of the service.
                 log.warning("address refused", extra={"host": url.host, "addresses": refused})
                 raise SourceUnreadable(address, _not_public(is_redirect)) from None
 
@@ -135,7 +177,8 @@ def _not_public(is_redirect: bool) -> str:
     """The problem of a server that is not asked, without its address."""
     return (
         f"{'it redirects to a server' if is_redirect else 'the server is'} at an address that is not public; the"
-        " operator of the parser finds it in the log, and can allow such addresses with PKGER_ALLOW_PRIVATE_ADDRESSES=1"
+        " operator of the service finds it in the log, and can allow such addresses with"
+        " PKGER_ALLOW_PRIVATE_ADDRESSES=1"
     )
 
 
@@ -196,14 +239,10 @@ def _text(address: str, body: bytes) -> str:
         lines = body[: error.start].decode().split("\n")
         problem = f"this is no UTF-8 text (byte {body[error.start]:#04x}); save it as UTF-8"
         raise SourceUndecodable(address, problem, len(lines), len(lines[-1]) + 1) from None
-    if text[:_SHOWN_CHARACTERS].lstrip("\ufeff \t\r\n").lower().startswith(_WEB_PAGES):
+    if is_web_page(text):
         problem = "this is a web page, and no package; take the address of the file itself"
         raise SourceUndecodable(address, problem, 1, 1)
     return text
-
-
-_WEB_PAGES = ("<!doctype html", "<html")
-"""The beginnings of pages that ask for a login, or show a file instead of serving it."""
 
 
 def _server(address: str, url: URL) -> str:

@@ -1,0 +1,167 @@
+"""Makes, writes and compares the index files of a repository."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from services.cli.errors import CommandFailed, plain_errors
+from services.cli.output.consoles import console, print_lines
+from services.cli.output.documents import print_document
+from services.cli.packages.parser import parser
+from services.cli.process.interrupts import Interrupts
+from services.cli.publishing.folder import FolderContents, read_folder, versions_before
+from services.packages.index_files import INDEX_FILE, versions_file
+from services.packages.publishing import Finding, IndexFiles, IndexSettings, index_files
+from services.repositories.texts import index_text, versions_text
+from services.settings import load
+from services.system import Clock, machine_clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """
+    What the command found out.
+
+    Attributes:
+        findings: What is wrong, errors included.
+        stale: The index files that are not as they should be, by path, with their texts.
+        packages: Number of packages.
+        versions: Number of versions of all packages.
+        is_check: Whether nothing may be written.
+    """
+
+    findings: tuple[Finding, ...]
+    stale: Mapping[str, str]
+    packages: int
+    versions: int
+    is_check: bool
+
+    @property
+    def has_errors(self) -> bool:
+        return any(each.is_error for each in self.findings)
+
+    @property
+    def ends_well(self) -> bool:
+        return not self.has_errors and not (self.is_check and self.stale)
+
+
+async def index(
+    root: Path,
+    settings: IndexSettings,
+    environ: Mapping[str, str],
+    output: str,
+    is_check: bool,
+    clock: Clock = machine_clock,
+) -> bool:
+    """
+    Make the index files of the repository in a folder, and print what is wrong in it.
+
+    With an error, nothing is written.
+
+    Args:
+        root: The folder.
+        settings: What the publisher sets.
+        environ: The environment.
+        output: "text", "json" or "yaml".
+        is_check: Whether to compare the files only.
+        clock: When versions are listed first.
+
+    Returns:
+        Whether there is no error and, for a check, no difference.
+
+    Raises:
+        CommandFailed: The folder cannot be read, or a file in it cannot be written.
+    """
+    with Interrupts() as interrupts, plain_errors():
+        async with parser(environ) as reading:
+            folder = await interrupts.or_stop(read_folder(root, reading, load(environ)))
+    now = datetime.fromtimestamp(clock() // 1_000_000, UTC)
+    outcome = _outcome(root, folder, settings, now, is_check)
+    if not is_check and not outcome.has_errors:
+        _write(root, outcome.stale)
+    if output != "text":
+        print_document(_document(outcome), output)
+    else:
+        print_lines(console(), [*map(_line, outcome.findings), *_summary(outcome)])
+    return outcome.ends_well
+
+
+def _outcome(root: Path, folder: FolderContents, settings: IndexSettings, now: datetime, is_check: bool) -> _Outcome:
+    before, of_index = versions_before(root)
+    files = index_files(folder.contents, before, settings, now)
+    # What cannot be read counts as missing, which needs no warnings besides the errors.
+    is_complete = not any(each.is_error for each in folder.findings)
+    findings = (*of_index, *folder.findings, *(each for each in files.findings if is_complete or each.is_error))
+    texts = _texts(files)
+    stale = {path: text for path, text in texts.items() if not _is_equal(root / path, text)}
+    return _Outcome(
+        findings, stale, len(folder.contents), sum(len(each) for each in folder.contents.values()), is_check
+    )
+
+
+def _texts(files: IndexFiles) -> dict[str, str]:
+    """The texts of the files by path, the index last: what it lists is there before."""
+    texts = {versions_file(name): versions_text(package) for name, package in sorted(files.versions.items())}
+    return texts | {INDEX_FILE: index_text(files.index)}
+
+
+def _is_equal(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise CommandFailed(f"{path}: {error.strerror or error}") from error
+
+
+def _write(root: Path, texts: Mapping[str, str]) -> None:
+    for path, text in texts.items():
+        target = root / path
+        new = target.with_name(f".{target.name}.new")
+        try:
+            # With the mode of any new file: a web server has to read it.
+            new.write_bytes(text.encode())
+            os.replace(new, target)
+        except OSError as error:
+            raise CommandFailed(f"{target}: {error.strerror or error}; run the command again") from error
+
+
+def _line(finding: Finding) -> Text:
+    word, colour = ("error", "red") if finding.is_error else ("warning", "yellow")
+    return Text(f"{finding.place}: ").append(f"{word}: ", colour).append(finding.text)
+
+
+def _summary(outcome: _Outcome) -> list[Text]:
+    if outcome.has_errors:
+        count = sum(each.is_error for each in outcome.findings)
+        return [Text(f"{_counted(count, 'error')}; nothing was written", "red")]
+    content = f"{_counted(outcome.packages, 'package')}, {_counted(outcome.versions, 'version')}"
+    if not outcome.stale:
+        return [Text(f"{content}: the index files are up to date")]
+    if outcome.is_check:
+        remedy = "run `pkger repo index` without --check, and publish what it writes"
+        return [Text(f"{path}: differs from what the folder has", "red") for path in outcome.stale] + [Text(remedy)]
+    return [Text(f"wrote {path}") for path in outcome.stale] + [Text(content)]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _document(outcome: _Outcome) -> dict[str, Any]:
+    is_written = not outcome.is_check and not outcome.has_errors
+    return {
+        "package_count": outcome.packages,
+        "version_count": outcome.versions,
+        "findings": [
+            {"severity": "error" if each.is_error else "warning", "place": each.place, "text": each.text}
+            for each in outcome.findings
+        ],
+        "written_files": list(outcome.stale) if is_written else [],
+        "stale_files": [] if is_written else list(outcome.stale),
+    }

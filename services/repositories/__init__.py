@@ -1,0 +1,1 @@
+"""Files of repositories of packages, from bytes to values and back, and folders of such files."""
