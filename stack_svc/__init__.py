@@ -1,1 +1,1 @@
-"""StackService and JournalService: store all durable state. They call no other service."""
+"""StackService, RepositoryService and JournalService: store all durable state. They call no other service."""

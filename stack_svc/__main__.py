@@ -25,7 +25,7 @@ async def opened(
     settings: Settings, clock: Clock = machine_clock, ids: Ids = MachineIds(), limit: int = MESSAGE_LIMIT
 ) -> AsyncIterator[Service]:
     """
-    StackService and JournalService over the database of *settings*.
+    All services of the stack service over the database of *settings*.
 
     Args:
         settings: The settings.

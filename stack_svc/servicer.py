@@ -1,19 +1,24 @@
-"""Both services of the stack service over one store."""
+"""All services of the stack service over one store."""
 
 from functools import partial
 
 from pkger.journal.v1 import journal_pb2_grpc
-from pkger.stack.v1 import stack_pb2_grpc
+from pkger.stack.v1 import repository_pb2_grpc, stack_pb2_grpc
 
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.server import Register
 from services.system import Ids
 from stack_svc.journal_servicer import JournalServicer
 from stack_svc.notify import NotifyingStore, Watchers
+from stack_svc.repository_servicer import RepositoryServicer
 from stack_svc.stack_servicer import StackServicer
 from stack_svc.store.store import Store
 
-SERVICES = ("pkger.stack.v1.StackService", "pkger.journal.v1.JournalService")
+SERVICES = (
+    "pkger.stack.v1.StackService",
+    "pkger.stack.v1.RepositoryService",
+    "pkger.journal.v1.JournalService",
+)
 """Full names, for health and reflection."""
 
 
@@ -25,7 +30,7 @@ def registrations(
     watchers: Watchers | None = None,
 ) -> list[Register]:
     """
-    Both services over one store, for ``serving``.
+    All services over one store, for ``serving``.
 
     Args:
         store: The store.
@@ -41,5 +46,6 @@ def registrations(
             stack_pb2_grpc.add_StackServiceServicer_to_server,
             StackServicer(notifying_store, ids, allow_jsonnet, watchers),
         ),
+        partial(repository_pb2_grpc.add_RepositoryServiceServicer_to_server, RepositoryServicer(store)),
         partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(notifying_store, ids, limit)),
     ]

@@ -91,6 +91,8 @@ class Reason(StrEnum):
     DELETES_EXCEEDED = "DELETES_EXCEEDED"
     UNAUTHENTICATED = "UNAUTHENTICATED"
     TOO_MANY_CALLS = "TOO_MANY_CALLS"
+    REPOSITORY_NOT_FOUND = "REPOSITORY_NOT_FOUND"
+    REPOSITORY_EXISTS = "REPOSITORY_EXISTS"
 
 
 class PkgerError(Exception):
@@ -800,6 +802,33 @@ class ResourceNotFound(PkgerError):
             org=org,
             resources="\n".join(shown),
             count=str(len(missing)),
+        )
+
+
+class RepositoryNotFound(PkgerError):
+    """No repository has the name."""
+
+    reason = Reason.REPOSITORY_NOT_FOUND
+    code = "NOT_FOUND"
+    resource = ("pkger.stack.v1.Repository", "repository")
+
+    def __init__(self, repository: str) -> None:
+        super().__init__(
+            f"there is no repository {repository!r}; ListRepositories lists the repositories", repository=repository
+        )
+
+
+class RepositoryExists(PkgerError):
+    """Another repository has the name."""
+
+    reason = Reason.REPOSITORY_EXISTS
+    code = "ALREADY_EXISTS"
+    resource = ("pkger.stack.v1.Repository", "repository")
+
+    def __init__(self, repository: str) -> None:
+        super().__init__(
+            f"a repository {repository!r} already exists; choose another name, or change it with UpdateRepository",
+            repository=repository,
         )
 
 

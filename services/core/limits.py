@@ -19,6 +19,9 @@ LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 2_000
 """Largest length of a description, in characters."""
 
+LONGEST_ADDRESS = 2_048
+"""Largest length of the address of a repository, in characters."""
+
 _STEP_BYTES = 64
 """Bytes that a step adds to the record of a stack beyond its plan: the id of its resource."""
 

@@ -38,6 +38,7 @@ SAFE_METHODS = {
         "GetPlan",
         "ListPlans",
     ),
+    "pkger.stack.v1.RepositoryService": ("ListRepositories",),
     "pkger.journal.v1.JournalService": (
         "FindPlan",
         "FindNamelessStacks",

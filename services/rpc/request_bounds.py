@@ -8,10 +8,10 @@ from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import planning_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1 import repository_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
-from services.core.limits import LONGEST_DESCRIPTION, LONGEST_NAME, MOST_ENTRIES
+from services.core.limits import LONGEST_ADDRESS, LONGEST_DESCRIPTION, LONGEST_NAME, MOST_ENTRIES
 
 BOUNDED_ELSEWHERE = {
     "pkger.model.v1.Package.objects": "as many as a package may have (PKGER_MAX_OBJECTS), which the parser checks",
@@ -23,15 +23,17 @@ LONGEST_TEXTS = {
     "pkger.model.v1.ObjectKey.name": LONGEST_NAME,
     "pkger.planner.v1.Skip.kind": LONGEST_NAME,
     "pkger.planner.v1.Skip.name": LONGEST_NAME,
+    "pkger.stack.v1.CreateRepositoryRequest.address": LONGEST_ADDRESS,
     "pkger.stack.v1.CreateStackRequest.description": LONGEST_DESCRIPTION,
     "pkger.stack.v1.ListPlansRequest.stack_name": LONGEST_NAME,
+    "pkger.stack.v1.UpdateRepositoryRequest.address": LONGEST_ADDRESS,
     "pkger.stack.v1.UpdateStackRequest.description": LONGEST_DESCRIPTION,
 }
 """The lengths of texts, in characters, by full name of their fields; rules of services bound other names."""
 
 _SERVICES = [
     service
-    for file in (parser_pb2, planner_pb2, applier_pb2, stack_pb2, planning_pb2)
+    for file in (parser_pb2, planner_pb2, applier_pb2, stack_pb2, repository_pb2, planning_pb2)
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
 

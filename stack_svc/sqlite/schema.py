@@ -224,6 +224,17 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_by_expiry ON requests (expires);
 CREATE INDEX requests_by_result ON requests (result);
+
+CREATE TABLE repositories (
+    name TEXT PRIMARY KEY,
+    address TEXT NOT NULL,
+    priority BIGINT NOT NULL,
+    only_names TEXT NOT NULL,
+    is_enabled INTEGER NOT NULL CHECK (is_enabled IN (0, 1)),
+    create_time BIGINT NOT NULL,
+    update_time BIGINT NOT NULL,
+    CHECK (update_time >= create_time)
+);
 """
 """
 All times are microseconds since 1970, UTC. States and kinds have no CHECK, as SQLite can change one only by recreating
@@ -277,6 +288,9 @@ the table.
 ``requests``
     The answers to request ids; ``result`` names what the request made. The request id of an operation that ends before
     it starts can be used again, hence the index by result.
+``repositories``
+    ``only_names`` is a JSON list of patterns. ``name`` is no foreign key anywhere: what was read from a repository
+    outlives it.
 """
 
 MIGRATIONS = created_by(SCRIPT, "stack")

@@ -19,6 +19,7 @@ from stack_svc.sqlite.leases import SqliteLeases
 from stack_svc.sqlite.operations import SqliteOperations
 from stack_svc.sqlite.owners import SqliteOwners
 from stack_svc.sqlite.plans import SqlitePlans
+from stack_svc.sqlite.repositories import SqliteRepositories
 from stack_svc.sqlite.requests import SqliteRequests
 from stack_svc.sqlite.revisions import SqliteRevisions
 from stack_svc.sqlite.schema import MIGRATIONS
@@ -48,6 +49,7 @@ class SqliteTransaction:
         self.drift_checks = SqliteDriftChecks(db)
         self.revisions = SqliteRevisions(db)
         self.requests = SqliteRequests(db)
+        self.repositories = SqliteRepositories(db)
         self._clock = LockedClock(clock)
 
     def now(self) -> int:

@@ -13,6 +13,7 @@ from stack_svc.store.leases import Leases, LeasesReading
 from stack_svc.store.operations import Operations, OperationsReading
 from stack_svc.store.owners import Owners, OwnersReading
 from stack_svc.store.plans import Plans, PlansReading
+from stack_svc.store.repositories import Repositories, RepositoriesReading
 from stack_svc.store.requests import Requests, RequestsReading
 from stack_svc.store.revisions import Revisions, RevisionsReading
 from stack_svc.store.stacks import Choice, Stack, Stacks, StacksReading
@@ -76,6 +77,10 @@ class ReadTransaction(Protocol):
     def requests(self) -> RequestsReading:
         """Read access to answers to requests."""
 
+    @property
+    def repositories(self) -> RepositoriesReading:
+        """Read access to repositories."""
+
     def now(self) -> int:
         """Return the time of the store's clock: one value for each transaction, read after its locks."""
 
@@ -134,6 +139,10 @@ class Transaction(ReadTransaction, Protocol):
     @property
     def requests(self) -> Requests:
         """Read and write access to answers to requests."""
+
+    @property
+    def repositories(self) -> Repositories:
+        """Read and write access to repositories."""
 
     def lock_stack(self, choice: Choice) -> Stack | None:
         """

@@ -13,7 +13,8 @@ from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from pkger.planner.v1 import planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
-from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1 import repository_pb2, stack_pb2
+from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import OperationNotFound, PkgerError, PlanNotFound, RequestInvalid
@@ -25,7 +26,11 @@ SERVICES: dict[str, tuple[Any, Any]] = {
     "planner": (planner_pb2, PlannerServiceStub),
     "applier": (applier_pb2, ApplierServiceStub),
     "stack": (stack_pb2, StackServiceStub),
+    "repository": (repository_pb2, RepositoryServiceStub),
 }
+
+PEERS = {"repository": "stack"}
+"""The servers of services that have none of their own."""
 
 RPCS: list[tuple[str, MethodDescriptor]] = [
     (service, rpc)
@@ -66,7 +71,9 @@ async def test_an_empty_request_is_refused_if_fields_are_required(
 
 
 FILLED: dict[str, Any] = {
+    "address": "https://packages.example.com",
     "key": object_pb2.ObjectKey(kind="Label", name="lucid_einstein"),
+    "name": "main",
     "new_name": "m",
     "package": planner_pb2.PackageSources(sources=[parser_pb2.Source(name="p.json", text="[]")]),
     "resources": [applier_pb2.ResourceImport(kind="Label", id="0")],
@@ -93,7 +100,7 @@ async def test_each_of_several_required_fields_is_required(
 
 async def refusal(services: Cluster, service: str, rpc: MethodDescriptor, **fields: Any) -> PkgerError | None:
     """The error for a request with these fields only; None: it is accepted."""
-    request, peer = GetMessageClass(rpc.input_type)(**fields), services.peers[service]
+    request, peer = GetMessageClass(rpc.input_type)(**fields), services.peers[PEERS.get(service, service)]
     method = getattr(SERVICES[service][1](peer.channel), rpc.name)
     try:
         if rpc.server_streaming:

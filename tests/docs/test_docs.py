@@ -13,8 +13,10 @@ import jsonschema
 import pytest
 import yaml
 
+from services.core.errors import RequestInvalid
 from services.kinds.registry import KINDS
 from services.settings import PORTS
+from stack_svc.rules.repository_addresses import checked_address
 from tests import needs
 from tests.apply.packages import an_endpoint
 from tests.cli.command import environment, parts
@@ -243,6 +245,18 @@ async def test_the_page_on_dependencies_shows_a_manifest_and_a_repository(servic
     assert changed.startswith(refused)
     assert check == "2 packages, 2 versions: the index files are up to date\n"
     assert digest.split()[0] in (tmp_path / "packages" / "base-labels" / "versions.yaml").read_text()
+
+
+def test_the_page_on_dependencies_says_which_addresses_are_refused() -> None:
+    section = (ROOT / "docs" / "dependencies.md").read_text().split("\n| no address |")[1]
+    rows = re.findall(r"^\| (`[^|]*) \| [^|]* \| ([^|]*) \|$", section, re.MULTILINE)
+    assert len(rows) >= 5
+    for faulty, remedy in rows:
+        for address in re.findall("`(.*?)`", faulty):
+            with pytest.raises(RequestInvalid):
+                checked_address(address)
+        [address] = re.findall("`(.*?)`", remedy)
+        checked_address(address)
 
 
 @pytest.mark.slow

@@ -17,12 +17,12 @@ def words(text: str) -> set[str]:
 
 
 PLAIN = words(
-    "abandon abandoned accepted advance after aspect begin begun body cancel change check class counts create delete "
-    "describe direction done edit ended env failed field filter find finding finish finished fix get header id keep "
-    "list listing location mapping mark match mode mutate name named nameless new options orgs override part position "
-    "put read reason ref rejection related remove rename render renew report request response result rule run same "
-    "sent service severity start started state status store stored update urls value values verdict view watch write "
-    "written "
+    "abandon abandoned accepted advance after aspect basic begin begun body cancel change check class counts create "
+    "delete describe direction done edit ended env failed field filter find finding finish finished fix get header id "
+    "keep list listing location mapping mark match mode mutate name named nameless new options orgs override part "
+    "patterns position put read reason ref rejection related remove rename render renew report request response "
+    "result rule run same sent service severity start started state status store stored update urls value values "
+    "verdict view watch write written "
 )
 """Plain English words, and words of every gRPC contract."""
 

@@ -21,7 +21,8 @@ from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1 import repository_pb2, stack_pb2
+from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.cli.errors import failed
@@ -62,6 +63,10 @@ async def services(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 def call(services: Cluster, peer: str, stub: Any, method: str, request: Any) -> Awaitable[Any]:
     return services.peers[peer].call(getattr(stub(services.peers[peer].channel), method), request)
+
+
+def of_repositories(services: Cluster, method: str, request: Any) -> Awaitable[Any]:
+    return call(services, "stack", RepositoryServiceStub, method, request)
 
 
 def of_stacks(services: Cluster, method: str, request: Any) -> Awaitable[Any]:
@@ -228,6 +233,16 @@ async def in_use(services: Cluster) -> None:
     await services.plan(text(an_object("Label", "other", "Other")), stack="tags")
 
 
+async def repository_exists(services: Cluster) -> None:
+    request = repository_pb2.CreateRepositoryRequest(name="main", address="https://packages.example.com")
+    await of_repositories(services, "CreateRepository", request)
+    await of_repositories(services, "CreateRepository", request)
+
+
+async def repository_not_found(services: Cluster) -> None:
+    await of_repositories(services, "DeleteRepository", repository_pb2.DeleteRepositoryRequest(name="mian"))
+
+
 async def service_unavailable(services: Cluster) -> None:
     async with Peer("stack", "127.0.0.1:1") as peer:
         await peer.call(StackServiceStub(peer.channel).ListStacks, stack_pb2.ListStacksRequest(), seconds=1)
@@ -249,6 +264,8 @@ PROVOKED: dict[Reason, Callable[[Cluster], Awaitable[Any]]] = {
     Reason.PLAN_USED: plan_used,
     Reason.PLATFORM_UNKNOWN: lambda services: services.plan(text(RED), platform="moon"),
     Reason.REPLACEMENT_REFUSED: replacement_refused,
+    Reason.REPOSITORY_EXISTS: repository_exists,
+    Reason.REPOSITORY_NOT_FOUND: repository_not_found,
     Reason.REQUEST_ID_REUSED: request_id_reused,
     Reason.REQUEST_INVALID: lambda services: services.plan(text(RED), skip=[planner_pb2.Skip(kind="Lable")]),
     Reason.RESOURCE_NOT_FOUND: resource_not_found,

@@ -30,9 +30,11 @@ EXPECTED = {
         "PLAN_NOT_FOUND",
         "RESOURCE_NOT_FOUND",
         "REVISION_NOT_FOUND",
+        "REPOSITORY_NOT_FOUND",
     },
     Code.CONFLICT: {
         "STACK_EXISTS",
+        "REPOSITORY_EXISTS",
         "REQUEST_ID_REUSED",
         "STACK_NOT_EMPTY",
         "RESOURCE_OWNED",

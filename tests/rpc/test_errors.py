@@ -58,6 +58,8 @@ EXAMPLES: list[PkgerError] = [
     errors.PlanUsed("plan-1", "operation-1"),
     errors.PlanExpired("plan-1", "2026-01-01T00:00:00Z"),
     errors.DigestMismatch("plan-1", "abc", "def"),
+    errors.RepositoryNotFound("main"),
+    errors.RepositoryExists("main"),
     errors.Unauthenticated(),
     errors.TooManyCalls("local", 100),
     errors.Internal("r-1"),
@@ -142,6 +144,7 @@ def test_a_wrong_request_names_its_field() -> None:
     [
         (errors.StackNotFound("prod"), "pkger.stack.v1.Stack", "prod"),
         (errors.StackExists("prod", "default"), "pkger.stack.v1.Stack", "prod"),
+        (errors.RepositoryNotFound("main"), "pkger.stack.v1.Repository", "main"),
         (errors.PlanNotFound("plan-1"), "pkger.model.v1.Plan", "plan-1"),
         (errors.OperationNotFound("operation-1"), "pkger.model.v1.Operation", "operation-1"),
         (errors.PlatformUnknown("moon", ["lab", "embedded"]), "pkger.model.v1.Platform", "moon"),

@@ -8,20 +8,21 @@ import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import planning_pb2
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import planner_pb2
-from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1 import repository_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
-from services.core.limits import LONGEST_DESCRIPTION, LONGEST_NAME, MOST_ENTRIES
+from services.core.limits import LONGEST_ADDRESS, LONGEST_DESCRIPTION, LONGEST_NAME, MOST_ENTRIES
 from services.rpc.client import Peer
 from services.rpc.dispatcher import Dispatcher
 from services.rpc.request_bounds import BOUNDED_ELSEWHERE, LONGEST_TEXTS, refuse_beyond_bounds
 from tests.rpc.in_memory import Network
 
-PUBLIC = ("parser", "planner", "applier", "stack")
+PUBLIC: tuple[Any, ...] = (parser_pb2, planner_pb2, applier_pb2, stack_pb2, repository_pb2)
 
 Path = tuple[FieldDescriptor, ...]
 
@@ -40,10 +41,7 @@ def paths(message: Descriptor, before: Path = ()) -> Iterator[Path]:
 
 
 METHODS = [
-    method
-    for name in PUBLIC
-    for service in importlib.import_module(f"pkger.{name}.v1.{name}_pb2").DESCRIPTOR.services_by_name.values()
-    for method in service.methods
+    method for file in PUBLIC for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods
 ]
 
 LISTS = [(method, path) for method in METHODS for path in paths(method.input_type) if path[-1].is_repeated]
@@ -123,7 +121,7 @@ def test_names_and_descriptions_are_bounded(method: MethodDescriptor, path: Path
 
 def test_every_text_with_a_bound_is_in_a_request() -> None:
     assert {path[-1].full_name for _, path in TEXTS} == LONGEST_TEXTS.keys()
-    assert {LONGEST_NAME, LONGEST_DESCRIPTION} == set(LONGEST_TEXTS.values())
+    assert {LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_ADDRESS} == set(LONGEST_TEXTS.values())
 
 
 @pytest.mark.parametrize("method", METHODS, ids=name_of)

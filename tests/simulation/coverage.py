@@ -103,6 +103,8 @@ UNREACHABLE: dict[str, str] = {
             Reason.RESOURCE_NOT_FOUND,
             Reason.PLAN_TOO_LARGE,
             Reason.REQUEST_ID_REUSED,
+            Reason.REPOSITORY_NOT_FOUND,
+            Reason.REPOSITORY_EXISTS,
         )
     },
     "error CONTENT_REFUSED": "its platforms foresee no refusal",

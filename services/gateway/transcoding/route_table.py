@@ -30,6 +30,7 @@ def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list
         "PlannerService": services.planner,
         "ApplierService": services.applier,
         "StackService": services.stack,
+        "RepositoryService": services.stack,
     }
     return [
         Route(

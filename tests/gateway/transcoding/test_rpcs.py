@@ -56,6 +56,7 @@ async def test_every_rpc_is_reached_decoded_and_answered(api: Api, services: Clu
     client = Covered(api.session, api.address)
     client.called = set()
     await read_platforms_and_packages(client)
+    await change_repositories(client)
     stack = await make_a_stack(client)
     await read_operations(client, stack)
     await plan_and_apply(client, stack)
@@ -79,6 +80,29 @@ async def read_platforms_and_packages(client: Covered) -> None:
     objects = [each for part in parsed for each in part.get("objects", {}).get("objects", [])]
     rendered = await client.one("ParserService_RenderPackage", body={"package": {"objects": objects}})
     assert "kind: Label" in rendered["text"]
+
+
+async def change_repositories(client: Covered) -> None:
+    body: dict[str, Any] = {"name": "main", "address": "http://127.0.0.1:8000/", "only": ["web-*"]}
+    created = await client.one("RepositoryService_CreateRepository", body=body)
+    repository = created["repository"]
+    assert {key: repository[key] for key in body} == body
+    assert (repository["priority"], repository["enabled"], len(created["warnings"])) == (0, True, 1)
+    taken = await client.call("RepositoryService_CreateRepository", body=body)
+    assert (taken.status, taken.document["reason"]) == (422, "REPOSITORY_EXISTS")
+    body = {"priority": 5, "only": {"patterns": []}, "enabled": False}
+    updated = (await client.one("RepositoryService_UpdateRepository", "main", body=body))["repository"]
+    assert (updated["priority"], updated["only"], updated["enabled"]) == (5, [], False)
+    listed = await client.one("RepositoryService_ListRepositories", query=[("page_size", "1")])
+    assert listed == {"repositories": [updated], "next_page_token": ""}
+    faulty = {"name": "other", "address": "https://me:hunter2@packages.example.com"}
+    refused = await client.call("RepositoryService_CreateRepository", body=faulty)
+    assert (refused.status, refused.document["metadata"]["field"]) == (400, "address")
+    assert "hunter2" not in str(refused.document)
+    assert await client.one("RepositoryService_DeleteRepository", "main") == {}
+    for name, empty in (("RepositoryService_DeleteRepository", None), ("RepositoryService_UpdateRepository", {})):
+        unknown = await client.call(name, "main", body=empty)
+        assert (unknown.status, unknown.document["reason"]) == (404, "REPOSITORY_NOT_FOUND")
 
 
 async def make_a_stack(client: Covered) -> str:

@@ -69,8 +69,9 @@ _AT_ONCE = {
     "owners": {"take"},
     "plans": {"insert"},
     "requests": {"put"},
+    "repositories": {"insert", "change", "delete"},
 }
-"""Writes that return conflicts: they are sent at once, after all delayed ones."""
+"""Writes that return conflicts, or rows: they are sent at once, after all delayed ones."""
 
 
 class Late:

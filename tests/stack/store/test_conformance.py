@@ -22,6 +22,8 @@ from stack_svc.store.operations import Blocks, Operation, OperationFilter
 from stack_svc.store.owners import RECORDED, Owner
 from stack_svc.store.plans import START as FIRST_PLAN
 from stack_svc.store.plans import Part, PlanState
+from stack_svc.store.repositories import START as FIRST_REPOSITORY
+from stack_svc.store.repositories import Repository, RepositoryChanges
 from stack_svc.store.requests import StoredAnswer
 from stack_svc.store.stacks import START as FIRST_STACK
 from stack_svc.store.stacks import Stack, StackFilter, StackName, State
@@ -471,6 +473,81 @@ async def test_a_request_has_one_answer_until_that_expires(store: Store) -> None
     assert await store.read(lambda tx: tx.requests.find("r")) is None
 
 
+def a_repository(name: str = "main", **fields: Any) -> Repository:
+    repository = Repository(name, "https://packages.example.com/", 0, (), True, 5, 6)
+    return replace(repository, **fields)
+
+
+async def test_a_repository_reads_back_as_it_was_written(store: Store) -> None:
+    repository = a_repository(
+        address="file:///größe", priority=-7, only=("web-*", "base"), is_enabled=False, update_time=LARGE
+    )
+    assert await store.write(lambda tx: tx.repositories.insert(repository))
+    assert await store.read(lambda tx: tx.repositories.find("main")) == repository
+    assert await store.read(lambda tx: tx.repositories.find("Main")) is None
+    assert not await store.write(lambda tx: tx.repositories.insert(a_repository()))
+
+    assert await store.write(lambda tx: tx.repositories.delete("main"))
+    assert await store.read(lambda tx: tx.repositories.find("main")) is None
+    assert not await store.write(lambda tx: tx.repositories.delete("main"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        (RepositoryChanges(), {}),
+        (RepositoryChanges(address="http://127.0.0.1:8000"), {"address": "http://127.0.0.1:8000"}),
+        (RepositoryChanges(priority=0), {"priority": 0}),
+        (RepositoryChanges(only=()), {"only": ()}),
+        (RepositoryChanges(only=("b", "a-*")), {"only": ("b", "a-*")}),
+        (RepositoryChanges(is_enabled=False), {"is_enabled": False}),
+        (
+            RepositoryChanges("file:///a", -(2**31), ("c",), False),
+            {"address": "file:///a", "priority": -(2**31), "only": ("c",), "is_enabled": False},
+        ),
+    ],
+)
+async def test_a_change_of_a_repository_keeps_its_other_fields(
+    store: Store, changes: RepositoryChanges, fields: dict[str, Any]
+) -> None:
+    repository, other = a_repository(priority=3, only=("web-*",)), a_repository("other")
+    for each in (repository, other):
+        await store.write(lambda tx, each=each: tx.repositories.insert(each))  # type: ignore[misc]
+    changed = replace(repository, **fields, update_time=9)
+    assert await store.write(lambda tx: tx.repositories.change("main", changes, 9)) == changed
+    assert await store.read(lambda tx: tx.repositories.page(FIRST_REPOSITORY, 9)) == [changed, other]
+
+    assert await store.write(lambda tx: tx.repositories.change("none", changes, 9)) is None
+
+
+async def test_a_repository_never_changes_before_it_was_created(store: Store) -> None:
+    """A clock may be set back."""
+    await store.write(lambda tx: tx.repositories.insert(a_repository()))
+    changed = await store.write(lambda tx: tx.repositories.change("main", RepositoryChanges(priority=1), 2))
+    assert changed == a_repository(priority=1)
+
+
+async def test_changes_of_one_repository_at_the_same_time_all_take_effect(opened: Callable[[], Any]) -> None:
+    changes = [RepositoryChanges(priority=1), RepositoryChanges(only=("a",)), RepositoryChanges(is_enabled=False)]
+    async with opened() as first, opened() as second:
+        await first.write(lambda tx: tx.repositories.insert(a_repository()))
+        writes = (
+            store.write(lambda tx, each=each: tx.repositories.change("main", each, 7))
+            for each, store in zip(changes, (first, second, first), strict=True)
+        )
+        await asyncio.gather(*writes)
+        found = await second.read(lambda tx: tx.repositories.find("main"))
+    assert found == a_repository(priority=1, only=("a",), is_enabled=False, update_time=7)
+
+
+async def test_repositories_are_listed_by_name_from_a_name_on(store: Store) -> None:
+    for name in ("b", "a-b", "a", "c"):
+        await store.write(lambda tx, name=name: tx.repositories.insert(a_repository(name)))  # type: ignore[misc]
+    found = await store.read(lambda tx: tx.repositories.page(FIRST_REPOSITORY, 9))
+    assert [each.name for each in found] == ["a", "a-b", "b", "c"]
+    assert await store.read(lambda tx: tx.repositories.page(("a",), 2)) == found[1:3]
+
+
 async def test_work_that_raises_leaves_nothing_behind(store: Store) -> None:
     def work(tx: Transaction) -> None:
         tx.stacks.insert(a_stack())
@@ -527,6 +604,7 @@ RACES: dict[str, Race] = {
     "a stack": lambda tx, n: tx.operations.insert(an_operation(f"operation-{n}", "s")),
     "a plan": lambda tx, n: tx.plans.insert(a_plan(digest=str(n)), HEADER, ()),
     "a request": lambda tx, n: tx.requests.put("r", StoredAnswer("d", str(n), 9), 1) is None,
+    "a repository": lambda tx, n: tx.repositories.insert(a_repository(priority=n)),
     "something": lambda tx, n: not tx.owners.take(f"t{n}", HERE, "", {"s:key": ""}, 1),
 }
 
