@@ -14,7 +14,7 @@ from services.cli.output.consoles import console, print_lines
 from services.cli.output.documents import print_document
 from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
-from services.cli.publishing.folder import FolderContents, read_folder, versions_before
+from services.cli.publishing.folder import FolderContents, VersionsBefore, read_folder, versions_before
 from services.packages.index_files import INDEX_FILE, versions_file
 from services.packages.publishing import Finding, IndexFiles, IndexSettings, index_files
 from services.repositories.texts import index_text, versions_text
@@ -77,11 +77,12 @@ async def index(
     Raises:
         CommandFailed: The folder cannot be read, or a file in it cannot be written.
     """
+    limits = load(environ)
     with Interrupts() as interrupts, plain_errors():
         async with parser(environ) as reading:
-            folder = await interrupts.or_stop(read_folder(root, reading, load(environ)))
+            folder = await interrupts.or_stop(read_folder(root, reading, limits))
     now = datetime.fromtimestamp(clock() // 1_000_000, UTC)
-    outcome = _outcome(root, folder, settings, now, is_check)
+    outcome = _outcome(folder, versions_before(root, limits.max_index_bytes), root, settings, now, is_check)
     if not is_check and not outcome.has_errors:
         _write(root, outcome.stale)
     if output != "text":
@@ -91,12 +92,13 @@ async def index(
     return outcome.ends_well
 
 
-def _outcome(root: Path, folder: FolderContents, settings: IndexSettings, now: datetime, is_check: bool) -> _Outcome:
-    before, of_index = versions_before(root)
-    files = index_files(folder.contents, before, settings, now)
+def _outcome(
+    folder: FolderContents, before: VersionsBefore, root: Path, settings: IndexSettings, now: datetime, is_check: bool
+) -> _Outcome:
+    files = index_files(folder.contents, before.packages, settings, now)
     # What cannot be read counts as missing, which needs no warnings besides the errors.
     is_complete = not any(each.is_error for each in folder.findings)
-    findings = (*of_index, *folder.findings, *(each for each in files.findings if is_complete or each.is_error))
+    findings = (*before.findings, *folder.findings, *(each for each in files.findings if is_complete or each.is_error))
     texts = _texts(files)
     stale = {path: text for path, text in texts.items() if not _is_equal(root / path, text)}
     return _Outcome(
