@@ -26,7 +26,7 @@ from services.packages.index_files import (
 )
 from services.packages.manifest import Manifest
 from services.packages.versions import Version
-from services.repositories.file_problem import FileProblem
+from services.repositories.file_problem import FileProblem, files_too_large
 from services.repositories.texts import index_of, manifest_of, versions_of
 from services.settings import MAX_INDEX_BYTES, Bounds, Settings
 
@@ -186,13 +186,18 @@ class RepositoryReader:
         for each in published.files:
             path = f"{version_folder(package, published.version)}/{each}"
             async with self._faults_of(path):
-                files[each] = await self.fetch(path, left)
+                files[each] = await self._fetch(path, left)
             left -= len(files[each])
         return files
 
-    async def fetch(self, path: str, max_bytes: int) -> bytes:
-        """The bytes of a file, without any cache."""
-        content = await self.transport.fetch(path, max_bytes)
+    async def _fetch(self, path: str, max_bytes: int) -> bytes:
+        """The bytes of a file of a version."""
+        try:
+            content = await self.transport.fetch(path, max_bytes)
+        except FileProblem as problem:
+            if problem.fault is not RepositoryFault.TOO_LARGE:
+                raise
+            raise FileProblem(problem.fault, files_too_large(self.source.bounds.bytes)) from None
         return content.data or b""
 
     @asynccontextmanager

@@ -310,6 +310,7 @@ async def test_sizes_are_bounded(publisher: Publisher) -> None:
     publisher.source = RepositorySource(fetcher=ANYBODY, bounds=Bounds(bytes=len(PACKAGE) + len(LABEL) - 1))
     large = await fault(publisher.reader)
     assert (large.fault, large.file) == (RepositoryFault.TOO_LARGE, "base/1.0.0+1/a/b.yaml")
+    assert large.problem.startswith("with this file, the version has more than")
     publisher.source = RepositorySource(fetcher=ANYBODY, max_index_bytes=len(INDEX) - 1)
     assert (await fault(publisher.reader)).fault is RepositoryFault.TOO_LARGE
     publisher.source = RepositorySource(fetcher=ANYBODY)

@@ -24,7 +24,7 @@ from services.packages.index_files import (
 from services.packages.manifest import Manifest
 from services.packages.publishing import Contents, Finding, ObjectName, Reference, VersionContent
 from services.packages.versions import ParseProblem, Version
-from services.repositories.file_problem import FileProblem
+from services.repositories.file_problem import FileProblem, files_too_large
 from services.repositories.folders import read_file
 from services.repositories.texts import index_of, manifest_of, versions_of
 from services.settings import Settings
@@ -160,7 +160,9 @@ def _files(root: Path, name: str, version: Version, settings: Settings) -> tuple
         try:
             data = read_file(root, f"{folder}/{path}", left)
         except FileProblem as problem:
-            raise _PathFault(Finding(f"{folder}/{path}", problem.problem)) from None
+            is_large = problem.fault is RepositoryFault.TOO_LARGE
+            text = files_too_large(settings.bounds.bytes) if is_large else problem.problem
+            raise _PathFault(Finding(f"{folder}/{path}", text)) from None
         except OSError as error:
             raise _PathFault(Finding(f"{folder}/{path}", f"{error.strerror or error}")) from None
         left -= len(data)

@@ -1,9 +1,10 @@
 """Makes, writes and compares the index files of a repository."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from services.cli.process.interrupts import Interrupts
 from services.cli.publishing.folder import FolderContents, VersionsBefore, read_folder, versions_before
 from services.packages.index_files import INDEX_FILE, versions_file
 from services.packages.publishing import Finding, IndexFiles, IndexSettings, index_files
-from services.repositories.texts import index_text, versions_text
+from services.repositories.file_problem import FileProblem
+from services.repositories.texts import index_of, index_text, versions_of, versions_text
 from services.settings import load
 from services.system import Clock, machine_clock
 
@@ -98,8 +100,13 @@ def _outcome(
     files = index_files(folder.contents, before.packages, settings, now)
     # What cannot be read counts as missing, which needs no warnings besides the errors.
     is_complete = not any(each.is_error for each in folder.findings)
-    findings = (*before.findings, *folder.findings, *(each for each in files.findings if is_complete or each.is_error))
     texts = _texts(files)
+    findings = (
+        *before.findings,
+        *folder.findings,
+        *(each for each in files.findings if is_complete or each.is_error),
+        *_unreadable(files, texts),
+    )
     stale = {path: text for path, text in texts.items() if not _is_equal(root / path, text)}
     return _Outcome(
         findings, stale, len(folder.contents), sum(len(each) for each in folder.contents.values()), is_check
@@ -110,6 +117,18 @@ def _texts(files: IndexFiles) -> dict[str, str]:
     """The texts of the files by path, the index last: what it lists is there before."""
     texts = {versions_file(name): versions_text(package) for name, package in sorted(files.versions.items())}
     return texts | {INDEX_FILE: index_text(files.index)}
+
+
+def _unreadable(files: IndexFiles, texts: Mapping[str, str]) -> Iterator[Finding]:
+    """The files that no planner would read, such as those with too many versions."""
+    readers: dict[str, Callable[[bytes], object]] = {
+        versions_file(name): partial(versions_of, name=name) for name in files.versions
+    }
+    for path, text in texts.items():
+        try:
+            readers.get(path, index_of)(text.encode())
+        except FileProblem as problem:
+            yield Finding(path, f"the file would not be readable: {problem.problem}")
 
 
 def _is_equal(path: Path, text: str) -> bool:
