@@ -273,6 +273,19 @@ async def test_the_size_of_a_version_is_bounded(tmp_path: Path) -> None:
     assert "base/1.0.0/a.yaml: error: with this file, the version has more than 8,388,608 bytes" in shown
 
 
+async def test_a_folder_without_packages_gets_an_index_and_a_warning(tmp_path: Path) -> None:
+    ended = await index(tmp_path)
+    assert ended.code == 0
+    assert ended.out.startswith("index.yaml: warning: the folder has no packages; put each version into NAME/VERSION")
+    assert list(files(tmp_path)) == ["index.yaml"]
+
+
+async def test_a_quiet_run_prints_only_what_is_wrong(repository: Path) -> None:
+    assert (await index(repository, "--quiet")).out == ""
+    (repository / "base-labels" / "1.3.0" / "labels" / "team.yaml").write_text("")
+    assert "2 errors; nothing was written" in await refused(repository, "--quiet")
+
+
 async def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     ended = await index(tmp_path / "none")
     assert (ended.code, ended.err) == (

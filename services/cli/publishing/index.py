@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from services.cli.errors import CommandFailed, plain_errors
-from services.cli.output.consoles import console, print_lines
+from services.cli.output.consoles import console, print_lines, progress_console
 from services.cli.output.documents import print_document
 from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
@@ -90,8 +90,14 @@ async def index(
     if output != "text":
         print_document(_document(outcome), output)
     else:
-        print_lines(console(), [*map(_line, outcome.findings), *_summary(outcome)])
+        print_lines(console(), list(map(_line, outcome.findings)))
+        print_lines(progress_console() if outcome.ends_well else console(), _summary(outcome))
     return outcome.ends_well
+
+
+_NO_VERSIONS = Finding(
+    INDEX_FILE, "the folder has no packages; put each version into NAME/VERSION, with package.yaml", is_error=False
+)
 
 
 def _outcome(
@@ -106,6 +112,7 @@ def _outcome(
         *folder.findings,
         *(each for each in files.findings if is_complete or each.is_error),
         *_unreadable(files, texts),
+        *(() if folder.contents or folder.findings else (_NO_VERSIONS,)),
     )
     stale = {path: text for path, text in texts.items() if not _is_equal(root / path, text)}
     return _Outcome(
