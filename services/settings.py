@@ -109,6 +109,9 @@ _MOST_KEPT = {"operations": 10**9, "days": 36_500, "bytes": 10**15}
 """Maxima of the fields of ``Keep``."""
 
 
+MAX_INDEX_BYTES = 8 * 1024 * 1024
+"""What ``PKGER_MAX_INDEX_BYTES`` is by default."""
+
 DOCUMENT_CACHE_BYTES = 32 * 1024 * 1024
 """What ``PKGER_DOCUMENT_CACHE`` is by default: room for about 25,000 objects of a mixed package."""
 
@@ -140,6 +143,8 @@ class Settings:
         platform_sockets: Folder with the sockets of the drivers that run here; None: their rows have the addresses, as
             the addresses of services are set.
         document_cache: Bytes of memory for the document cache of the parser; 0: no cache.
+        repository_folders: Folders below which the planner reads repositories; None: anywhere.
+        max_index_bytes: Greatest size of the index of a repository.
         times: How long services wait; no variable sets it.
     """
 
@@ -163,6 +168,8 @@ class Settings:
     more_platforms: str = ""
     platform_sockets: Path | None = None
     document_cache: int = DOCUMENT_CACHE_BYTES
+    repository_folders: tuple[Path, ...] | None = ()
+    max_index_bytes: int = MAX_INDEX_BYTES
     times: Times = Times()
 
     def listen_addresses(self, service: str) -> tuple[str, ...]:
@@ -197,10 +204,12 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     ``PKGER_JPATH`` the folders with libraries of Jsonnet, separated like the folders of ``PATH``; ``PKGER_LEASE`` the
     seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases; ``PKGER_KEEP_<BOUND>`` a field of
     ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads it), ``PKGER_MORE_PLATFORMS`` further
-    rows for it; ``PKGER_DOCUMENT_CACHE`` the bytes of the parser's cache.
+    rows for it; ``PKGER_DOCUMENT_CACHE`` the bytes of the parser's cache; ``PKGER_REPOSITORY_FOLDERS`` the folders with
+    repositories, separated like the folders of ``PATH``; ``PKGER_MAX_INDEX_BYTES`` the size of an index.
 
     Raises:
-        SettingInvalid: A limit is not a whole number in its range, or a switch is neither 0 nor 1.
+        SettingInvalid: A limit is not a whole number in its range, a switch is neither 0 nor 1, or a folder with
+            repositories has no absolute path.
     """
     home = Path(environ.get("PKGER_HOME") or Path.home() / ".pkger")
     run = (_path(environ, "PKGER_RUN") or home / "run").absolute()
@@ -232,6 +241,10 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         more_platforms=environ.get(MORE_PLATFORMS, ""),
         platform_sockets=None if is_configured(environ) else run,
         document_cache=_document_cache(environ),
+        repository_folders=_repository_folders(environ),
+        max_index_bytes=_whole_number(
+            "PKGER_MAX_INDEX_BYTES", environ.get("PKGER_MAX_INDEX_BYTES") or str(MAX_INDEX_BYTES), 10**9
+        ),
     )
 
 
@@ -246,6 +259,14 @@ def _address(environ: Mapping[str, str], variable: str) -> str:
 def _path(environ: Mapping[str, str], variable: str) -> Path | None:
     value = environ.get(variable)
     return Path(value) if value else None
+
+
+def _repository_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    folders = [each for each in environ.get("PKGER_REPOSITORY_FOLDERS", "").split(os.pathsep) if each]
+    for folder in folders:
+        if not Path(folder).is_absolute():
+            raise SettingInvalid("PKGER_REPOSITORY_FOLDERS", folder, "write absolute paths")
+    return tuple(Path(os.path.normpath(folder)) for folder in folders)
 
 
 def _bounds(environ: Mapping[str, str]) -> Bounds:

@@ -75,6 +75,6 @@ _SERVICES: Mapping[str, Callable[[], Opened]] = {
 
 
 if __name__ == "__main__":
-    # A command parses its package once.
-    settings = replace(load(), document_cache=0)
+    # A command parses its package once, and may read what its user may read.
+    settings = replace(load(), document_cache=0, repository_folders=None)
     run_servers(servers(sys.argv[1:], settings), settings)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 from services.kinds.format.fields import described
@@ -37,7 +38,6 @@ PACKAGE_FILE = "package.yaml"
 
 MAX_PACKAGES = 20_000
 MAX_VERSIONS = 2_000
-MAX_INDEX_BYTES = 8 * 1024 * 1024
 MAX_VERSIONS_BYTES = 4 * 1024 * 1024
 
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
@@ -46,6 +46,10 @@ Pointer = tuple[str | int, ...]
 """Leads to a value in the tree of a file."""
 
 _T = TypeVar("_T")
+
+# Versions of a package mostly repeat the ranges of the version before, and packages have versions of the same numbers.
+_read_range = lru_cache(maxsize=4096)(Range.parse)
+_read_version = lru_cache(maxsize=4096)(Version.parse)
 
 
 class RepositoryFault(StrEnum):
@@ -318,11 +322,11 @@ class _Node:
 
     def version(self, key: str) -> Version | None:
         """A field with a version; None if it is left out."""
-        return self._parsed(key, Version.parse, "is no version")
+        return self._parsed(key, _read_version, "is no version")
 
     def range(self, key: str) -> Range | None:
         """A field with a range; None if it is left out."""
-        return self._parsed(key, Range.parse, "is no range of versions")
+        return self._parsed(key, _read_range, "is no range of versions")
 
     def _parsed(self, key: str, parse: Callable[[str], _T], none: str) -> _T | None:
         node = self.field(key)

@@ -16,3 +16,8 @@ class FileProblem(Exception):
         super().__init__(problem)
         self.fault = fault
         self.problem = problem
+
+
+def files_too_large(max_bytes: int) -> str:
+    """The problem of the file with which a version exceeds its bound."""
+    return f"with this file, the version has more than {max_bytes:,} bytes; make its files smaller"

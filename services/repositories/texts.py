@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 from services.core.errors import SourceTooLarge, SourceUndecodable
 from services.packages.index_files import (
     INDEX_FILE,
-    MAX_INDEX_BYTES,
     MAX_VERSIONS_BYTES,
     IndexProblem,
     PackageVersions,
@@ -21,7 +20,7 @@ from services.packages.index_files import (
 )
 from services.packages.manifest import Manifest, is_manifest, read_manifest
 from services.repositories.file_problem import FileProblem
-from services.settings import Bounds
+from services.settings import MAX_INDEX_BYTES, Bounds
 from services.syntax.places import NOWHERE, places
 from services.syntax.usage import Usage
 from services.syntax.web_pages import is_web_page

@@ -260,6 +260,32 @@ async def test_settings_of_what_is_not_there_are_refused(repository: Path) -> No
     assert "base-labels has no version 9.0.0, but 1.3.0, 1.2.0; check the version" in shown
 
 
+async def test_what_no_planner_would_read_is_not_written(repository: Path) -> None:
+    shown = await refused(repository, "--yank", f"base-labels@1.2.0={'x' * 4097}")
+    assert "base-labels/versions.yaml: error: the file would not be readable: line " in shown
+    assert "reason has 4,097 characters; at most 4,096 are accepted" in shown
+
+
+async def test_the_size_of_a_version_is_bounded(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    write(folder, "base", "1.0.0", "  files: [a.yaml]\n").with_name("a.yaml").write_text("# " + "x" * 8 * 2**20)
+    shown = await refused(folder)
+    assert "base/1.0.0/a.yaml: error: with this file, the version has more than 8,388,608 bytes" in shown
+
+
+async def test_a_folder_without_packages_gets_an_index_and_a_warning(tmp_path: Path) -> None:
+    ended = await index(tmp_path)
+    assert ended.code == 0
+    assert ended.out.startswith("index.yaml: warning: the folder has no packages; put each version into NAME/VERSION")
+    assert list(files(tmp_path)) == ["index.yaml"]
+
+
+async def test_a_quiet_run_prints_only_what_is_wrong(repository: Path) -> None:
+    assert (await index(repository, "--quiet")).out == ""
+    (repository / "base-labels" / "1.3.0" / "labels" / "team.yaml").write_text("")
+    assert "2 errors; nothing was written" in await refused(repository, "--quiet")
+
+
 async def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     ended = await index(tmp_path / "none")
     assert (ended.code, ended.err) == (

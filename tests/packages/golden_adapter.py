@@ -2,9 +2,11 @@
 Answers the recorded cases of versioned packages by the code of the product.
 
 The program beside the cases compares all of them:
-``../shared/golden/dependencies/compare.py --only ranges -- python tests/packages/golden_adapter.py``.
+``../shared/golden/dependencies/compare.py --only ranges -- python tests/packages/golden_adapter.py``; ``repository``
+likewise.
 """
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -13,6 +15,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from planner_svc.repositories.errors import RepositoryInvalid
+from planner_svc.repositories.reader import RepositorySource
 from services.packages.ranges import Range
 from services.packages.versions import ParseProblem, Version
 
@@ -29,10 +33,20 @@ def _canonical(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"version": str(Version.parse(request["version"]))}
 
 
+def _repository(request: Mapping[str, Any]) -> dict[str, Any]:
+    reader = RepositorySource(folders=None).reader("main", request["url"])
+    try:
+        asyncio.run(reader.version(request["read"]["name"], Version.parse(request["read"]["version"])))
+    except RepositoryInvalid as invalid:
+        return {"error": {"code": invalid.fault.value, "file": invalid.file}}
+    return {"ok": True}
+
+
 _ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "match": _match,
     "sort": _sort,
     "canonical": _canonical,
+    "repository": _repository,
 }
 """By the ``op`` of a request."""
 

@@ -54,3 +54,15 @@ def test_the_size_is_bounded(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "none", "a", 10)
+
+
+def test_a_folder_in_the_folder_bounds_links_as_well(tmp_path: Path) -> None:
+    (tmp_path / "root" / "in").mkdir(parents=True)
+    (tmp_path / "root" / "file").write_text("text")
+    (tmp_path / "root" / "in" / "up").symlink_to("../file")
+    (tmp_path / "root" / "out").symlink_to("..")
+    with pytest.raises(FileProblem):
+        read_file(tmp_path / "root", "up", 10, "in")
+    assert read_file(tmp_path / "root", "in/up", 10) == b"text"
+    with pytest.raises(FileNotFoundError, match="a link leads out"):
+        read_file(tmp_path / "root", "root/file", 10, "out")

@@ -14,7 +14,6 @@ from services.kinds.format.package_names import is_package_name
 from services.packages.digests import digest_of
 from services.packages.index_files import (
     INDEX_FILE,
-    MAX_INDEX_BYTES,
     MAX_VERSIONS_BYTES,
     PACKAGE_FILE,
     PackageVersions,
@@ -25,7 +24,7 @@ from services.packages.index_files import (
 from services.packages.manifest import Manifest
 from services.packages.publishing import Contents, Finding, ObjectName, Reference, VersionContent
 from services.packages.versions import ParseProblem, Version
-from services.repositories.file_problem import FileProblem
+from services.repositories.file_problem import FileProblem, files_too_large
 from services.repositories.folders import read_file
 from services.repositories.texts import index_of, manifest_of, versions_of
 from services.settings import Settings
@@ -40,6 +39,13 @@ class FolderContents(NamedTuple):
     """The packages of a folder, with what is wrong in each."""
 
     contents: Contents
+    findings: list[Finding]
+
+
+class VersionsBefore(NamedTuple):
+    """The versions that the index files list, by package, with what is wrong in each file."""
+
+    packages: Mapping[str, PackageVersions]
     findings: list[Finding]
 
 
@@ -74,13 +80,15 @@ async def read_folder(root: Path, parser: Parser, settings: Settings) -> FolderC
     return FolderContents(contents, findings)
 
 
-def versions_before(
-    root: Path, max_index_bytes: int = MAX_INDEX_BYTES
-) -> tuple[Mapping[str, PackageVersions], list[Finding]]:
+def versions_before(root: Path, max_index_bytes: int) -> VersionsBefore:
     """
-    What the index files of the folder list now, by package, and what is wrong with them.
+    What the index files of the folder list now.
 
     Files that list nothing of the kind, such as an ``index.yaml`` for another purpose, must not be replaced.
+
+    Args:
+        root: The folder.
+        max_index_bytes: Greatest size of its index.
     """
     packages: dict[str, PackageVersions] = {}
     findings: list[Finding] = []
@@ -94,7 +102,7 @@ def versions_before(
         index_of(read_file(root, INDEX_FILE, max_index_bytes), max_index_bytes)
     except FileProblem as problem:
         findings += _unless_missing(INDEX_FILE, problem)
-    return packages, findings
+    return VersionsBefore(packages, findings)
 
 
 def _unless_missing(path: str, problem: FileProblem) -> Iterator[Finding]:
@@ -152,7 +160,9 @@ def _files(root: Path, name: str, version: Version, settings: Settings) -> tuple
         try:
             data = read_file(root, f"{folder}/{path}", left)
         except FileProblem as problem:
-            raise _PathFault(Finding(f"{folder}/{path}", problem.problem)) from None
+            is_large = problem.fault is RepositoryFault.TOO_LARGE
+            text = files_too_large(settings.bounds.bytes) if is_large else problem.problem
+            raise _PathFault(Finding(f"{folder}/{path}", text)) from None
         except OSError as error:
             raise _PathFault(Finding(f"{folder}/{path}", f"{error.strerror or error}")) from None
         left -= len(data)

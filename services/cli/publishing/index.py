@@ -1,23 +1,25 @@
 """Makes, writes and compares the index files of a repository."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from services.cli.errors import CommandFailed, plain_errors
-from services.cli.output.consoles import console, print_lines
+from services.cli.output.consoles import console, print_lines, progress_console
 from services.cli.output.documents import print_document
 from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
-from services.cli.publishing.folder import FolderContents, read_folder, versions_before
+from services.cli.publishing.folder import FolderContents, VersionsBefore, read_folder, versions_before
 from services.packages.index_files import INDEX_FILE, versions_file
 from services.packages.publishing import Finding, IndexFiles, IndexSettings, index_files
-from services.repositories.texts import index_text, versions_text
+from services.repositories.file_problem import FileProblem
+from services.repositories.texts import index_of, index_text, versions_of, versions_text
 from services.settings import load
 from services.system import Clock, machine_clock
 
@@ -77,27 +79,41 @@ async def index(
     Raises:
         CommandFailed: The folder cannot be read, or a file in it cannot be written.
     """
+    limits = load(environ)
     with Interrupts() as interrupts, plain_errors():
         async with parser(environ) as reading:
-            folder = await interrupts.or_stop(read_folder(root, reading, load(environ)))
+            folder = await interrupts.or_stop(read_folder(root, reading, limits))
     now = datetime.fromtimestamp(clock() // 1_000_000, UTC)
-    outcome = _outcome(root, folder, settings, now, is_check)
+    outcome = _outcome(folder, versions_before(root, limits.max_index_bytes), root, settings, now, is_check)
     if not is_check and not outcome.has_errors:
         _write(root, outcome.stale)
     if output != "text":
         print_document(_document(outcome), output)
     else:
-        print_lines(console(), [*map(_line, outcome.findings), *_summary(outcome)])
+        print_lines(console(), list(map(_line, outcome.findings)))
+        print_lines(progress_console() if outcome.ends_well else console(), _summary(outcome))
     return outcome.ends_well
 
 
-def _outcome(root: Path, folder: FolderContents, settings: IndexSettings, now: datetime, is_check: bool) -> _Outcome:
-    before, of_index = versions_before(root)
-    files = index_files(folder.contents, before, settings, now)
+_NO_VERSIONS = Finding(
+    INDEX_FILE, "the folder has no packages; put each version into NAME/VERSION, with package.yaml", is_error=False
+)
+
+
+def _outcome(
+    folder: FolderContents, before: VersionsBefore, root: Path, settings: IndexSettings, now: datetime, is_check: bool
+) -> _Outcome:
+    files = index_files(folder.contents, before.packages, settings, now)
     # What cannot be read counts as missing, which needs no warnings besides the errors.
     is_complete = not any(each.is_error for each in folder.findings)
-    findings = (*of_index, *folder.findings, *(each for each in files.findings if is_complete or each.is_error))
     texts = _texts(files)
+    findings = (
+        *before.findings,
+        *folder.findings,
+        *(each for each in files.findings if is_complete or each.is_error),
+        *_unreadable(files, texts),
+        *(() if folder.contents or folder.findings else (_NO_VERSIONS,)),
+    )
     stale = {path: text for path, text in texts.items() if not _is_equal(root / path, text)}
     return _Outcome(
         findings, stale, len(folder.contents), sum(len(each) for each in folder.contents.values()), is_check
@@ -108,6 +124,18 @@ def _texts(files: IndexFiles) -> dict[str, str]:
     """The texts of the files by path, the index last: what it lists is there before."""
     texts = {versions_file(name): versions_text(package) for name, package in sorted(files.versions.items())}
     return texts | {INDEX_FILE: index_text(files.index)}
+
+
+def _unreadable(files: IndexFiles, texts: Mapping[str, str]) -> Iterator[Finding]:
+    """The files that no planner would read, such as those with too many versions."""
+    readers: dict[str, Callable[[bytes], object]] = {
+        versions_file(name): partial(versions_of, name=name) for name in files.versions
+    }
+    for path, text in texts.items():
+        try:
+            readers.get(path, index_of)(text.encode())
+        except FileProblem as problem:
+            yield Finding(path, f"the file would not be readable: {problem.problem}")
 
 
 def _is_equal(path: Path, text: str) -> bool:
