@@ -232,14 +232,19 @@ async def test_the_commands_of_the_page_on_policies_roll_back(services: Cluster,
 @pytest.mark.slow
 async def test_the_page_on_dependencies_shows_a_manifest(services: Cluster, tmp_path: Path) -> None:
     page, env = ROOT / "docs" / "dependencies.md", environment(tmp_path, services.addresses)
-    valid, wrong, plan, other = [await run(f"cd {tmp_path}\n{block}", env) for block in blocks(page, "sh")]
-    mistake, warning = blocks(page, "text")
+    valid, wrong, plan, other, listed, changed = [
+        await run(f"cd {tmp_path}\n{block}", env) for block in blocks(page, "sh")
+    ]
+    mistake, warning, table = blocks(page, "text")
     assert "The package team-dashboards 1.4.0+2 is valid: 1 Label." in valid
     assert mistake in wrong
     assert "did you mean 'platform'?" in wrong
     assert "2 violations, 1 warning" in wrong
     assert warning in plan
     assert "The package team-dashboards 1.4.0+2 is valid: 1 Bucket." in other
+    assert listed.endswith(table)
+    assert "state    disabled" in changed
+    assert changed.endswith("repository lab is removed\n")
 
 
 def test_the_page_on_dependencies_says_which_addresses_are_refused() -> None:
