@@ -18,7 +18,7 @@ _priority_option = click.option(
     "--priority",
     type=click.IntRange(-(2**31), 2**31 - 1),
     metavar="N",
-    help="The highest one of those that have a package serves it.  [default: 0]",
+    help="Of the repositories that have a package, the one with the highest priority serves it; a new one has 0.",
 )
 _only_option = click.option(
     "--only",
