@@ -66,6 +66,25 @@ async def test_the_output_of_repository_commands(
     assert transcripts == {name: (GOLDEN / f"{name}.txt").read_text() for name in CASES}
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("repo", "add", "\udcff", "https://packages.example.com"),
+        ("repo", "add", "main", "https://packages.example.com/\udcff"),
+        ("repo", "add", "main", "https://packages.example.com", "--only=\udcff"),
+        ("repo", "remove", "\udcff"),
+        ("stacks", "init", "\udcff"),
+    ],
+)
+async def test_bytes_that_are_no_text_are_wrong_usage(
+    module_services: Cluster, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """Python passes such bytes of a command line as surrogates."""
+    answer = await pkger(*arguments, env=environment(tmp_path, module_services.addresses))
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "Error: an argument is no UTF-8 text; type it in UTF-8\n"
+
+
 async def test_refused_credentials_are_in_no_file(tmp_path: Path) -> None:
     """Services that run for a command write their logs and databases below its home."""
     env = environment(tmp_path)
