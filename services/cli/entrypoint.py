@@ -68,6 +68,12 @@ class Root(click.Group):
         except click.ClickException as error:
             _show(error, words, caller.stderr)
             return getattr(error, "code", error.exit_code)
+        except UnicodeEncodeError as error:
+            # The system passes bytes that are no UTF-8 text as surrogates, which no message of a service can have.
+            if not any(error.object in word for word in words):
+                raise
+            _show(click.UsageError("an argument is no UTF-8 text; type it in UTF-8"), words, caller.stderr)
+            return Exit.ERROR if DETAILED in words else Exit.USAGE
         except (click.Abort, KeyboardInterrupt):
             click.echo("Aborted!", file=caller.stderr)
             return Exit.ERROR

@@ -811,6 +811,7 @@ class RepositoryNotFound(PkgerError):
     reason = Reason.REPOSITORY_NOT_FOUND
     code = "NOT_FOUND"
     resource = ("pkger.stack.v1.Repository", "repository")
+    cli_hint = "`pkger repo list`"
 
     def __init__(self, repository: str) -> None:
         super().__init__(
@@ -824,6 +825,7 @@ class RepositoryExists(PkgerError):
     reason = Reason.REPOSITORY_EXISTS
     code = "ALREADY_EXISTS"
     resource = ("pkger.stack.v1.Repository", "repository")
+    cli_hint = "`pkger repo update`"
 
     def __init__(self, repository: str) -> None:
         super().__init__(

@@ -36,6 +36,7 @@ SERVICES = {
     "pkger.planner.v1.PlannerService": "planner",
     "pkger.applier.v1.ApplierService": "applier",
     "pkger.stack.v1.StackService": "stack",
+    "pkger.stack.v1.RepositoryService": "stack",
     "pkger.journal.v1.JournalService": "stack",
 }
 
@@ -44,6 +45,10 @@ COMMANDS = (
     "kinds",
     "platforms list",
     "platforms check",
+    "repo add main https://packages.example.com",
+    "repo list",
+    "repo disable main",
+    "repo remove main",
     "stacks init s",
     "stacks update s --description new",
     "stacks policy s --set protect=true",

@@ -1,0 +1,1 @@
+"""The commands of ``pkger repo``: the repositories that are configured."""
