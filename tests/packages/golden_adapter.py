@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from services.packages.ranges import Range
 from services.packages.versions import ParseProblem, Version
+from tests.packages.resolving import as_json, resolved
 
 
 def _match(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,10 +30,15 @@ def _canonical(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"version": str(Version.parse(request["version"]))}
 
 
+def _resolve(request: Mapping[str, Any]) -> dict[str, Any]:
+    return as_json(resolved(request))
+
+
 _ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "match": _match,
     "sort": _sort,
     "canonical": _canonical,
+    "resolve": _resolve,
 }
 """By the ``op`` of a request."""
 
