@@ -17,6 +17,7 @@ from bench.listing import listing
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_floors, parsing_objects
 from bench.ratios import command_ratio, ratios
+from bench.resolving import resolving
 from bench.serving import serving
 
 
@@ -55,6 +56,7 @@ def main() -> None:
     if not options.parsing:
         figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
         figures += asyncio.run(serving(sizes))
+        figures += resolving(min(1_000, max(sizes)))
         figures.append(command_ratio())
     print(table(figures))
 

@@ -87,6 +87,10 @@ ROWS = [
     "gateway: a ping while 32 clients plan",
     "gateway: from an event to its SSE message",
     "by gRPC",
+    "resolve: no conflict",
+    "most memory, of this and of the conflict",
+    "resolve: one of the installed to update",
+    "resolve: a conflict along a chain",
     "pkger apply, nothing to do: CPU time",
 ]
 
