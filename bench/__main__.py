@@ -18,6 +18,7 @@ from bench.listing import listing
 from bench.package import Mix
 from bench.parsing import parsing_corpus, parsing_floors, parsing_objects
 from bench.ratios import command_ratio, ratios
+from bench.resolving import resolving
 from bench.serving import serving
 
 
@@ -57,6 +58,7 @@ def main() -> None:
         figures += asyncio.run(on_influxdb(min(1_000, max(sizes))))
         figures += asyncio.run(serving(sizes))
         figures += asyncio.run(door(min(500, max(sizes))))
+        figures += resolving(min(1_000, max(sizes)))
         figures.append(command_ratio())
     print(table(figures))
 

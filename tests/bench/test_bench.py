@@ -89,6 +89,10 @@ ROWS = [
     "by gRPC",
     "a call through the door of a socket",
     "a call through the door of a port",
+    "resolve: no conflict",
+    "most memory, of this and of the conflict",
+    "resolve: one of the installed to update",
+    "resolve: a conflict along a chain",
     "pkger apply, nothing to do: CPU time",
 ]
 

@@ -19,6 +19,7 @@ from planner_svc.repositories.errors import RepositoryInvalid
 from planner_svc.repositories.reader import RepositorySource
 from services.packages.ranges import Range
 from services.packages.versions import ParseProblem, Version
+from tests.packages.resolving import as_json, resolved
 
 
 def _match(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,11 +43,16 @@ def _repository(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"ok": True}
 
 
+def _resolve(request: Mapping[str, Any]) -> dict[str, Any]:
+    return as_json(resolved(request))
+
+
 _ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "match": _match,
     "sort": _sort,
     "canonical": _canonical,
     "repository": _repository,
+    "resolve": _resolve,
 }
 """By the ``op`` of a request."""
 

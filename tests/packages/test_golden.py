@@ -13,7 +13,7 @@ ADAPTER = Path(__file__).with_name("golden_adapter.py")
 
 
 @needs.shared(RECORDED)
-@pytest.mark.parametrize("suite", ["ranges", "repository"])
+@pytest.mark.parametrize("suite", ["ranges", "repository", "resolve", "random"])
 def test_answers_as_recorded(suite: str) -> None:
     command = [sys.executable, str(RECORDED / "compare.py"), "--only", suite, "--", sys.executable, str(ADAPTER)]
     compared = subprocess.run(command, check=False, capture_output=True, text=True)

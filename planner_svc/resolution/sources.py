@@ -1,0 +1,138 @@
+"""Which repository serves a package."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planner_svc.resolution.model import (
+    ConflictCode,
+    InstalledPackage,
+    PackageRequest,
+    PublishedPackage,
+    Repository,
+    Request,
+)
+
+UNAVAILABLE = (
+    ConflictCode.REPOSITORY_UNAVAILABLE,
+    ConflictCode.AMBIGUOUS_REPOSITORY,
+    ConflictCode.REPOSITORY_UNKNOWN,
+    ConflictCode.PACKAGE_NOT_FOUND,
+)
+"""Why a package cannot be had; of several reasons, the first counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The repository of a package."""
+
+    repository: str
+    package: PublishedPackage
+
+
+@dataclass(frozen=True, slots=True)
+class NoSource:
+    """
+    Why a package cannot be had.
+
+    Attributes:
+        code: One of ``UNAVAILABLE``.
+        text: The reason, for people.
+    """
+
+    code: ConflictCode
+    text: str
+
+
+class Sources:
+    """Finds the source of each package, from the same repositories each time."""
+
+    def __init__(
+        self, repositories: Iterable[Repository], installed: Mapping[str, InstalledPackage], request: Request
+    ) -> None:
+        self._repositories = {each.name: each for each in repositories}
+        self._by_priority = sorted(self._repositories.values(), key=lambda each: (-each.priority, each.name))
+        self._installed = installed
+        self._requested: dict[str, PackageRequest] = {
+            each.name: each for each in (*request.installs, *request.updates) if each.repository
+        }
+        self._sources: dict[str, Source | NoSource] = {}
+
+    def of(self, package: str) -> Source | NoSource:
+        """The source of *package*."""
+        if package not in self._sources:
+            self._sources[package] = self._find(package)
+        return self._sources[package]
+
+    def silent(self) -> list[str]:
+        """The enabled repositories that do not answer, by name."""
+        return sorted(each.name for each in self._by_priority if each.is_enabled and each.problem is not None)
+
+    def _find(self, package: str) -> Source | NoSource:
+        request, installed = self._requested.get(package), self._installed.get(package)
+        if request and request.repository:
+            return self._named(package, request.repository)
+        if installed:
+            if installed.repository is None:
+                return NoSource(ConflictCode.PACKAGE_NOT_FOUND, f"{package} was installed from a folder")
+            return self._named(package, installed.repository)
+        return self._first(package)
+
+    def _named(self, package: str, name: str) -> Source | NoSource:
+        repository = self._repositories.get(name)
+        if repository is None:
+            return NoSource(ConflictCode.REPOSITORY_UNKNOWN, f"repository {name} is not configured")
+        if not repository.is_enabled:
+            return NoSource(ConflictCode.REPOSITORY_UNKNOWN, f"repository {name} is disabled")
+        if repository.problem is not None:
+            return _silent(repository)
+        if not _lists(repository, package):
+            return _nowhere(package, [repository])
+        return Source(name, repository.packages[package])
+
+    def _first(self, package: str) -> Source | NoSource:
+        """The source of a package that no repository is named for: no one takes the place of one that is away."""
+        serving = [each for each in self._by_priority if each.is_enabled and _may_serve(each, package)]
+        listing = [each for each in serving if each.problem is None and _lists(each, package)]
+        for repository in serving:
+            if repository.problem is not None and (not listing or repository.priority >= listing[0].priority):
+                return _silent(repository)
+        if not listing:
+            return _nowhere(package, serving)
+        first, *others = [each for each in listing if each.priority == listing[0].priority]
+        if others:
+            names = _listed([each.name for each in (first, *others)])
+            text = f"{package} is in {names}, which have the same priority"
+            return NoSource(ConflictCode.AMBIGUOUS_REPOSITORY, text)
+        return Source(first.name, first.packages[package])
+
+
+def _lists(repository: Repository, package: str) -> bool:
+    return package in repository.packages and package not in repository.faults and _may_serve(repository, package)
+
+
+def _may_serve(repository: Repository, package: str) -> bool:
+    return not repository.only or any(_fits(pattern, package) for pattern in repository.only)
+
+
+def _fits(pattern: str, package: str) -> bool:
+    return package.startswith(pattern[:-1]) if pattern.endswith("*") else package == pattern
+
+
+def _silent(repository: Repository) -> NoSource:
+    text = f"repository {repository.name} does not answer"
+    return NoSource(
+        ConflictCode.REPOSITORY_UNAVAILABLE, f"{text}: {repository.problem}" if repository.problem else text
+    )
+
+
+def _nowhere(package: str, repositories: Sequence[Repository]) -> NoSource:
+    for repository in repositories:
+        if package in repository.faults:
+            text = f"repository {repository.name} has {package} with a fault: {repository.faults[package]}"
+            return NoSource(ConflictCode.PACKAGE_NOT_FOUND, text)
+    names = ", ".join(each.name for each in repositories)
+    return NoSource(ConflictCode.PACKAGE_NOT_FOUND, f"no repository has {package} (asked: {names or 'none'})")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
