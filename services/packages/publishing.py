@@ -23,9 +23,9 @@ _SHOWN_VERSIONS = 5
 
 
 class ObjectName(NamedTuple):
-    """The kind of an object, or the beginning of the kinds of a family, and its ``metadata.name``."""
+    """The family of kinds of an object, such as ``endpoint``, and its ``metadata.name``."""
 
-    kind: str
+    family: str
     name: str
 
 
@@ -266,16 +266,12 @@ def _broken(
     if requirement is None:
         return
     theirs = contents.get(reference.package, {})
-    lacking = [each for each in _matching(requirement, contents) if not _has(theirs[each], reference.target)]
+    lacking = [each for each in _matching(requirement, contents) if reference.target not in theirs[each].objects]
     if lacking:
-        text = f"{reference.package} has no {reference.target.kind} {reference.target.name!r} in {_shown(lacking)}"
+        text = f"{reference.package} has no {reference.target.family} {reference.target.name!r} in {_shown(lacking)}"
         is_error = _best(requirement, contents, packages) in lacking
         remedy = "publish a version that has it, name another object, or narrow the range of the requirement"
         yield Finding(reference.place, f"{text}; {remedy}", is_error)
-
-
-def _has(content: VersionContent, target: ObjectName) -> bool:
-    return any(each.name == target.name and each.kind.startswith(target.kind) for each in content.objects)
 
 
 _Edge = tuple[str, Version]

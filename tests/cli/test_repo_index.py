@@ -204,7 +204,7 @@ async def test_references_name_objects_of_the_required_versions(tmp_path: Path, 
     write(folder, "team", "1.0.0", f"  requires: [{{name: base, version: {version}}}]\n{bucket}{associations}")
     ended = await index(folder)
     assert ended.code == (1 if severity else 0)
-    told = f"team/1.0.0/package.yaml:11:43: {severity}: base has no Label 'env' in 1.1.0"
+    told = f"team/1.0.0/package.yaml:11:43: {severity}: base has no label 'env' in 1.1.0"
     assert (told in ended.out) == bool(severity), ended.out
 
 
@@ -217,7 +217,24 @@ async def test_an_older_version_without_an_object_is_a_warning(tmp_path: Path) -
     write(folder, "team", "1.0.0", f"  requires: [{{name: base}}]\n{bucket}{associations}")
     ended = await index(folder)
     assert ended.code == 0
-    assert "warning: base has no Label 'env' in 1.0.0" in ended.out
+    assert "warning: base has no label 'env' in 1.0.0" in ended.out
+
+
+async def test_the_endpoint_of_a_rule_is_no_label(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    endpoint = (
+        LABEL.replace("Label", "NotificationEndpointHTTP")
+        + "spec: {type: none, method: GET, url: 'https://example.com'}\n"
+    )
+    write(folder, "base", "1.0.0", endpoint.replace("env", "hook") + LABEL)
+    for name in ("hook", "env"):
+        rule = LABEL.replace("Label", "NotificationRule").replace("env", "rule")
+        statuses = "every: 1m, statusRules: [{currentLevel: WARN}], messageTemplate: a"
+        spec = f"spec: {{endpointName: base.{name}, {statuses}}}\n"
+        write(folder, f"of-{name}", "1.0.0", f"  requires: [{{name: base}}]\n{rule}{spec}")
+    shown = await refused(folder)
+    assert "of-env/1.0.0/package.yaml:11:22: error: base has no endpoint 'env' in 1.0.0" in shown
+    assert "1 error; nothing was written" in shown
 
 
 async def test_circles_of_requirements_are_refused(tmp_path: Path) -> None:

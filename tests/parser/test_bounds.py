@@ -19,7 +19,7 @@ from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import SourceTooLarge
 from services.rpc.client import Peer
 from services.rpc.process import Service
-from services.settings import Bounds, SettingInvalid, bound_variable, load
+from services.settings import MAX_INDEX_BYTES, Bounds, SettingInvalid, bound_variable, load
 from services.syntax.json_reader import read_array
 from services.syntax.usage import Usage
 from services.syntax.yaml_reader import read_documents
@@ -148,7 +148,8 @@ def test_the_table_of_settings_has_the_default_bounds() -> None:
     expected = dict(
         re.findall(r"^\| `(PKGER_MAX_\w+)` \| `(\d+)` \|", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE)
     )
-    assert expected == {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
+    of_packages = {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
+    assert expected == of_packages | {"PKGER_MAX_INDEX_BYTES": str(MAX_INDEX_BYTES)}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from pkger.parser.v1 import parser_pb2
 from services.cli.errors import CommandFailed
 from services.cli.packages.parser import Parser
 from services.core.errors import PkgerError
+from services.core.model import LABEL
 from services.kinds.format.package_names import is_package_name
+from services.kinds.registry import KINDS
 from services.packages.digests import digest_of
 from services.packages.index_files import (
     INDEX_FILE,
@@ -30,9 +32,6 @@ from services.repositories.texts import index_of, manifest_of, versions_of
 from services.settings import Settings
 
 _VIEWS = [parser_pb2.PACKAGE_VIEW_OBJECTS, parser_pb2.PACKAGE_VIEW_WARNINGS]
-
-_ENDPOINTS = "NotificationEndpoint"
-"""The beginning of the kinds that an ``endpointName`` may name."""
 
 
 class FolderContents(NamedTuple):
@@ -212,14 +211,16 @@ async def _parsed(
     return VersionContent(
         manifest,
         digest_of(files),
-        frozenset(ObjectName(each.key.kind, each.key.name) for each in package.objects),
+        frozenset(ObjectName(KINDS[each.key.kind].family, each.key.name) for each in package.objects),
         tuple(map(_reference, package.package_references)),
     )
 
 
 def _reference(reference: parser_pb2.PackageReference) -> Reference:
-    kind = "Label" if ".associations[" in reference.path else _ENDPOINTS
-    return Reference(_located(reference.location), reference.package, ObjectName(kind, reference.name))
+    # All other references are names of associations, which are labels.
+    field = reference.path.rpartition(".")[2]
+    family = KINDS[reference.key.kind].uses.get(field) or KINDS[LABEL].family
+    return Reference(_located(reference.location), reference.package, ObjectName(family, reference.name))
 
 
 def _place(violation: object_pb2.Violation) -> str:
