@@ -46,6 +46,8 @@ def preferred_solution(mover: Mover) -> Preferred | Failure:
         better = _sum(order[: order.index(solution[name])])
         while better := _possible(world, name, better, decisions, needs):
             limits = {**{each: 1 << value for each, value in decisions.items()}, name: better}
+            # Most of the better solution is that of the last one, which need not be searched for again.
+            world.hints = solution
             answer = mover.find(limits)
             if isinstance(answer, Failure):
                 break

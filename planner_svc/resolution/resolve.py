@@ -51,11 +51,10 @@ def resolve(
         outcome = Resolver(search, bounds.budget()).resolve(situation)
     except SearchLimit:
         return unknown()
-    explaining = Resolver(search, bounds.explanation_budget())
     if isinstance(outcome, Unsolved):
-        return explain(explaining, situation, outcome)
+        return explain(Resolver(search, bounds.explanation_budget()), situation, outcome)
     return Resolution(
         changes_of(outcome.world, outcome.solution),
-        held_back(explaining, situation, outcome),
+        held_back(Resolver(search, bounds.held_back_budget()), situation, outcome),
         warnings_of(outcome.world, outcome.solution),
     )

@@ -70,6 +70,7 @@ class World:
         level: How far installed packages may move.
         lifted: The conditions that do not count.
         instead: The versions that are requested of packages, in place of those of the request.
+        hints: Values to try first: those of a solution, when the search is asked for a better one.
         trims: Whether a package that nothing needs is no part of a solution, and admits no prerelease.
     """
 
@@ -90,6 +91,7 @@ class World:
         self._needs: dict[tuple[str, int], dict[str, Values]] = {}
         self._conditions_of: dict[str, list[int]] = {}
         self._roots: dict[str, Values] | None = None
+        self.hints: Mapping[str, int] = {}
 
     # The question
 
@@ -121,6 +123,8 @@ class World:
         """The value to try first: that of the order of preference, as far as it does not depend on other packages."""
         if package.startswith("@"):
             return (values & -values).bit_length() - 1
+        if values >> self.hints.get(package, ABSENT) & 1 and package in self.hints:
+            return self.hints[package]
         choice = self.choice(package)
         if choice.order is not None:
             return next(value for value in choice.order if values >> value & 1)

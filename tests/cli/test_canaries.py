@@ -38,7 +38,7 @@ async def test_tokens_and_secrets_leave_no_trace(short_path: Path) -> None:
             (over_tcp, 0),
             (over_tcp | {"PKGER_TOKEN": f"{token[:-1]}x"}, 10),
             (over_tcp | {"PKGER_TOKEN": f"{token} "}, 0),
-            (over_tcp | {"PKGER_TOKEN": f"{token}\n{token}"}, 1),
+            (over_tcp | {"PKGER_TOKEN": f"{token}\n{token}"}, 10),
             (over_tcp | {"PKGER_APPLIER_ADDRESS": "localhost:1"}, 1),
         ):
             end = await pkger(*apply, env=variables, typed=f"{SECRET}\n".encode())

@@ -247,7 +247,7 @@ async def test_a_file_that_a_driver_cannot_open_is_reported_with_its_row(
     file = short_path / "platforms.yml"
     file.write_text(f"embedded: {{driver: embedded, options: {{file: {package}/lab.db}}}}")
     end = await end_of(verb, short_path, package)
-    problem = f"{file}:1: platform embedded: [Errno "
+    problem = f"{file}:1: platform embedded: the folder {package} cannot be made"
     if verb == "plan":
         assert end.err.startswith(f"Error: the platform service cannot start: {problem}")
     assert problem in end.err
