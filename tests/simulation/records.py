@@ -199,7 +199,8 @@ class StoreReader:
             known.state, known.token, known.plan, known.cause = state, token, plan, cause
             known.is_rolling_back, known.is_sealed = bool(rolling_back), bool(sealed)
             known.is_cancelled = bool(cancelled)
-            if plan and not known.steps:
+            # A planner that was asked twice replaces the plan until the operation starts.
+            if plan and (state == "PREPARING" or not known.steps):
                 header, steps = self._plan(plan)
                 known.deletes = header.after_uninstall == plan_pb2.AFTER_UNINSTALL_DELETE
                 known.steps = {step.number: step for step in steps}
