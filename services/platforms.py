@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from services.access.listeners import MOST_SOCKET_BYTES
+from services.core.addresses import address_problem
 from services.core.errors import PlatformUnknown
 from services.core.model import DEFAULT_PLATFORM
 from services.private_files import PathRefused, read_shared
@@ -26,8 +26,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 NAME_RULE = "write up to 40 lower-case letters, digits, - and _, the first a letter or digit"
 """The remedy for an invalid name; part of messages."""
-
-_HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 
 _KEYS = ("driver", "address", "options")
 
@@ -238,7 +236,7 @@ class _Reading:
             return "", row
         place = fields["address"]
         address = _text(place)
-        if problem := _address_problem(address):
+        if problem := address_problem(address, is_remote=True):
             self._report(place, f"the address {address!r} cannot be used; {problem}")
             return "", place
         return address, place
@@ -303,14 +301,3 @@ def _text(node: yaml.Node) -> str:
         return ""
     text: str = node.value
     return text
-
-
-def _address_problem(address: str) -> str:
-    """The remedy for an invalid *address*, with the reason; empty if the address is valid."""
-    match = _HOST_AND_PORT.fullmatch(address)
-    socket = address.removeprefix("unix:") if address.startswith("unix:") else ""
-    if len(socket.encode("utf-8", "surrogatepass")) > MOST_SOCKET_BYTES:
-        return f"write a shorter path, as that of a socket has at most {MOST_SOCKET_BYTES} bytes (sun_path)"
-    if socket or (match and 0 < int(match["port"]) < 65536):
-        return ""
-    return "write host:port or unix:/path"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from services.core.addresses import SOCKET_PREFIX, address_problem, is_host
 from services.core.limits import MAX_PACKAGE_BYTES
 from services.system import process_name
 from services.times import Times
@@ -32,10 +33,6 @@ The environment variable with platforms in addition to the rows of the platforms
 services.
 """
 
-_SERVER = re.compile(r"\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+")
-
-_ADDRESS = re.compile(rf"unix:/.+|({_SERVER.pattern})?:[0-9]{{1,5}}")
-
 MAX_DEPTH = 200
 """Maximum of the limit on depth, slightly below the limit of the JSON library."""
 
@@ -47,7 +44,7 @@ def address_variable(service: str) -> str:
 
 def socket_address(folder: Path, service: str) -> str:
     """The address of the socket of *service* in a folder of sockets."""
-    return f"unix:{folder / service}.sock"
+    return f"{SOCKET_PREFIX}{folder / service}.sock"
 
 
 def bound_variable(bound: str) -> str:
@@ -215,7 +212,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     run = (_path(environ, "PKGER_RUN") or home / "run").absolute()
     own = {name: address for name in (*PORTS, HTTP) if (address := _address(environ, address_variable(name)))}
     host = environ.get("PKGER_SERVER", "")
-    if host and not _SERVER.fullmatch(host):
+    if host and not is_host(host):
         raise SettingInvalid("PKGER_SERVER", host, "write a host without a port, an IPv6 address in brackets")
     return Settings(
         addresses={
@@ -251,8 +248,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
 def _address(environ: Mapping[str, str], variable: str) -> str:
     """An address; empty if it is not set."""
     address = environ.get(variable, "")
-    if address and not _ADDRESS.fullmatch(address):
-        raise SettingInvalid(variable, address, "write host:port or unix:/path")
+    if address and (problem := address_problem(address)):
+        raise SettingInvalid(variable, address, problem)
     return address
 
 

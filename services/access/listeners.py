@@ -9,15 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from ipaddress import ip_address
 
-HIGHEST_PORT = 65_535
-
-MOST_SOCKET_BYTES = 107
-"""Longest path of a socket: ``sun_path`` has 108 bytes on Linux, the last a NUL (unix(7)); gRPC refuses longer ones."""
-
-SOCKET_PREFIX = "unix:"
-
-FORM = "write host:port or unix:/path"
-"""The remedy for an address of another form."""
+from services.core.addresses import SOCKET_PREFIX, address_problem
 
 
 class ListenerKind(Enum):
@@ -109,23 +101,11 @@ def _listener(address: str, resolve: Resolve) -> Listener:
     Raises:
         ListenerInvalid: The address has another form.
     """
+    if problem := address_problem(address):
+        raise ListenerInvalid(f"{address}: {problem} (PKGER_LISTEN, PKGER_<SERVICE>_ADDRESS, PKGER_RUN)")
     if address.startswith(SOCKET_PREFIX):
-        path = address.removeprefix(SOCKET_PREFIX)
-        if not path.startswith("/"):
-            raise ListenerInvalid(
-                f"{address}: write unix: and the full path of a socket, such as unix:/run/parser.sock"
-            )
-        if (size := len(path.encode("utf-8", "surrogateescape"))) > MOST_SOCKET_BYTES:
-            raise ListenerInvalid(
-                f"the path {path} has {size} bytes, and that of a socket at most {MOST_SOCKET_BYTES}; choose a shorter"
-                " one (PKGER_RUN, PKGER_LISTEN)"
-            )
         return Listener(address, ListenerKind.SOCKET)
-    host, colon, port = address.rpartition(":")
-    if not (colon and port.isdecimal() and port.isascii() and int(port) <= HIGHEST_PORT):
-        raise ListenerInvalid(f"{address}: {FORM} (PKGER_LISTEN, PKGER_<SERVICE>_ADDRESS)")
-    if ":" in host and not (host.startswith("[") and host.endswith("]")):
-        raise ListenerInvalid(f"{address}: write an address of IPv6 in brackets, such as [::1]:{port}")
+    host, _, _ = address.rpartition(":")
     return Listener(address, _kind_of_host(host.strip("[]"), resolve))
 
 

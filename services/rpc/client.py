@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self, TypeVar, cast
 import grpc
 
 from services.access.authentication import AUTHORIZATION, NOBODY
-from services.access.listeners import SOCKET_PREFIX
 from services.access.token_file import TokenUnusable
+from services.core.addresses import SOCKET_PREFIX
 from services.core.errors import PlatformUnknown, ServiceUnavailable, Unauthenticated
 from services.private_files import PathRefused, own_folder
 from services.rpc.call import REQUEST_ID_KEY, caller, loop_time, new_request_id, request_id, time_left

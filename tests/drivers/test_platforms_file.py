@@ -51,7 +51,7 @@ def test_rows_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("address", [f"unix:/{'p' * 106}", f"unix:/{'ä' * 53}", "unix:lab.sock"])
+@pytest.mark.parametrize("address", [f"unix:/{'p' * 106}", f"unix:/{'ä' * 53}"])
 def test_a_socket_may_have_the_longest_path_of_the_system(tmp_path: Path, address: str) -> None:
     assert find_platform(read_platforms(settings(tmp_path, f"lab: {{address: '{address}'}}")), "lab").address == address
 
@@ -133,17 +133,34 @@ ROW = "address: 'a:1'"
                 f"lab: {{address: '{address}'}}",
                 [f"1: platform lab: the address '{address}' cannot be used; write host:port or unix:/path"],
             )
-            for address in ("", "lab", "lab:", ":1", "lab:0", "lab:65536", "http://lab:1", "unix:", "::1:7", "a b:1")
+            for address in ("", "lab", "lab:", ":1", "lab:0", "lab:65536", "http://lab:1", "a b:1")
+        ),
+        (
+            "lab: {address: '::1:7'}",
+            [
+                "1: platform lab: the address '::1:7' cannot be used; write an address of IPv6 in brackets, such as"
+                " [::1]:7"
+            ],
+        ),
+        *(
+            (
+                f"lab: {{address: '{address}'}}",
+                [
+                    f"1: platform lab: the address '{address}' cannot be used; write unix: and the full path of a"
+                    " socket, such as unix:/run/parser.sock"
+                ],
+            )
+            for address in ("unix:", "unix:lab.sock")
         ),
         *(
             (
                 f"lab: {{address: 'unix:{path}'}}",
                 [
-                    f"1: platform lab: the address 'unix:{path}' cannot be used; write a shorter path, as that of a"
-                    " socket has at most 107 bytes (sun_path)"
+                    f"1: platform lab: the address 'unix:{path}' cannot be used; write a shorter path, as this one"
+                    " has 108 bytes, and that of a socket at most 107"
                 ],
             )
-            for path in ("/" + "p" * 107, "/" + "ä" * 54, "//" + "p" * 106)
+            for path in ("/" + "p" * 107, "/p" + "ä" * 53, "//" + "p" * 106)
         ),
         (
             "lab: {address: [1]}",

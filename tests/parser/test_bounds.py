@@ -158,6 +158,8 @@ def test_the_table_of_settings_has_the_default_bounds() -> None:
         ("PKGER_STACK_ADDRESS", "https://127.0.0.1:1"),
         ("PKGER_STACK_ADDRESS", "127.0.0.1"),
         ("PKGER_STACK_ADDRESS", "unix:stack.sock"),
+        ("PKGER_STACK_ADDRESS", "127.0.0.1:99999"),
+        ("PKGER_STACK_ADDRESS", "unix:/" + "p" * 107),
         ("PKGER_HTTP_ADDRESS", "foo"),
         ("PKGER_SERVER", "http://far"),
         ("PKGER_SERVER", "far:50051"),

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO
 
-from services.access.listeners import MOST_SOCKET_BYTES
 from services.cli.errors import CommandFailed
 from services.cli.process.supervisor import Supervisor, one_child
+from services.core.addresses import MOST_SOCKET_BYTES
 from services.core.model import DEFAULT_PLATFORM
 from services.drivers.registry import DRIVERS
 from services.platforms import Platform, find_platform, read_platforms
