@@ -28,7 +28,7 @@ from services.rpc.errors import to_status
 
 log = logging.getLogger("pkger.rpc")
 
-MOST_CALLS = 100
+MOST_CALLS_OF_PRINCIPAL = 100
 """Most calls in flight of one principal at a loopback listener."""
 
 MOST_CALLS_OF_LISTENER = 1_000
@@ -121,7 +121,7 @@ class Door:
         if current is NOBODY:
             return MOST_HEALTH_WATCHES if method == f"{_HEALTH}Watch" else None
         # On a network, the services call each other as the operator, too, for many callers.
-        return MOST_CALLS if self._kind is ListenerKind.LOOPBACK else None
+        return MOST_CALLS_OF_PRINCIPAL if self._kind is ListenerKind.LOOPBACK else None
 
     def _accepted(self) -> TokenDigest | None:
         """The token that is accepted now; None: a socket, or there is no usable token."""

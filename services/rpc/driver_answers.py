@@ -49,33 +49,33 @@ class TooMuch(Exception):
     """A driver returned more than it may; the message says of what, and the bound."""
 
 
-class Taken:
+class AnswerSize:
     """
     Counts what a driver returns for one question, in one message or many.
 
-    Each ``take`` method raises ``TooMuch`` beyond the bound.
+    Each ``add`` method raises ``TooMuch`` beyond the bound.
     """
 
     def __init__(self) -> None:
         self._most, self._memory = MOST_RESOURCES, MOST_MEMORY
         self._count = self._bytes = 0
 
-    def take(self, resources: Sequence[Resource]) -> Sequence[Resource]:
+    def add(self, resources: Sequence[Resource]) -> Sequence[Resource]:
         """Count resources, and return them."""
         for resource in resources:
             texts = [resource.kind, resource.id, *resource.label_ids, *resource.unexpressed]
             for reference in resource.references:
                 texts += (reference.pointer, reference.kind, reference.id)
             self._bytes += _REFERENCE_BYTES * len(resource.references) + sum(map(getsizeof, texts))
-            self._take(resource.spec)
+            self._add(resource.spec)
         return resources
 
-    def take_specs(self, specs: Iterable[Spec]) -> None:
+    def add_specs(self, specs: Iterable[Spec]) -> None:
         """Count specs."""
         for spec in specs:
-            self._take(spec)
+            self._add(spec)
 
-    def _take(self, spec: Spec) -> None:
+    def _add(self, spec: Spec) -> None:
         self._count += 1
         self._bytes += _ITEM_BYTES + getsizeof(spec.text) + getsizeof(spec.display_name)
         if self._count > self._most:

@@ -27,7 +27,7 @@ from services.rpc.client import Peer
 from services.rpc.convert.checks import check_from_pb
 from services.rpc.convert.drivers import desired_spec_fields, platform_from_pb, prepared_from_pb
 from services.rpc.convert.objects import org_from_pb, resource_from_pb, unreadable_from_pb
-from services.rpc.driver_answers import Taken, TooMuch
+from services.rpc.driver_answers import AnswerSize, TooMuch
 from services.rpc.error_frames import forget_variables
 from services.rpc.parts import parts, text_bytes
 
@@ -110,12 +110,12 @@ async def list_resources(
         PkgerError: The resources cannot be listed; this never means that there are none.
     """
     request = driver_pb2.ListResourcesRequest(org=org, kinds=kinds)
-    listed, taken = list[Resource](), Taken()
+    listed, size = list[Resource](), AnswerSize()
     with _bounded(driver, listed):
         # Leaving the block early cancels the call.
         async with aclosing(driver.stream(DriverServiceStub(driver.channel).ListResources, request)) as chunks:
             async for chunk in chunks:
-                listed += taken.take([_resource(driver, message, is_lenient) for message in chunk.resources])
+                listed += size.add([_resource(driver, message, is_lenient) for message in chunk.resources])
         keys = {(resource.kind, resource.id) for resource in listed}
         if len(keys) < len(listed):
             raise _unreliable(driver, "its list has a resource twice")
@@ -159,7 +159,7 @@ async def read_resources(
         PkgerError: They cannot be read; this never means that there are none.
     """
     stub = DriverServiceStub(driver.channel)
-    resources_read, taken = list[Resource | None](), Taken()
+    resources_read, size = list[Resource | None](), AnswerSize()
     for start in range(0, len(ids), READ_AT_ONCE):
         some = [object_pb2.ResourceId(kind=kind, id=id_) for kind, id_ in ids[start : start + READ_AT_ONCE]]
         answer = await driver.call(stub.ReadResources, driver_pb2.ReadResourcesRequest(org=org, ids=some))
@@ -167,7 +167,7 @@ async def read_resources(
             raise _unreliable(driver, f"it returned {len(answer.results)} results for {len(some)} ids")
         read = [_read(driver, ref, result, is_lenient) for ref, result in zip(some, answer.results, strict=True)]
         with _bounded(driver, resources_read):
-            taken.take([resource for resource in read if resource])
+            size.add([resource for resource in read if resource])
         resources_read += read
     return resources_read
 
@@ -191,7 +191,7 @@ async def prepare_specs(
         PkgerError: The call failed.
     """
     stub = DriverServiceStub(driver.channel)
-    prepared, taken = list[Spec | Failed](), Taken()
+    prepared, size = list[Spec | Failed](), AnswerSize()
     for some in parts(desired, _spec_bytes):
         request = driver_pb2.PrepareSpecsRequest(org=org, specs=map(desired_spec_fields, some))
         try:
@@ -206,7 +206,7 @@ async def prepare_specs(
             raise _unreliable(driver, "its prepared specs are out of order")
         results = [_prepared(driver, each, answer, platform) for each, answer in zip(some, answers, strict=True)]
         with _bounded(driver, prepared):
-            taken.take_specs(each for each in results if isinstance(each, Spec))
+            size.add_specs(each for each in results if isinstance(each, Spec))
         prepared += results
     return prepared
 

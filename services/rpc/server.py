@@ -27,7 +27,7 @@ FLUSH_SECONDS = 0.5
 SHORTEST_PING_MS = 5_000
 """Shortest accepted interval of keepalive pings, with or without calls in flight; the documents advise 10 s."""
 
-MOST_CALLS = 4_000
+MOST_WAITING_CALLS = 4_000
 MOST_CALLS_OF_CONNECTION = 200
 HANDSHAKE_MS = 10_000
 LONGEST_IDLE_MS = 300_000
@@ -144,7 +144,7 @@ def _server(entrance: Entrance, handlers: Mapping[str, Handler]) -> grpc.aio.Ser
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
             ("grpc.max_connection_idle_ms", LONGEST_IDLE_MS),
         ]
-    server = grpc.aio.server(options=options, maximum_concurrent_rpcs=None if is_socket else MOST_CALLS)
+    server = grpc.aio.server(options=options, maximum_concurrent_rpcs=None if is_socket else MOST_WAITING_CALLS)
     door = Door(entrance.listener, entrance.token)
     server.add_generic_rpc_handlers(
         (

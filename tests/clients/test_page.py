@@ -31,7 +31,7 @@ def test_the_page_has_the_limits_of_the_servers() -> None:
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", section("Limits"), re.MULTILINE)
     limits = {what.split(",")[0]: limit for what, limit in rows}
     assert limits["Any other message"] == f"{MESSAGE_LIMIT // 2**20} MiB"
-    assert limits["Calls at a time with the home token"] == f"{door.MOST_CALLS}"
+    assert limits["Calls at a time with the home token"] == f"{door.MOST_CALLS_OF_PRINCIPAL}"
     assert limits["Calls at a time at an address"] == f"{door.MOST_CALLS_OF_LISTENER:,}"
     assert limits["Calls at a time on one connection"] == f"{server.MOST_CALLS_OF_CONNECTION}"
     assert limits["A call without a deadline"] == f"{LONGEST_CALL_SECONDS / 60:.0f} minutes"

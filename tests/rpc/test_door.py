@@ -187,7 +187,7 @@ async def test_calls_of_one_principal_at_a_loopback_port_are_bounded(tmp_path: P
         listening(ListenerKind.LOOPBACK, tmp_path, wait) as (address, token),
         peer(address, token.token) as client,
     ):
-        calls = [asyncio.create_task(get(client)) for _ in range(door.MOST_CALLS)]
+        calls = [asyncio.create_task(get(client)) for _ in range(door.MOST_CALLS_OF_PRINCIPAL)]
         for _ in calls:
             await begun.acquire()
         with pytest.raises(TooManyCalls, match="local has 100 calls in flight"):

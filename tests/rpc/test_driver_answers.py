@@ -18,7 +18,7 @@ from services.drivers.embedded.kinds import EMBEDDED
 from services.rpc import driver_answers
 from services.rpc.client import Peer
 from services.rpc.dispatcher import Dispatcher
-from services.rpc.driver_answers import SMALL_MESSAGE, Taken, TooMuch
+from services.rpc.driver_answers import SMALL_MESSAGE, AnswerSize, TooMuch
 from services.rpc.resources import list_orgs, list_resources, list_secret_keys, prepare_specs, read_resources
 from services.rpc.wire_fields import has_more_fields
 from tests.rpc.in_memory import Network
@@ -160,8 +160,8 @@ def test_every_text_of_a_resource_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     for each in resources:
         with pytest.raises(TooMuch):
-            Taken().take([each])
-    assert Taken().take([Resource("Label", "1", spec)] * 10)
+            AnswerSize().add([each])
+    assert AnswerSize().add([Resource("Label", "1", spec)] * 10)
 
 
 def count(message: Message) -> int:
