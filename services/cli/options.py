@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from services.cli.common import Common, caller, common, target_pair
-from services.core.addresses import is_host
 
 if TYPE_CHECKING:
     from pkger.applier.v1.applier_pb2 import RunOptions
@@ -29,6 +28,8 @@ SERVER_HELP = (
 
 def _host(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """A host without a port, as each service has its own; an IPv6 address is in brackets."""
+    from services.core.addresses import is_host
+
     if value and not is_host(value):
         raise click.BadParameter("write the host without a port (an IPv6 address in brackets)")
     return value

@@ -13,7 +13,6 @@ import grpc
 import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 from pkger.applier.v1 import applier_pb2
 from pkger.driver.v1 import driver_pb2
@@ -91,9 +90,11 @@ async def endless(request: object, context: Context) -> AsyncIterator[driver_pb2
 
 
 async def reflected(client: Peer) -> None:
-    """Call reflection as ``Peer`` would."""
-    requests = iter([ServerReflectionRequest(list_services="")])
-    call = ServerReflectionStub(client.channel).ServerReflectionInfo(requests, metadata=client._metadata())
+    """
+    Call reflection as ``Peer`` would, for a refusal: nothing is written, as a write to a call that has just ended fails
+    with a status of the client.
+    """
+    call = ServerReflectionStub(client.channel).ServerReflectionInfo(timeout=60, metadata=client._metadata())
     try:
         await call.read()
     except grpc.aio.AioRpcError as error:
