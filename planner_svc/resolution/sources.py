@@ -11,6 +11,7 @@ from planner_svc.resolution.model import (
     Repository,
     Request,
 )
+from services.core.text_lists import enumerated
 
 UNAVAILABLE = (
     ConflictCode.REPOSITORY_UNAVAILABLE,
@@ -100,7 +101,7 @@ class Sources:
             return _nowhere(package, serving)
         first, *others = [each for each in listing if each.priority == listing[0].priority]
         if others:
-            names = _listed([each.name for each in (first, *others)])
+            names = enumerated([each.name for each in (first, *others)])
             text = f"{package} is in {names}, which have the same priority"
             return NoSource(ConflictCode.AMBIGUOUS_REPOSITORY, text)
         return Source(first.name, first.packages[package])
@@ -132,7 +133,3 @@ def _nowhere(package: str, repositories: Sequence[Repository]) -> NoSource:
             return NoSource(ConflictCode.PACKAGE_NOT_FOUND, text)
     names = ", ".join(each.name for each in repositories)
     return NoSource(ConflictCode.PACKAGE_NOT_FOUND, f"no repository has {package} (asked: {names or 'none'})")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

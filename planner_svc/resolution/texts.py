@@ -10,6 +10,7 @@ from planner_svc.resolution.search import FIRST
 from planner_svc.resolution.situation import fits
 from planner_svc.resolution.sources import UNAVAILABLE, NoSource
 from planner_svc.resolution.world import World, released
+from services.core.text_lists import enumerated
 from services.packages.ranges import Range
 from services.packages.versions import Version
 
@@ -125,7 +126,7 @@ class Narration:
             if not ranges or any(fits(one, version, True) for one in ranges)
         ]
         unused = next((text for _, each, version in fitting if (text := self._out_of_use(name, each, version))), "")
-        written = _texts([str(each) for each in ranges])
+        written = enumerated([str(each) for each in ranges])
         allowed = self.world.allows_prereleases(name)
         selectable = [
             version
@@ -142,7 +143,7 @@ class Narration:
         text = f"{name} is published as {_listed([version for _, _, version in editions])}"
         unmatched = [str(one) for one in ranges if not any(fits(one, version, True) for _, _, version in editions)]
         if unmatched:
-            return f"{text}, none of them in {_texts(unmatched)}"
+            return f"{text}, none of them in {enumerated(unmatched)}"
         if any(all(fits(one, version, True) for one in ranges) for _, _, version in editions):
             own = self.world.situation.installed.get(name)
             return (
@@ -272,7 +273,7 @@ def _listed(versions: Sequence[Version]) -> str:
     more = len(versions) - len(names)
     if more:
         names.append(f"{more} more version{'s' if more > 1 else ''}")
-    return _texts(names)
+    return enumerated(names)
 
 
 _MAX_NAMES = 10
@@ -281,12 +282,8 @@ _MAX_NAMES = 10
 
 def _listed_names(names: Sequence[str]) -> str:
     if len(names) <= _MAX_NAMES:
-        return _texts(names)
-    return _texts([*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more packages"])
-
-
-def _texts(texts: Sequence[str]) -> str:
-    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
+        return enumerated(names)
+    return enumerated([*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more packages"])
 
 
 _SUBJECTS = {

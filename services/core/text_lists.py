@@ -1,4 +1,4 @@
-"""Lists in texts for people: the first parts, and how many more there are."""
+"""Lists in texts for people: all parts, or the first ones and how many more there are."""
 
 from collections.abc import Sequence
 
@@ -27,6 +27,11 @@ def listed(parts: Sequence[str], most: int, separator: str = ", ", noun: str = "
     """
     before = " " if separator == ", " else separator
     return separator.join(parts[:most]) + and_more(len(parts) - most, before, noun)
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """All *parts*: "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
 
 
 def fitting(parts: Sequence[str], most_characters: int, separator: str = "; ") -> list[str]:
