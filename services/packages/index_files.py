@@ -248,15 +248,21 @@ def _version_tree(published: PublishedVersion) -> dict[str, Any]:
     return tree
 
 
-def manifest_problem(manifest: Manifest, name: str, published: PublishedVersion) -> str:
-    """What of a manifest is not as the repository lists the version, and what to do; empty: nothing."""
-    listed = {each.name: each.range for each in published.requires}
-    if manifest.name != name:
-        return f"the manifest is of the package {manifest.name!r}, and this is the folder of {name!r}"
-    if manifest.version != published.version:
-        return f"the manifest has the version {manifest.version}, and this is the folder of {published.version}"
+def identity_problem(manifest: Manifest, name: str, version: Version) -> str:
+    """What keeps a manifest from being that of a version, and what to do; empty: nothing."""
+    if (manifest.name, manifest.version) != (name, version):
+        identity = f"the manifest is of {manifest.name} {manifest.version}, and this is the folder of {name} {version}"
+        return f"{identity}; one of the two has to be corrected"
     if PACKAGE_FILE in manifest.files:
         return f"the files of the manifest list {PACKAGE_FILE}, its own file; remove it from them"
+    return ""
+
+
+def manifest_problem(manifest: Manifest, name: str, published: PublishedVersion) -> str:
+    """What of a manifest is not as the repository lists the version, and what to do; empty: nothing."""
+    if problem := identity_problem(manifest, name, published.version):
+        return problem
+    listed = {each.name: each.range for each in published.requires}
     different = [
         key
         for key, is_equal in (

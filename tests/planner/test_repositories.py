@@ -283,10 +283,13 @@ async def test_another_digest_than_the_recorded_one_is_a_change(publisher: Publi
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
-        (PACKAGE.replace(b"+1", b"+2"), "the manifest has the version 1.0.0+2, and this is the folder of 1.0.0+1"),
+        (
+            PACKAGE.replace(b"+1", b"+2"),
+            "the manifest is of base 1.0.0+2, and this is the folder of base 1.0.0+1",
+        ),
         (
             PACKAGE.replace(b"base", b"other"),
-            "the manifest is of the package 'other', and this is the folder of 'base'",
+            "the manifest is of other 1.0.0+1, and this is the folder of base 1.0.0+1",
         ),
         (PACKAGE.replace(b"files: [a/b.yaml]", b"files: []"), "files of the manifest differ from base/versions.yaml"),
         (PACKAGE.replace(b", files", b", requires: [{name: a}], files"), "requires of the manifest differ"),

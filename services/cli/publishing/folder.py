@@ -20,6 +20,7 @@ from services.packages.index_files import (
     PACKAGE_FILE,
     PackageVersions,
     RepositoryFault,
+    identity_problem,
     version_folder,
     versions_file,
 )
@@ -173,12 +174,8 @@ def _files(root: Path, name: str, version: Version, settings: Settings) -> tuple
         manifest = manifest_of(files[PACKAGE_FILE], settings.bounds)
     except FileProblem as problem:
         raise _PathFault(Finding(place, problem.problem)) from None
-    if (manifest.name, manifest.version) != (name, version):
-        text = f"the manifest is of {manifest.name} {manifest.version}, and this is the folder of {name} {version}"
-        raise _PathFault(Finding(place, f"{text}; correct one of the two"))
-    if PACKAGE_FILE in manifest.files:
-        text = f"the files of the manifest list {PACKAGE_FILE}, its own file; remove it from them"
-        raise _PathFault(Finding(place, text))
+    if mismatch := identity_problem(manifest, name, version):
+        raise _PathFault(Finding(place, mismatch))
     files |= {path: read(path) for path in manifest.files}
     return manifest, files
 
