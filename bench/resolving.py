@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bench.figures import Figure, Seconds, seconds
 from planner_svc.resolution.bounds import Bounds
@@ -13,14 +13,13 @@ from planner_svc.resolution.model import (
     Conflict,
     InstalledPackage,
     PackageRequest,
-    PublishedPackage,
-    PublishedVersion,
     Repository,
     Request,
-    Requirement,
     Resolution,
 )
 from planner_svc.resolution.resolve import resolve
+from services.packages.index_files import PackageVersions, PublishedVersion
+from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import Version
 
@@ -63,9 +62,9 @@ def one_update(versions: int) -> Callable[[], Resolution | Conflict]:
     installed = [
         InstalledPackage(name, each.version, repository.name, requires=each.requires)
         for name, package in repository.packages.items()
-        for each in package.versions
+        for each in package.versions.values()
         # The first package is required by no other one, so nothing but its own version changes.
-        if each.version == (package.versions[0].version if name == _name(0) else newest[name])
+        if each.version == (_version(0) if name == _name(0) else newest[name])
     ]
     request = Request(updates=(PackageRequest(_name(0)),))
     return lambda: resolve([repository], installed, request, bounds=_bounds())
@@ -74,19 +73,16 @@ def one_update(versions: int) -> Callable[[], Resolution | Conflict]:
 def long_chain(packages: int, versions: int) -> Callable[[], Resolution | Conflict]:
     """A chain in which each version goes with one version of the next package, and the last ones with none."""
     length = max(2, packages * CHAIN // PACKAGES)
+
+    def requirements(number: int, minor: int) -> tuple[Requirement, ...]:
+        if number == length:
+            return ()
+        return (Requirement(_name(number + 1), Range.parse(_next(number, length, minor))),)
+
     chain = {
-        _name(number): PublishedPackage(
-            tuple(
-                PublishedVersion(
-                    _version(minor),
-                    (Requirement(_name(number + 1), Range.parse(_next(number, length, minor))),),
-                )
-                for minor in range(versions)
-            )
-        )
-        for number in range(length)
+        _name(number): _package(number, [requirements(number, minor) for minor in range(versions)])
+        for number in range(length + 1)
     }
-    chain[_name(length)] = PublishedPackage(tuple(PublishedVersion(_version(minor)) for minor in range(versions)))
     request = Request((PackageRequest(_name(0), Range.parse("*")),))
     return lambda: resolve([Repository("main", packages=chain)], [], request, bounds=_bounds())
 
@@ -105,15 +101,16 @@ def layered(packages: int, versions: int) -> Repository:
         numbers = sorted(chance.sample(later, min(_REQUIREMENTS, len(later))))
         return tuple(Requirement(_name(each), chance.choice(texts)) for each in numbers)
 
-    return Repository(
-        "main",
-        packages={
-            _name(number): PublishedPackage(
-                tuple(PublishedVersion(_version(minor), requirements(number)) for minor in range(versions))
-            )
-            for number in range(packages)
-        },
-    )
+    packages_by_name = {
+        _name(number): _package(number, [requirements(number) for _ in range(versions)]) for number in range(packages)
+    }
+    return Repository("main", packages=packages_by_name)
+
+
+def _package(number: int, requirements: Sequence[tuple[Requirement, ...]]) -> PackageVersions:
+    """A package with a version for each of *requirements*."""
+    published = [PublishedVersion(_version(minor), digest="", requires=each) for minor, each in enumerate(requirements)]
+    return PackageVersions(_name(number), {each.version: each for each in published})
 
 
 def _name(number: int) -> str:

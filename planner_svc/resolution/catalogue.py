@@ -4,10 +4,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from planner_svc.resolution.model import InstalledPackage, Requirement
+from planner_svc.resolution.model import InstalledPackage
 from planner_svc.resolution.search import FIRST, Values
 from planner_svc.resolution.situation import latest_of
 from planner_svc.resolution.sources import NoSource, Source
+from services.packages.manifest import Requirement
 from services.packages.ranges import Comparator, Range
 from services.packages.versions import Precedence, Version
 
@@ -110,7 +111,7 @@ def catalogue_of(installed: InstalledPackage | None, source: Source | NoSource) 
     """The versions of a package; what the installed one requires is what was recorded of it."""
     editions = {}
     if isinstance(source, Source):
-        for each in source.package.versions:
+        for each in source.package.versions.values():
             editions[each.version] = Edition(each.version, each.requires, False, each.yanked, each.platform)
     if installed:
         published = editions.get(installed.version, Edition(None))

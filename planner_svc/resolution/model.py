@@ -4,57 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from services.packages.index_files import PackageVersions
+from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import Version
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """
-    An edge from a version of one package to another package.
-
-    Attributes:
-        name: The package that is required.
-        range: The versions of it that will do; None: any version, prereleases too.
-    """
-
-    name: str
-    range: Range | None = None
-
-    def __str__(self) -> str:
-        return self.name if self.range is None else f"{self.name} {self.range}"
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedVersion:
-    """
-    A version in a repository.
-
-    Attributes:
-        version: The version.
-        requires: At most one requirement of each package.
-        yanked: Why the publisher advises against it; None: it is not yanked.
-        platform: The versions of pkger that it is for; None: any.
-    """
-
-    version: Version
-    requires: tuple[Requirement, ...] = ()
-    yanked: str | None = None
-    platform: Range | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedPackage:
-    """
-    All versions of a package in one repository, in any order.
-
-    Attributes:
-        versions: Each version once.
-        latest: The version that the publisher recommends; None: the highest release that is not yanked.
-    """
-
-    versions: tuple[PublishedVersion, ...]
-    latest: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +30,7 @@ class Repository:
     only: tuple[str, ...] = ()
     is_enabled: bool = True
     problem: str | None = None
-    packages: Mapping[str, PublishedPackage] = field(default_factory=dict)
+    packages: Mapping[str, PackageVersions] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -13,6 +13,7 @@ from planner_svc.resolution.model import (
 )
 from planner_svc.resolution.sources import Source, Sources
 from services.core.errors import RequestInvalid
+from services.packages.index_files import highest_release
 from services.packages.ranges import Range
 from services.packages.versions import Version
 
@@ -90,10 +91,7 @@ def latest_of(source: Source) -> Version | None:
     """The version that the publisher recommends, else the highest release that is not yanked; None: there is none."""
     if source.package.latest is not None:
         return source.package.latest
-    releases = [
-        each.version for each in source.package.versions if not each.version.is_prerelease and each.yanked is None
-    ]
-    return max(releases, default=None)
+    return highest_release(source.package.versions)
 
 
 def fits(versions: Range | Version | None, version: Version, prereleases_allowed: bool) -> bool:

@@ -7,11 +7,11 @@ from planner_svc.resolution.model import (
     ConflictCode,
     InstalledPackage,
     PackageRequest,
-    PublishedPackage,
     Repository,
     Request,
 )
 from services.core.text_lists import enumerated
+from services.packages.index_files import PackageVersions
 
 UNAVAILABLE = (
     ConflictCode.REPOSITORY_UNAVAILABLE,
@@ -27,7 +27,7 @@ class Source:
     """The repository of a package."""
 
     repository: str
-    package: PublishedPackage
+    package: PackageVersions
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,7 @@ class Sources:
             return NoSource(ConflictCode.REPOSITORY_UNKNOWN, f"repository {name} is disabled")
         if repository.problem is not None:
             return _silent(repository)
-        if not _lists(repository, package):
-            return _nowhere(package, [repository])
-        return Source(name, repository.packages[package])
+        return _source(repository, package) if _lists(repository, package) else _nowhere(package, [repository])
 
     def _first(self, package: str) -> Source | NoSource:
         """The source of a package that no repository is named for: no one takes the place of one that is away."""
@@ -104,11 +102,19 @@ class Sources:
             names = enumerated([each.name for each in (first, *others)])
             text = f"{package} is in {names}, which have the same priority"
             return NoSource(ConflictCode.AMBIGUOUS_REPOSITORY, text)
-        return Source(first.name, first.packages[package])
+        return _source(first, package)
 
 
 def _lists(repository: Repository, package: str) -> bool:
-    return package in repository.packages and package not in repository.faults and _may_serve(repository, package)
+    return (package in repository.packages or package in repository.faults) and _may_serve(repository, package)
+
+
+def _source(repository: Repository, package: str) -> Source | NoSource:
+    """The source of a package that *repository* lists: no other one takes its place, if it has a fault there."""
+    if fault := repository.faults.get(package):
+        text = f"repository {repository.name} has {package} with a fault: {fault}"
+        return NoSource(ConflictCode.PACKAGE_NOT_FOUND, text)
+    return Source(repository.name, repository.packages[package])
 
 
 def _may_serve(repository: Repository, package: str) -> bool:
@@ -127,9 +133,5 @@ def _silent(repository: Repository) -> NoSource:
 
 
 def _nowhere(package: str, repositories: Sequence[Repository]) -> NoSource:
-    for repository in repositories:
-        if package in repository.faults:
-            text = f"repository {repository.name} has {package} with a fault: {repository.faults[package]}"
-            return NoSource(ConflictCode.PACKAGE_NOT_FOUND, text)
     names = ", ".join(each.name for each in repositories)
     return NoSource(ConflictCode.PACKAGE_NOT_FOUND, f"no repository has {package} (asked: {names or 'none'})")

@@ -11,10 +11,11 @@ from typing import Any
 
 from planner_svc.resolution.catalogue import Catalogue, Edition, catalogue_of, with_any_version
 from planner_svc.resolution.conditions import Condition, Exclusion, Level, Lifted
-from planner_svc.resolution.model import InstalledPackage, Origin, PackageRequest, Requirement
+from planner_svc.resolution.model import InstalledPackage, Origin, PackageRequest
 from planner_svc.resolution.search import ABSENT, FIRST, Values, values_of
 from planner_svc.resolution.situation import Situation, fits
 from planner_svc.resolution.sources import NoSource, Source
+from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import Version
 

@@ -42,6 +42,9 @@ class Requirement:
     name: str
     range: Range | None = None
 
+    def __str__(self) -> str:
+        return self.name if self.range is None else f"{self.name} {self.range}"
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:

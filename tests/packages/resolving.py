@@ -11,17 +11,16 @@ from planner_svc.resolution.model import (
     Options,
     Origin,
     PackageRequest,
-    PublishedPackage,
-    PublishedVersion,
     Repository,
     Request,
-    Requirement,
     Resolution,
     ResolutionWarning,
 )
 from planner_svc.resolution.nab_search import search as nab_search
 from planner_svc.resolution.resolve import resolve
 from planner_svc.resolution.search import Search
+from services.packages.index_files import PackageVersions, PublishedVersion
+from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import Version
 
@@ -47,21 +46,23 @@ def repository(written: Json) -> Repository:
         only=tuple(written.get("only", ())),
         is_enabled=written.get("enabled", True),
         problem="no answer within 30 s" if written.get("unreachable") else None,
-        packages={name: _published(each) for name, each in written.get("packages", {}).items()},
+        packages={name: _published(name, each) for name, each in written.get("packages", {}).items()},
     )
 
 
-def _published(written: Json) -> PublishedPackage:
-    versions = tuple(
+def _published(name: str, written: Json) -> PackageVersions:
+    versions = [
         PublishedVersion(
             Version.parse(each["version"]),
-            _requirements(each),
-            each.get("yanked"),
-            Range.parse(each["platform"]) if "platform" in each else None,
+            digest="",
+            requires=_requirements(each),
+            yanked=each.get("yanked"),
+            platform=Range.parse(each["platform"]) if "platform" in each else None,
         )
         for each in written["versions"]
-    )
-    return PublishedPackage(versions, Version.parse(written["latest"]) if "latest" in written else None)
+    ]
+    latest = Version.parse(written["latest"]) if "latest" in written else None
+    return PackageVersions(name, {each.version: each for each in versions}, latest)
 
 
 def _requirements(written: Json) -> tuple[Requirement, ...]:

@@ -1,0 +1,76 @@
+"""Which repository serves a package, and why none does."""
+
+import pytest
+
+from planner_svc.resolution.model import ConflictCode, PackageRequest, Repository, Request
+from planner_svc.resolution.sources import NoSource, Source, Sources
+from services.packages.index_files import PackageVersions
+
+FAULT = "base/versions.yaml: no YAML"
+
+
+def repository(name: str, priority: int = 0, fault: str = "", **changes: object) -> Repository:
+    """A repository that lists base, with a fault or without."""
+    packages = {} if fault else {"base": PackageVersions("base", {})}
+    return Repository(name, priority, packages=packages, faults={"base": fault} if fault else {}, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("repositories", "source"),
+    [
+        ([repository("low"), repository("high", 1)], "high"),
+        ([repository("low"), repository("high", 1, is_enabled=False)], "low"),
+        ([repository("low"), repository("high", 1, only=("web-*",))], "low"),
+        ([repository("low"), repository("high", 1, only=("ba*",))], "high"),
+        (
+            [repository("low"), repository("high", 1, fault=FAULT)],
+            (ConflictCode.PACKAGE_NOT_FOUND, f"repository high has base with a fault: {FAULT}"),
+        ),
+        ([repository("low", fault=FAULT), repository("high", 1)], "high"),
+        (
+            [repository("a"), repository("b", fault=FAULT)],
+            (ConflictCode.AMBIGUOUS_REPOSITORY, "base is in a and b, which have the same priority"),
+        ),
+        (
+            [repository("low"), repository("high", 1, problem="no answer")],
+            (ConflictCode.REPOSITORY_UNAVAILABLE, "repository high does not answer: no answer"),
+        ),
+        ([], (ConflictCode.PACKAGE_NOT_FOUND, "no repository has base (asked: none)")),
+    ],
+)
+def test_no_repository_takes_the_place_of_one_that_comes_first(
+    repositories: list[Repository], source: str | tuple[ConflictCode, str]
+) -> None:
+    assert _source(Sources(repositories, {}, Request())) == source
+    assert _source(Sources(repositories[::-1], {}, Request())) == source
+
+
+@pytest.mark.parametrize(
+    ("repositories", "source"),
+    [
+        ([repository("low"), repository("high", 1)], "low"),
+        (
+            [repository("low", fault=FAULT), repository("high", 1)],
+            (ConflictCode.PACKAGE_NOT_FOUND, f"repository low has base with a fault: {FAULT}"),
+        ),
+        ([repository("high")], (ConflictCode.REPOSITORY_UNKNOWN, "repository low is not configured")),
+        ([repository("low", is_enabled=False)], (ConflictCode.REPOSITORY_UNKNOWN, "repository low is disabled")),
+        (
+            [repository("low", only=("web-*",))],
+            (ConflictCode.PACKAGE_NOT_FOUND, "no repository has base (asked: low)"),
+        ),
+    ],
+)
+def test_a_repository_that_is_named_is_the_only_one(
+    repositories: list[Repository], source: str | tuple[ConflictCode, str]
+) -> None:
+    request = Request((PackageRequest("base", repository="low"),))
+    assert _source(Sources(repositories, {}, request)) == source
+
+
+def _source(sources: Sources) -> str | tuple[ConflictCode, str]:
+    match sources.of("base"):
+        case Source(name):
+            return name
+        case NoSource(code, text):
+            return code, text
