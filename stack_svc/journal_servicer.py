@@ -9,6 +9,7 @@ from pkger.model.v1 import plan_pb2
 from services.core.model import Key
 from services.engine.operation import FINISHED, OperationState
 from services.engine.step_state import StepRecord
+from services.rpc import page_tokens
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.claim_parts import claim_parts
 from services.rpc.convert.drift import counts_from_pb
@@ -28,7 +29,6 @@ from stack_svc.rules import (
     finish,
     journal_replay,
     operations,
-    pages,
     plans,
     resource_edits,
     sanitize,
@@ -249,15 +249,15 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
         self, request: journal_pb2.ListBaselinesRequest, context: object
     ) -> journal_pb2.ListBaselinesResponse:
         """Read one page of the baselines of a stack."""
-        after = Key(*pages.place_of(request.page_token, ("", "")))
-        size = pages.size_of(0, 1000, 1000)
+        after = Key(*page_tokens.place_of(request.page_token, ("", "")))
+        size = page_tokens.size_of(0, 1000, 1000)
         stack, listed = await self._store.read(
             lambda tx: (
                 stacks.existing(tx, request.stack_id),
                 tx.baselines.page(request.stack_id, after, size + 1),
             )
         )
-        page, token = pages.page_of(listed, size, baseline_to_pb, lambda baseline: tuple(baseline.key))
+        page, token = page_tokens.page_of(listed, size, baseline_to_pb, lambda baseline: tuple(baseline.key))
         return journal_pb2.ListBaselinesResponse(
             baselines=page, next_page_token=token, generation=stack.record.generation
         )
@@ -302,12 +302,12 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.ListOperationsResponse:
         """Read one page of operations."""
         after, size = (
-            pages.place_of(request.page_token, stored_operations.START),
-            pages.size_of(request.page_size, 50, 500),
+            page_tokens.place_of(request.page_token, stored_operations.START),
+            page_tokens.size_of(request.page_size, 50, 500),
         )
         operation_filter = operation_messages.filter_from_pb(request)
         listed = await self._store.read(lambda tx: tx.operations.page(operation_filter, after, size + 1))
-        page, token = pages.page_of(
+        page, token = page_tokens.page_of(
             listed, size, operation_messages.operation_to_pb, lambda operation: (operation.create_time, operation.id)
         )
         return journal_pb2.ListOperationsResponse(operations=page, next_page_token=token)
@@ -317,10 +317,10 @@ class JournalServicer(journal_pb2_grpc.JournalServiceServicer):
     ) -> journal_pb2.ListEventsResponse:
         """Read events of an operation."""
         journal_page = await self._store.read(
-            lambda tx: operations.event_rows(tx, request.operation_id, request.after_seq, pages.MOST_BYTES)
+            lambda tx: operations.event_rows(tx, request.operation_id, request.after_seq, page_tokens.MOST_BYTES)
         )
         events, has_more = journal_replay.events_after(
-            journal_page.rows, journal_page.has_more, request.after_seq, pages.MOST_BYTES
+            journal_page.rows, journal_page.has_more, request.after_seq, page_tokens.MOST_BYTES
         )
         return journal_pb2.ListEventsResponse(
             events=events,

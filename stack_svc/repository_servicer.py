@@ -2,9 +2,10 @@
 
 from pkger.stack.v1 import repository_pb2, repository_pb2_grpc
 
+from services.rpc import page_tokens
 from services.rpc.request_digest import content_digest
 from stack_svc.messages import repositories as messages
-from stack_svc.rules import pages, repositories
+from stack_svc.rules import repositories
 from stack_svc.rules.repository_addresses import address_warnings
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.repositories import START
@@ -32,9 +33,9 @@ class RepositoryServicer(repository_pb2_grpc.RepositoryServiceServicer):
         self, request: repository_pb2.ListRepositoriesRequest, context: object
     ) -> repository_pb2.ListRepositoriesResponse:
         """Read one page of repositories."""
-        after, size = pages.place_of(request.page_token, START), pages.size_of(request.page_size, 100, 1000)
+        after, size = page_tokens.place_of(request.page_token, START), page_tokens.size_of(request.page_size, 100, 1000)
         listed = await self._store.read(lambda tx: tx.repositories.page(after, size + 1))
-        page, token = pages.page_of(listed, size, messages.repository_to_pb, lambda each: (each.name,))
+        page, token = page_tokens.page_of(listed, size, messages.repository_to_pb, lambda each: (each.name,))
         return repository_pb2.ListRepositoriesResponse(repositories=page, next_page_token=token)
 
     async def UpdateRepository(

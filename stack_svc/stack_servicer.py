@@ -9,6 +9,7 @@ from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.kinds.format.canonical import canonical_text
 from services.kinds.package_text import read_package
+from services.rpc import page_tokens
 from services.rpc.parts import cut
 from services.rpc.plan_parts import REMARKS, checked_view, diffs_parts, inflated, shown_part
 from services.rpc.request_digest import content_digest
@@ -19,7 +20,6 @@ from stack_svc.messages import stacks as stack_messages
 from stack_svc.notify import Watchers
 from stack_svc.rules import (
     attachments,
-    pages,
     plans,
     resource_edits,
     revisions,
@@ -86,11 +86,11 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     ) -> stack_pb2.ListResourcesResponse:
         """Read one page of the inventory of a stack."""
         choice = fields.choice_from_pb(request.stack)
-        after = pages.place_of(request.page_token, stacks.FIRST_RESOURCE)
-        size = pages.size_of(request.page_size, 1000, 5000)
+        after = page_tokens.place_of(request.page_token, stacks.FIRST_RESOURCE)
+        size = page_tokens.size_of(request.page_size, 1000, 5000)
         inventory = await self._store.read(lambda tx: stacks.resources(tx, choice, after, size))
         record = inventory.stack.record
-        page, token = pages.page_of(
+        page, token = page_tokens.page_of(
             inventory.entries,
             size,
             lambda entry: stack_messages.listed_entry(entry, inventory.without_baseline),
@@ -102,11 +102,11 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Read one page of stacks."""
         stack_filter = stack_messages.stacks_filter_from_pb(request)
         after, size = (
-            pages.place_of(request.page_token, stored_stacks.START),
-            pages.size_of(request.page_size, 100, 1000),
+            page_tokens.place_of(request.page_token, stored_stacks.START),
+            page_tokens.size_of(request.page_size, 100, 1000),
         )
         listed = await self._store.read(lambda tx: tx.stacks.page(stack_filter, after, size + 1))
-        page, token = pages.page_of(
+        page, token = page_tokens.page_of(
             listed, size, stack_messages.stack_to_pb, lambda stack: (stack.record.name, stack.record.id)
         )
         return stack_pb2.ListStacksResponse(stacks=page, next_page_token=token)
@@ -182,16 +182,16 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         self, request: stack_pb2.ListRevisionsRequest, context: object
     ) -> stack_pb2.ListRevisionsResponse:
         """Read one page of the history of a stack, or of several stacks."""
-        size = pages.size_of(request.page_size, 50, 500)
+        size = page_tokens.size_of(request.page_size, 50, 500)
         if request.stack_ids:
             stack_ids = stack_messages.stacks_from_pb(request)
-            after = pages.place_of(request.page_token, stored_revisions.START)
+            after = page_tokens.place_of(request.page_token, stored_revisions.START)
             listed = await self._store.read(lambda tx: tx.revisions.page_of_stacks(stack_ids, after, size + 1))
         else:
             choice = fields.choice_from_pb(request.stack)
-            (before,) = pages.place_of(request.page_token, (stored_revisions.NEWEST,))
+            (before,) = page_tokens.place_of(request.page_token, (stored_revisions.NEWEST,))
             listed = await self._store.read(lambda tx: _history(tx, choice, before, size + 1))
-        page, token = pages.page_of(
+        page, token = page_tokens.page_of(
             listed,
             size,
             lambda each: stack_messages.revision_to_pb(each[1], each[0]),
@@ -225,9 +225,12 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
         """Read one page of plans."""
         target = fields.target_of(request.target) if request.HasField("target") else None
-        after, size = pages.place_of(request.page_token, stored_plans.START), pages.size_of(request.page_size, 50, 500)
+        after, size = (
+            page_tokens.place_of(request.page_token, stored_plans.START),
+            page_tokens.size_of(request.page_size, 50, 500),
+        )
         listed = await self._store.read(lambda tx: plans.page(tx, target, request.stack_name, after, size))
-        page, token = pages.page_of(
+        page, token = page_tokens.page_of(
             listed, size, lambda each: plan_messages.plan_to_pb(*each), lambda each: (each[0].create_time, each[0].id)
         )
         return stack_pb2.ListPlansResponse(plans=page, next_page_token=token)

@@ -4,9 +4,9 @@ from hashlib import blake2b
 
 from pkger.stack.v1 import stack_pb2
 
+from services.rpc import page_tokens
 from stack_svc.messages.operations import operation_to_pb
 from stack_svc.messages.stacks import stack_to_pb
-from stack_svc.rules import pages
 from stack_svc.rules.watching import Phase, PhaseChange, WatchPosition
 from stack_svc.store.drift_checks import DriftCheck
 from stack_svc.store.stacks import Stack
@@ -27,14 +27,14 @@ def position_from_pb(position: str) -> WatchPosition:
         RequestInvalid: This service did not make *position*.
     """
     start: tuple[str, str, str, int, str] = ("", "", "", 0, "")
-    return WatchPosition(*pages.place_of(position, start, "position", "position"))
+    return WatchPosition(*page_tokens.place_of(position, start, "position", "position"))
 
 
 def change_to_pb(
     stack_id: str, change: PhaseChange | Stack | None, position: WatchPosition, drift_check: DriftCheck | None = None
 ) -> stack_pb2.WatchStackResponse:
     """Translate a change of ``watching.changes``; *drift_check* is the last drift detection of the stack."""
-    message = stack_pb2.WatchStackResponse(position=pages.token_of(tuple(position)))
+    message = stack_pb2.WatchStackResponse(position=page_tokens.token_of(tuple(position)))
     match change:
         case PhaseChange(operation, Phase.BEGUN):
             message.operation_begun.CopyFrom(operation_to_pb(operation))

@@ -1,4 +1,4 @@
-"""Pages of lists: their size, and the tokens of the pages that follow."""
+"""Pages of a list that a service returns: their size, and the tokens of the pages that follow."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
