@@ -225,10 +225,8 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
     async def ListPlans(self, request: stack_pb2.ListPlansRequest, context: object) -> stack_pb2.ListPlansResponse:
         """Read one page of plans."""
         target = fields.target_of(request.target) if request.HasField("target") else None
-        after, size = (
-            page_tokens.place_of(request.page_token, stored_plans.START),
-            page_tokens.size_of(request.page_size, 50, 500),
-        )
+        after = page_tokens.place_of(request.page_token, stored_plans.START)
+        size = page_tokens.size_of(request.page_size, 50, 500)
         listed = await self._store.read(lambda tx: plans.page(tx, target, request.stack_name, after, size))
         page, token = page_tokens.page_of(
             listed, size, lambda each: plan_messages.plan_to_pb(*each), lambda each: (each[0].create_time, each[0].id)

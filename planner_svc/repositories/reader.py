@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from weakref import WeakValueDictionary
 
-from planner_svc.repositories.errors import RepositoryInvalid, RepositoryUnavailable, Unavailable
 from planner_svc.repositories.index_cache import IndexCache
-from planner_svc.repositories.transport import Transport, transport_of
+from planner_svc.repositories.transport import Transport, Unavailable, transport_of
+from services.core.errors import RepositoryInvalid, RepositoryUnavailable
 from services.fetching import Fetcher
 from services.packages.digests import digest_of
 from services.packages.index_files import (

@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
-from planner_svc.repositories.errors import Unavailable
 from services.addresses import without_user
 from services.core.errors import SourceTooLarge, SourceUnreadable
 from services.fetching import Fetcher
@@ -26,6 +25,10 @@ REQUEST_SECONDS = 30
 
 _MISSING = (404, 410)
 _NOT_MODIFIED = 304
+
+
+class Unavailable(Exception):
+    """The place of a file does not answer; a reader adds the name of the repository."""
 
 
 class FetchedContent(NamedTuple):

@@ -93,6 +93,10 @@ class Reason(StrEnum):
     TOO_MANY_CALLS = "TOO_MANY_CALLS"
     REPOSITORY_NOT_FOUND = "REPOSITORY_NOT_FOUND"
     REPOSITORY_EXISTS = "REPOSITORY_EXISTS"
+    REPOSITORY_INVALID = "REPOSITORY_INVALID"
+    REPOSITORY_UNAVAILABLE = "REPOSITORY_UNAVAILABLE"
+    PACKAGE_NOT_FOUND = "PACKAGE_NOT_FOUND"
+    RANGE_INVALID = "RANGE_INVALID"
 
 
 class PkgerError(Exception):
@@ -832,6 +836,54 @@ class RepositoryExists(PkgerError):
             f"a repository {repository!r} already exists; choose another name, or change it with UpdateRepository",
             repository=repository,
         )
+
+
+class RepositoryInvalid(PkgerError):
+    """A file of a repository breaks a rule, or is not there; *fault* is the kind of rule."""
+
+    reason = Reason.REPOSITORY_INVALID
+    code = "FAILED_PRECONDITION"
+
+    def __init__(self, repository: str, file: str, fault: str, problem: str) -> None:
+        super().__init__(
+            f"repository {repository!r}: {file}: {problem}",
+            repository=repository,
+            file=file,
+            fault=fault,
+            problem=problem,
+        )
+
+
+class RepositoryUnavailable(PkgerError):
+    """A repository does not answer, or must not be asked."""
+
+    reason = Reason.REPOSITORY_UNAVAILABLE
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger repo update` or `pkger repo disable`"
+
+    def __init__(self, repository: str, problem: str) -> None:
+        super().__init__(f"repository {repository!r} cannot be read: {problem}", repository=repository, problem=problem)
+
+
+class PackageNotFound(PkgerError):
+    """No repository has the package, or no version of it will do; *problem* says which of them."""
+
+    reason = Reason.PACKAGE_NOT_FOUND
+    code = "NOT_FOUND"
+    cli_hint = "`pkger packages search`"
+
+    def __init__(self, package: str, problem: str) -> None:
+        super().__init__(problem, package=package, problem=problem)
+
+
+class RangeInvalid(PkgerError):
+    """The *field* of a request has no range of versions; *position* is that of the wrong character, from 0."""
+
+    reason = Reason.RANGE_INVALID
+    code = "INVALID_ARGUMENT"
+
+    def __init__(self, field: str, text: str, position: int, problem: str) -> None:
+        super().__init__(f"{field}: {problem}", field=field, range=text, position=str(position), problem=problem)
 
 
 class Unauthenticated(PkgerError):

@@ -15,8 +15,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from planner_svc.repositories.errors import RepositoryInvalid
 from planner_svc.repositories.reader import RepositorySource
+from services.core.errors import RepositoryInvalid
 from services.packages.ranges import Range
 from services.packages.versions import ParseProblem, Version
 from tests.packages.resolving import as_json, resolved
@@ -39,7 +39,7 @@ def _repository(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         asyncio.run(reader.version(request["read"]["name"], Version.parse(request["read"]["version"])))
     except RepositoryInvalid as invalid:
-        return {"error": {"code": invalid.fault.value, "file": invalid.file}}
+        return {"error": {"code": invalid.metadata["fault"], "file": invalid.metadata["file"]}}
     return {"ok": True}
 
 

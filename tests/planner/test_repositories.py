@@ -8,14 +8,15 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from aiohttp import web
 
-from planner_svc.repositories.errors import RepositoryInvalid, RepositoryUnavailable
 from planner_svc.repositories.index_cache import FRESH_SECONDS, IndexCache
 from planner_svc.repositories.reader import RepositoryReader, RepositorySource, VersionFiles
 from planner_svc.repositories.transport import REQUESTS, WebTransport, transport_of
+from services.core.errors import RepositoryInvalid, RepositoryUnavailable
 from services.fetching import Fetcher
 from services.packages.digests import digest_of
 from services.packages.index_files import RepositoryFault
@@ -112,18 +113,25 @@ async def publisher() -> AsyncIterator[Publisher]:
         yield running
 
 
-async def fault(reader: RepositoryReader, package: str = "base", version: str = "1.0.0+1") -> RepositoryInvalid:
+class Fault(NamedTuple):
+    fault: str
+    file: str
+    problem: str
+
+
+async def fault(reader: RepositoryReader, package: str = "base", version: str = "1.0.0+1", digest: str = "") -> Fault:
     with pytest.raises(RepositoryInvalid) as raised:
-        await reader.version(package, Version.parse(version))
-    assert raised.value.repository == "main"
-    return raised.value
+        await reader.version(package, Version.parse(version), recorded_digest=digest)
+    metadata = raised.value.metadata
+    assert metadata["repository"] == "main"
+    return Fault(metadata["fault"], metadata["file"], metadata["problem"])
 
 
 async def unavailable(reader: RepositoryReader) -> str:
     with pytest.raises(RepositoryUnavailable) as raised:
         await reader.version("base", VERSION)
-    assert raised.value.repository == "main"
-    return raised.value.problem
+    assert raised.value.metadata["repository"] == "main"
+    return raised.value.metadata["problem"]
 
 
 async def test_a_version_is_read_with_its_files(publisher: Publisher) -> None:
@@ -182,7 +190,7 @@ async def test_an_older_index_takes_no_ones_place(publisher: Publisher) -> None:
     assert "answered 503" in await unavailable(publisher.reader)
     del publisher.answers["index.yaml"]
     publisher.files["index.yaml"] = b"["
-    assert (await fault(publisher.reader)).fault is RepositoryFault.INDEX_INVALID
+    assert (await fault(publisher.reader)).fault == RepositoryFault.INDEX_INVALID
     publisher.files["index.yaml"] = INDEX.encode()
     await publisher.reader.index()
 
@@ -216,7 +224,10 @@ async def test_what_is_not_listed_is_missing(publisher: Publisher) -> None:
     package = await fault(publisher.reader, "none")
     assert (package.fault, package.file) == (RepositoryFault.PACKAGE_MISSING, "index.yaml")
     version = await fault(publisher.reader, version="1.0.0")
-    assert (version.fault, version.file) == (RepositoryFault.VERSION_MISSING, "base/versions.yaml")
+    assert (version.fault, version.file) == (
+        RepositoryFault.VERSION_MISSING,
+        "base/versions.yaml",
+    )
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -243,7 +254,7 @@ async def test_the_first_fault_is_told(publisher: Publisher) -> None:
         (PACKAGE_PATH, PACKAGE),
     ):
         first = await fault(publisher.reader)
-        order.append((first.fault.value, first.file))
+        order.append((first.fault, first.file))
         publisher.files[path] = repaired
     assert order == [
         ("INDEX_INVALID", "index.yaml"),
@@ -275,7 +286,10 @@ async def test_nothing_is_parsed_before_its_digest_is_checked(
 async def test_another_digest_than_the_recorded_one_is_a_change(publisher: Publisher) -> None:
     with pytest.raises(RepositoryInvalid) as raised:
         await publisher.reader.version("base", VERSION, recorded_digest=f"sha256:{'0' * 64}")
-    assert (raised.value.fault, raised.value.file) == (RepositoryFault.VERSION_CHANGED, "base/versions.yaml")
+    assert (raised.value.metadata["fault"], raised.value.metadata["file"]) == (
+        RepositoryFault.VERSION_CHANGED,
+        "base/versions.yaml",
+    )
     assert publisher.asked() == ["index.yaml", "base/versions.yaml"]
     assert (await publisher.reader.version("base", VERSION, digest_of(CONTENT))).files == CONTENT
 
@@ -315,7 +329,7 @@ async def test_sizes_are_bounded(publisher: Publisher) -> None:
     assert (large.fault, large.file) == (RepositoryFault.TOO_LARGE, "base/1.0.0+1/a/b.yaml")
     assert large.problem.startswith("with this file, the version has more than")
     publisher.source = RepositorySource(fetcher=ANYBODY, max_index_bytes=len(INDEX) - 1)
-    assert (await fault(publisher.reader)).fault is RepositoryFault.TOO_LARGE
+    assert (await fault(publisher.reader)).fault == RepositoryFault.TOO_LARGE
     publisher.source = RepositorySource(fetcher=ANYBODY)
     publisher.answers["index.yaml"] = packed(gzip.compress(bytes(200 * 2**20)))
     bomb = await fault(publisher.reader)
@@ -445,7 +459,7 @@ async def test_files_that_are_swapped_between_reads_are_never_mixed(publisher: P
         try:
             version = await publisher.reader.version("base", VERSION, refresh=True)
         except RepositoryInvalid as invalid:
-            seen.add(invalid.fault.value)
+            seen.add(invalid.metadata["fault"])
         else:
             assert version.files in contents
             seen.add("read")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from planner_svc.repositories.errors import RepositoryInvalid
 from planner_svc.repositories.reader import RepositorySource
+from services.core.errors import RepositoryInvalid
 from services.packages.digests import digest_of
 from services.packages.versions import Version
 
@@ -118,7 +118,7 @@ async def first_fault(root: Path) -> str:
     try:
         await RepositorySource(folders=None).reader("main", root.as_uri()).version("base", Version.parse("1.0.0"))
     except RepositoryInvalid as invalid:
-        return f"{invalid.fault} {invalid.file}"
+        return f"{invalid.metadata['fault']} {invalid.metadata['file']}"
     return ""
 
 
