@@ -1,13 +1,20 @@
 """The planner as a process: ``python -m planner_svc``."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import metadata
 
 from planner_svc.drift.inputs import DriftReader
 from planner_svc.export.inputs import ExportReader
 from planner_svc.inputs import PlanInputs
+from planner_svc.package_servicer import PackageServicer
+from planner_svc.packages.inputs import PackageInputs
+from planner_svc.packages.resolving import PackageResolver
+from planner_svc.repositories.reader import RepositorySource
 from planner_svc.servicer import SERVICES, registrations
 from planner_svc.store_plan import PlanStore
+from services.packages.versions import Version
 from services.platforms import read_platforms
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.channel import Connect, grpc_channel
@@ -45,7 +52,15 @@ async def opened(
         )
         reader, exports = PlanInputs(parser, stacks, platforms), ExportReader(stacks, platforms)
         drift = DriftReader(reader, stacks)
-        yield Service(registrations(reader, PlanStore(stacks, ids), exports, drift, limit), SERVICES)
+        inputs = PackageInputs(parser, stacks, RepositorySource.of(settings))
+        packages = PackageServicer(inputs, PackageResolver(inputs, _own_version(), settings.resolution_seconds))
+        yield Service(registrations(reader, PlanStore(stacks, ids), exports, drift, packages, limit), SERVICES)
+
+
+def _own_version() -> Version:
+    """The release of pkger that runs here: the numbers of its distribution, without what PEP 440 allows after them."""
+    numbers = re.match(r"[0-9]+(\.[0-9]+){2}", metadata.version("pkger"))
+    return Version.parse(numbers[0] if numbers else "0.0.0")
 
 
 if __name__ == "__main__":

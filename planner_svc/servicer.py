@@ -6,6 +6,7 @@ from functools import partial
 from pkger.journal.v1 import journal_pb2, planning_pb2
 from pkger.journal.v1.planning_pb2_grpc import PlanningServiceServicer, add_PlanningServiceServicer_to_server
 from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1.package_pb2_grpc import add_PackageServiceServicer_to_server
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceServicer, add_PlannerServiceServicer_to_server
 
 from planner_svc.create_plan import written_secrets
@@ -15,6 +16,7 @@ from planner_svc.export.inputs import ExportReader
 from planner_svc.export.response import make_export
 from planner_svc.imports.response import find_imports, list_live
 from planner_svc.inputs import PlanInputs
+from planner_svc.package_servicer import PackageServicer
 from planner_svc.response import PlanResponse, PlanUse, make_answer
 from planner_svc.store_plan import PlanStore
 from services.core.model import DEFAULT_PLATFORM
@@ -25,7 +27,11 @@ from services.rpc.plan_parts import checked_view
 from services.rpc.request_digest import content_digest
 from services.rpc.server import Register
 
-SERVICES = ("pkger.planner.v1.PlannerService", "pkger.journal.v1.PlanningService")
+SERVICES = (
+    "pkger.planner.v1.PlannerService",
+    "pkger.planner.v1.PackageService",
+    "pkger.journal.v1.PlanningService",
+)
 
 
 class PlannerServicer(PlannerServiceServicer):
@@ -122,10 +128,16 @@ class PlanningServicer(PlanningServiceServicer):
 
 
 def registrations(
-    reader: PlanInputs, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int
-) -> tuple[Register, Register]:
+    reader: PlanInputs,
+    plans: PlanStore,
+    exports: ExportReader,
+    drift: DriftReader,
+    packages: PackageServicer,
+    limit: int,
+) -> tuple[Register, ...]:
     """Functions that add the planner to a server; *limit* is the largest message, in bytes, between the services."""
     return (
+        partial(add_PackageServiceServicer_to_server, packages),
         partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, drift, limit)),
         partial(add_PlanningServiceServicer_to_server, PlanningServicer(reader, plans, limit)),
     )

@@ -109,6 +109,9 @@ _MOST_KEPT = {"operations": 10**9, "days": 36_500, "bytes": 10**15}
 MAX_INDEX_BYTES = 8 * 1024 * 1024
 """What ``PKGER_MAX_INDEX_BYTES`` is by default."""
 
+RESOLUTION_SECONDS = 10
+"""What ``PKGER_MAX_RESOLUTION_SECONDS`` is by default."""
+
 DOCUMENT_CACHE_BYTES = 32 * 1024 * 1024
 """What ``PKGER_DOCUMENT_CACHE`` is by default: room for about 25,000 objects of a mixed package."""
 
@@ -142,6 +145,7 @@ class Settings:
         document_cache: Bytes of memory for the document cache of the parser; 0: no cache.
         repository_folders: Folders below which the planner reads repositories; None: anywhere.
         max_index_bytes: Greatest size of the index of a repository.
+        resolution_seconds: Longest search for versions of packages that go together.
         times: How long services wait; no variable sets it.
     """
 
@@ -167,6 +171,7 @@ class Settings:
     document_cache: int = DOCUMENT_CACHE_BYTES
     repository_folders: tuple[Path, ...] | None = ()
     max_index_bytes: int = MAX_INDEX_BYTES
+    resolution_seconds: int = RESOLUTION_SECONDS
     times: Times = Times()
 
     def listen_addresses(self, service: str) -> tuple[str, ...]:
@@ -202,7 +207,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     seconds of a lease; ``PKGER_HOLDER`` the name of an applier in its leases; ``PKGER_KEEP_<BOUND>`` a field of
     ``Keep``; ``PKGER_PLATFORMS`` the platforms file (``services.platforms`` reads it), ``PKGER_MORE_PLATFORMS`` further
     rows for it; ``PKGER_DOCUMENT_CACHE`` the bytes of the parser's cache; ``PKGER_REPOSITORY_FOLDERS`` the folders with
-    repositories, separated like the folders of ``PATH``; ``PKGER_MAX_INDEX_BYTES`` the size of an index.
+    repositories, separated like the folders of ``PATH``; ``PKGER_MAX_INDEX_BYTES`` the size of an index;
+    ``PKGER_MAX_RESOLUTION_SECONDS`` the time of one search for versions that go together.
 
     Raises:
         SettingInvalid: A limit is not a whole number in its range, a switch is neither 0 nor 1, or a folder with
@@ -241,6 +247,11 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         repository_folders=_repository_folders(environ),
         max_index_bytes=_whole_number(
             "PKGER_MAX_INDEX_BYTES", environ.get("PKGER_MAX_INDEX_BYTES") or str(MAX_INDEX_BYTES), 10**9
+        ),
+        resolution_seconds=_whole_number(
+            "PKGER_MAX_RESOLUTION_SECONDS",
+            environ.get("PKGER_MAX_RESOLUTION_SECONDS") or str(RESOLUTION_SECONDS),
+            3600,
         ),
     )
 

@@ -136,6 +136,16 @@ class RepositoryReader:
         if package not in index.packages:
             problem = f"the repository has no package {package[:80]!r}; check the name"
             raise self._invalid(INDEX_FILE, RepositoryFault.PACKAGE_MISSING, problem)
+        return await self.listed_versions(package, refresh)
+
+    async def listed_versions(self, package: str, refresh: bool = False) -> PackageVersions:
+        """
+        The versions of a package that the index lists.
+
+        Raises:
+            RepositoryInvalid: The list of versions breaks a rule.
+            RepositoryUnavailable: The repository does not answer.
+        """
         path = versions_file(package)
         async with self._faults_of(path):
             return await self.source.cache.read(

@@ -1,6 +1,7 @@
 """A solution as changes of what is installed, and what is odd about it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from planner_svc.resolution.graphs import ordered
 from planner_svc.resolution.model import (
@@ -15,12 +16,21 @@ from planner_svc.resolution.search import Assignment
 from planner_svc.resolution.situation import fits
 from planner_svc.resolution.solutions import edges
 from planner_svc.resolution.sources import Source
-from planner_svc.resolution.world import World, released
+from planner_svc.resolution.world import World
 
 
 def changes_of(world: World, solution: Assignment) -> tuple[Change, ...]:
     """The changes, each after those of what it requires; removals come last, in the reverse order."""
-    changes = [change for name in ordered(edges(world, solution)) for change in _changes_of(world, name, solution)]
+    graph = edges(world, solution)
+    requirers: dict[str, list[str]] = {name: [] for name in graph}
+    for name in sorted(graph):
+        for required in graph[name]:
+            requirers[required].append(name)
+    changes = [
+        replace(change, required_by=tuple(requirers[name]))
+        for name in ordered(graph)
+        for change in _changes_of(world, name, solution)
+    ]
     installed = world.situation.installed
     before = ordered(
         {
@@ -85,5 +95,5 @@ def _unwelcome(world: World, installed: InstalledPackage, solution: Assignment) 
     platform = world.situation.options.platform
     if edition.yanked is not None:
         yield ResolutionWarning(WarningCode.YANKED, installed.name)
-    if platform is not None and not fits(edition.platform, released(platform), False):
+    if platform is not None and not fits(edition.platform, platform.release, False):
         yield ResolutionWarning(WarningCode.PLATFORM, installed.name)

@@ -145,6 +145,7 @@ class Change:
         new: Its version after; None: removed, or only marked.
         origin: Of an installation or a mark.
         repository: Of an installation.
+        required_by: The packages that require it afterwards, sorted.
     """
 
     action: ChangeAction
@@ -153,6 +154,7 @@ class Change:
     new: Version | None = None
     origin: Origin | None = None
     repository: str | None = None
+    required_by: tuple[str, ...] = ()
 
 
 class WarningCode(Enum):

@@ -38,10 +38,12 @@ class NoSource:
     Attributes:
         code: One of ``UNAVAILABLE``.
         text: The reason, for people.
+        repository: The repository that does not answer; else empty.
     """
 
     code: ConflictCode
     text: str
+    repository: str = ""
 
 
 class Sources:
@@ -90,7 +92,7 @@ class Sources:
 
     def _first(self, package: str) -> Source | NoSource:
         """The source of a package that no repository is named for: no one takes the place of one that is away."""
-        serving = [each for each in self._by_priority if each.is_enabled and _may_serve(each, package)]
+        serving = [each for each in self._by_priority if each.is_enabled and may_serve(each.only, package)]
         listing = [each for each in serving if each.problem is None and _lists(each, package)]
         for repository in serving:
             if repository.problem is not None and (not listing or repository.priority >= listing[0].priority):
@@ -106,7 +108,7 @@ class Sources:
 
 
 def _lists(repository: Repository, package: str) -> bool:
-    return (package in repository.packages or package in repository.faults) and _may_serve(repository, package)
+    return (package in repository.packages or package in repository.faults) and may_serve(repository.only, package)
 
 
 def _source(repository: Repository, package: str) -> Source | NoSource:
@@ -117,8 +119,9 @@ def _source(repository: Repository, package: str) -> Source | NoSource:
     return Source(repository.name, repository.packages[package])
 
 
-def _may_serve(repository: Repository, package: str) -> bool:
-    return not repository.only or any(_fits(pattern, package) for pattern in repository.only)
+def may_serve(only: Sequence[str], package: str) -> bool:
+    """Whether a repository with the patterns *only* may serve *package*."""
+    return not only or any(_fits(pattern, package) for pattern in only)
 
 
 def _fits(pattern: str, package: str) -> bool:
@@ -127,9 +130,8 @@ def _fits(pattern: str, package: str) -> bool:
 
 def _silent(repository: Repository) -> NoSource:
     text = f"repository {repository.name} does not answer"
-    return NoSource(
-        ConflictCode.REPOSITORY_UNAVAILABLE, f"{text}: {repository.problem}" if repository.problem else text
-    )
+    text = f"{text}: {repository.problem}" if repository.problem else text
+    return NoSource(ConflictCode.REPOSITORY_UNAVAILABLE, text, repository.name)
 
 
 def _nowhere(package: str, repositories: Sequence[Repository]) -> NoSource:

@@ -9,7 +9,7 @@ from planner_svc.resolution.paths import Ways
 from planner_svc.resolution.search import FIRST
 from planner_svc.resolution.situation import fits
 from planner_svc.resolution.sources import UNAVAILABLE, NoSource
-from planner_svc.resolution.world import World, released
+from planner_svc.resolution.world import World
 from services.core.text_lists import enumerated
 from services.packages.ranges import Range
 from services.packages.versions import Version
@@ -158,7 +158,7 @@ class Narration:
         if edition.yanked is not None:
             return f"{name} {version} is yanked{f': {edition.yanked}' if edition.yanked else ''}"
         platform = self.world.situation.options.platform
-        if platform is not None and not fits(edition.platform, released(platform), False):
+        if platform is not None and not fits(edition.platform, platform.release, False):
             return f"{name} {version} is for pkger {edition.platform}"
         if version.is_prerelease and not self.world.allows_prereleases(name):
             return f"{name} {version} is a prerelease"

@@ -397,7 +397,7 @@ class World:
         platform = self.situation.options.platform
         if platform is None or self.lifted.platform:
             return values
-        release = released(platform)
+        release = platform.release
         return values & versions.where(lambda each: fits(each.platform, release, False))
 
     def _prereleases(self, choice: Choice) -> Values:
@@ -448,11 +448,6 @@ def _name(requirement: Requirement) -> str:
 def unpinned(installed: InstalledPackage) -> InstalledPackage:
     """An installed package that may move."""
     return replace(installed, is_pinned=False, is_suspended=False)
-
-
-def released(version: Version) -> Version:
-    """The release that a prerelease counts as."""
-    return Version.parse(".".join(map(str, version.numbers))) if version.is_prerelease else version
 
 
 def _sum(values: Iterable[int]) -> Values:

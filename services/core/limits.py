@@ -13,6 +13,9 @@ below the message limit of 64 MiB, even where they cannot be compressed.
 MOST_ENTRIES = 10_000
 """Largest number of entries of a list or map in a request of a client."""
 
+MOST_PACKAGES = 200
+"""Largest number of packages that one request changes (docs/dependencies.md, "Which versions go together")."""
+
 LONGEST_NAME = 200
 """Largest length of a name in a request of a client, in characters."""
 

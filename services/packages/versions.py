@@ -103,6 +103,11 @@ class Version:
         """Whether it comes before the release of its numbers."""
         return bool(self.prerelease)
 
+    @property
+    def release(self) -> "Version":
+        """The release of its numbers, if it is a prerelease; else itself."""
+        return Version.parse(".".join(map(str, self.numbers))) if self.is_prerelease else self
+
     def __str__(self) -> str:
         return self.text
 

@@ -25,6 +25,7 @@ SAFE_METHODS = {
         "ListPlatforms",
         "CheckPlatform",
     ),
+    "pkger.planner.v1.PackageService": ("SearchPackages", "ListVersions", "GetPackage", "ResolvePackages"),
     "pkger.applier.v1.ApplierService": ("WatchOperation", "GetOperation", "ListOperations"),
     "pkger.stack.v1.StackService": (
         "GetStack",

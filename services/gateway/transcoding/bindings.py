@@ -9,12 +9,13 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from pkger.applier.v1 import applier_pb2
 from pkger.parser.v1 import parser_pb2
-from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1 import package_pb2, planner_pb2
 from pkger.stack.v1 import repository_pb2, stack_pb2
 
 PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
     parser_pb2.DESCRIPTOR.services_by_name["ParserService"],
     planner_pb2.DESCRIPTOR.services_by_name["PlannerService"],
+    package_pb2.DESCRIPTOR.services_by_name["PackageService"],
     applier_pb2.DESCRIPTOR.services_by_name["ApplierService"],
     stack_pb2.DESCRIPTOR.services_by_name["StackService"],
     repository_pb2.DESCRIPTOR.services_by_name["RepositoryService"],

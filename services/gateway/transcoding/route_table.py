@@ -28,6 +28,7 @@ def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list
     peers = {
         "ParserService": services.parser,
         "PlannerService": services.planner,
+        "PackageService": services.planner,
         "ApplierService": services.applier,
         "StackService": services.stack,
         "RepositoryService": services.stack,

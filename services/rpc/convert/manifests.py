@@ -21,7 +21,7 @@ def manifest_to_pb(manifest: Manifest, location: Location) -> manifest_pb2.Manif
         name=manifest.name,
         version=manifest.version.text,
         description=manifest.description,
-        requires=map(_requirement_to_pb, manifest.requires),
+        requires=map(requirement_to_pb, manifest.requires),
         platform_range=None if manifest.platform is None else str(manifest.platform),
         files=manifest.files,
         location=location_fields(location),
@@ -52,6 +52,7 @@ def package_reference_from_pb(message: parser_pb2.PackageReference) -> PackageRe
     )
 
 
-def _requirement_to_pb(requirement: Requirement) -> manifest_pb2.Requirement:
+def requirement_to_pb(requirement: Requirement) -> manifest_pb2.Requirement:
+    """Translate a requirement."""
     version_range = None if requirement.range is None else str(requirement.range)
     return manifest_pb2.Requirement(name=requirement.name, version_range=version_range)

@@ -1,0 +1,86 @@
+"""PackageService on the wire: translates requests and responses; the rules are in ``planner_svc.packages``."""
+
+from pkger.planner.v1 import package_pb2
+from pkger.planner.v1.package_pb2_grpc import PackageServiceServicer
+
+from planner_svc.packages.inputs import PackageInputs
+from planner_svc.packages.listings import matching, row_key, serving
+from planner_svc.packages.messages import answer_to_pb, listed_to_pb, unread_to_pb, version_to_pb
+from planner_svc.packages.requests import checked_name, install_request, prereleases_of, requested_versions
+from planner_svc.packages.resolving import PackageResolver
+from planner_svc.packages.shown_versions import shown_version, versions_below
+from services.core.model import Location
+from services.packages.index_files import PACKAGE_FILE
+from services.rpc import page_tokens
+from services.rpc.convert.manifests import manifest_to_pb
+
+
+class PackageServicer(PackageServiceServicer):
+    """Lists, shows and resolves what repositories publish."""
+
+    def __init__(self, inputs: PackageInputs, resolver: PackageResolver) -> None:
+        self._inputs = inputs
+        self._resolver = resolver
+
+    async def SearchPackages(
+        self, request: package_pb2.SearchPackagesRequest, context: object
+    ) -> package_pb2.SearchPackagesResponse:
+        """List packages."""
+        after = page_tokens.place_of(request.page_token, ("", 0, ""))
+        size = page_tokens.size_of(request.page_size, 100, 1000)
+        listings = await self._inputs.listings(request.refresh)
+        rows = [row for row in matching(listings, request.text) if not request.page_token or row_key(*row) > after]
+        packages, token = page_tokens.page_of(
+            rows[: size + 1], size, lambda row: listed_to_pb(*row), lambda row: row_key(*row)
+        )
+        return package_pb2.SearchPackagesResponse(
+            packages=packages, unread=unread_to_pb(listings), next_page_token=token
+        )
+
+    async def ListVersions(
+        self, request: package_pb2.ListVersionsRequest, context: object
+    ) -> package_pb2.ListVersionsResponse:
+        """List the versions of a package."""
+        name, repository = _checked(request)
+        (after,) = page_tokens.place_of(request.page_token, ("",))
+        size = page_tokens.size_of(request.page_size, 100, 1000)
+        listing = serving(await self._inputs.listings(request.refresh), name, repository)
+        package = await self._inputs.versions(listing, name, request.refresh)
+        versions, token = page_tokens.page_of(
+            versions_below(package, after)[: size + 1], size, version_to_pb, lambda each: (each.version.text,)
+        )
+        return package_pb2.ListVersionsResponse(
+            repository=listing.name, latest=str(package.latest or ""), versions=versions, next_page_token=token
+        )
+
+    async def GetPackage(
+        self, request: package_pb2.GetPackageRequest, context: object
+    ) -> package_pb2.GetPackageResponse:
+        """Read one version."""
+        name, repository = _checked(request)
+        versions = requested_versions(request.version_range, "version_range")
+        listing = serving(await self._inputs.listings(request.refresh), name, repository)
+        package = await self._inputs.versions(listing, name, request.refresh)
+        published = shown_version(package, versions, self._resolver.platform, listing.name)
+        files = await self._inputs.files(listing, name, published.version)
+        parsed = await self._inputs.parsed(name, files)
+        return package_pb2.GetPackageResponse(
+            repository=listing.name,
+            version=version_to_pb(files.published),
+            manifest=parsed.manifest or manifest_to_pb(files.manifest, Location(PACKAGE_FILE)),
+            objects=(each.key for each in parsed.objects),
+            violations=parsed.violations,
+        )
+
+    async def ResolvePackages(
+        self, request: package_pb2.ResolvePackagesRequest, context: object
+    ) -> package_pb2.ResolvePackagesResponse:
+        """Find versions that go together."""
+        installs, prereleases = install_request(request.installs), prereleases_of(request.prereleases)
+        return answer_to_pb(await self._resolver.resolved(installs, prereleases, request.refresh))
+
+
+def _checked(request: package_pb2.ListVersionsRequest | package_pb2.GetPackageRequest) -> tuple[str, str]:
+    """The names of a package, and of a repository or none."""
+    repository = checked_name(request.repository, "repository") if request.repository else ""
+    return checked_name(request.name, "name"), repository

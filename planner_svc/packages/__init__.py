@@ -1,0 +1,1 @@
+"""Answers about the packages that repositories publish."""

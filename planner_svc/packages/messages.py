@@ -1,0 +1,136 @@
+"""Resolutions, conflicts and published versions as messages."""
+
+from collections.abc import Iterable
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from pkger.model.v1 import resolution_pb2
+from pkger.planner.v1 import package_pb2
+
+from planner_svc.packages.listings import Listing
+from planner_svc.resolution.model import (
+    Change,
+    ChangeAction,
+    Conflict,
+    ConflictCode,
+    Fact,
+    FactKind,
+    Origin,
+    Resolution,
+    ResolutionWarning,
+    Suggestion,
+    SuggestionKind,
+    WarningCode,
+)
+from services.packages.index_files import ListedPackage, PublishedVersion
+from services.rpc.convert.enums import Numbers
+from services.rpc.convert.manifests import requirement_to_pb
+
+_ACTION = Numbers(ChangeAction, resolution_pb2.PackageAction, "PACKAGE_ACTION")
+_ORIGIN = Numbers(Origin, resolution_pb2.PackageOrigin, "PACKAGE_ORIGIN")
+_WARNING = Numbers(WarningCode, resolution_pb2.ResolutionWarningCode, "RESOLUTION_WARNING_CODE")
+_CODE = Numbers(ConflictCode, resolution_pb2.ConflictCode, "CONFLICT_CODE")
+_FACT = Numbers(FactKind, resolution_pb2.ConflictFactKind, "CONFLICT_FACT_KIND")
+_SUGGESTION = Numbers(SuggestionKind, resolution_pb2.SuggestionKind, "SUGGESTION_KIND")
+
+
+def answer_to_pb(answer: Resolution | Conflict) -> package_pb2.ResolvePackagesResponse:
+    """Translate the answer to a request."""
+    if isinstance(answer, Conflict):
+        return package_pb2.ResolvePackagesResponse(conflict=_conflict_to_pb(answer))
+    return package_pb2.ResolvePackagesResponse(
+        resolution=resolution_pb2.Resolution(
+            changes=map(_change_to_pb, answer.changes),
+            held_back=(
+                resolution_pb2.HeldBackPackage(name=each.name, facts=map(_fact_to_pb, each.facts))
+                for each in answer.held_back
+            ),
+            warnings=map(_warning_to_pb, answer.warnings),
+        )
+    )
+
+
+def listed_to_pb(listing: Listing, package: ListedPackage) -> package_pb2.ListedPackage:
+    """Translate a package of an index."""
+    return package_pb2.ListedPackage(
+        name=package.name,
+        latest=str(package.latest or ""),
+        repository=listing.name,
+        description=package.description,
+    )
+
+
+def unread_to_pb(listings: Iterable[Listing]) -> list[package_pb2.UnreadRepository]:
+    """The repositories that cannot be read."""
+    return [
+        package_pb2.UnreadRepository(name=each.name, problem=each.problem)
+        for each in listings
+        if each.problem is not None
+    ]
+
+
+def version_to_pb(version: PublishedVersion) -> package_pb2.PublishedVersion:
+    """Translate a version."""
+    message = package_pb2.PublishedVersion(
+        version=version.version.text,
+        digest=version.digest,
+        requires=map(requirement_to_pb, version.requires),
+        platform_range=None if version.platform is None else str(version.platform),
+        yank_reason=version.yanked,
+    )
+    if version.created is not None:
+        time = Timestamp()
+        time.FromDatetime(version.created)
+        message.create_time.CopyFrom(time)
+    return message
+
+
+def _conflict_to_pb(conflict: Conflict) -> resolution_pb2.PackageConflict:
+    return resolution_pb2.PackageConflict(
+        code=_CODE.number(conflict.code),
+        package=conflict.package,
+        text=conflict.text,
+        resolvable=conflict.resolvable,
+        facts=map(_fact_to_pb, conflict.facts),
+        suggestions=map(_suggestion_to_pb, conflict.suggestions),
+        incomplete=not conflict.is_explained,
+    )
+
+
+def _change_to_pb(change: Change) -> resolution_pb2.PlannedPackage:
+    return resolution_pb2.PlannedPackage(
+        action=_ACTION.number(change.action),
+        name=change.name,
+        old_version=str(change.old or ""),
+        new_version=str(change.new or ""),
+        origin=_ORIGIN.number(change.origin) if change.origin else resolution_pb2.PACKAGE_ORIGIN_UNSPECIFIED,
+        repository=change.repository or "",
+        required_by=change.required_by,
+    )
+
+
+def _fact_to_pb(fact: Fact) -> resolution_pb2.ConflictFact:
+    return resolution_pb2.ConflictFact(
+        kind=_FACT.number(fact.kind),
+        packages=fact.packages,
+        text=fact.text,
+        paths=(resolution_pb2.RequirementPath(packages=path) for path in fact.paths),
+        further_paths=fact.further_paths,
+    )
+
+
+def _suggestion_to_pb(suggestion: Suggestion) -> resolution_pb2.Suggestion:
+    return resolution_pb2.Suggestion(
+        kind=_SUGGESTION.number(suggestion.kind),
+        command=suggestion.command,
+        unpins=suggestion.unpins,
+        changes=map(_change_to_pb, suggestion.changes),
+    )
+
+
+def _warning_to_pb(warning: ResolutionWarning) -> resolution_pb2.ResolutionWarning:
+    return resolution_pb2.ResolutionWarning(
+        code=_WARNING.number(warning.code),
+        package=warning.package,
+        dependency=warning.dependency,
+        repository=warning.repository,
+    )
