@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit statuses; 7 to 9 are reserved."""
+    """Exit statuses; 8 and 9 are reserved."""
 
     DONE = 0
     """Done, or nothing to do."""
@@ -22,5 +22,7 @@ class Exit(IntEnum):
     """An operation failed or was cancelled, and was rolled back."""
     BLOCKED = 6
     """An operation is blocked: it needs a decision."""
+    CONFLICT = 7
+    """Packages conflict: no versions of them go together as requested."""
     UNAUTHENTICATED = 10
     """The services need a token, and the command has none that they accept."""

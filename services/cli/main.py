@@ -11,6 +11,7 @@ from services.cli.commands import (
     packages,
     plans,
     platforms,
+    published_packages,
     repo,
     repo_index,
     resources,
@@ -41,7 +42,7 @@ Examples:
   pkger apply -f fleet.yml --stack fleet
   pkger stacks show fleet
 Exit status: 0 done, 1 error, 2 wrong usage, 3 stale plan, 4 another operation runs, 5 rolled back, 6 blocked,
-10 no valid token.""",
+7 packages conflict, 10 no valid token.""",
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
@@ -69,6 +70,7 @@ for command in (
     plans.plans,
     operations.operations,
     platforms.platforms,
+    published_packages.packages,
     repo.repo,
     resources.resources,
     about.config,

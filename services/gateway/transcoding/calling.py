@@ -30,6 +30,7 @@ from services.gateway.transcoding.caching import (
     is_known,
     tag_of,
 )
+from services.gateway.transcoding.conflicts import CONFLICT_STATUS, conflict_of
 from services.gateway.transcoding.decoding import decode
 from services.gateway.transcoding.problems import PackageInvalid, pkger_form
 from services.gateway.transcoding.streaming import (
@@ -75,6 +76,8 @@ class Caller:
         message = await self._decoded(request)
         answer = await _while_connected(request, self._peer.call(self._call, message))
         body = await _encoded(answer)
+        if conflict_of(answer):
+            return Answer(CONFLICT_STATUS, body)
         if not self._binding.is_safe:
             return Answer(200, body)
         tag = tag_of(body)
