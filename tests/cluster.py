@@ -379,7 +379,7 @@ async def cluster(
             if name in addresses:
                 continue
             copy_databases(data, name)
-            settings = Settings(addresses, data, data, data)
+            settings = Settings(addresses, data, data, data, repository_folders=None)
             service = await running.enter_async_context(through(transport, opened)(settings))
             addresses[name] = await running.enter_async_context(transport.serving(service))
         peers = {

@@ -233,8 +233,8 @@ async def test_the_commands_of_the_page_on_policies_roll_back(services: Cluster,
 async def test_the_page_on_dependencies_shows_a_manifest_and_a_repository(services: Cluster, tmp_path: Path) -> None:
     page, env = ROOT / "docs" / "dependencies.md", environment(tmp_path, services.addresses)
     shown = [await run(f"cd {tmp_path}\n{block}", env) for block in blocks(page, "sh")]
-    valid, wrong, plan, other, index, edited, _, check, digest, listed, changed = shown
-    mistake, warning, written, refused, table = blocks(page, "text")
+    valid, wrong, plan, other, index, edited, _, check, digest, read, resolved, conflict, _, listed, changed = shown
+    mistake, warning, written, refused, found, order, reasons, table = blocks(page, "text")
     assert "The package team-dashboards 1.4.0+2 is valid: 1 Label." in valid
     assert mistake in wrong
     assert "did you mean 'platform'?" in wrong
@@ -245,6 +245,10 @@ async def test_the_page_on_dependencies_shows_a_manifest_and_a_repository(servic
     assert edited.startswith(refused)
     assert check == "2 packages, 2 versions: the index files are up to date\n"
     assert digest.split()[0] in (tmp_path / "packages" / "base-labels" / "versions.yaml").read_text()
+    assert found in read
+    assert "objects     Bucket:web-requests" in read
+    assert resolved == order
+    assert conflict.endswith(reasons)
     assert listed.endswith(table)
     assert "state    disabled" in changed
     assert changed.endswith("repository lab is removed\n")

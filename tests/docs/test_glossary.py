@@ -17,20 +17,20 @@ def words(text: str) -> set[str]:
 
 
 PLAIN = words(
-    "abandon abandoned accepted advance after aspect basic begin begun body cancel change check class counts create "
-    "delete describe direction done edit ended env failed field filter find finding finish finished fix get header id "
-    "keep list listing location mapping mark match mode mutate name named nameless new options orgs override part "
-    "patterns position put read reason ref rejection related remove rename render renew report request response "
-    "result rule run same sent service severity start started state status store stored update urls value values "
-    "verdict view watch write written "
+    "abandon abandoned accepted action advance after aspect basic begin begun body cancel change check class counts "
+    "create delete describe direction done edit ended env failed field filter find finding finish finished fix get "
+    "header id keep list listing location mapping mark match mode mutate name named nameless new options orgs "
+    "override part path patterns planned position put read reason ref rejection related remove rename render renew "
+    "report request response result rule run same search sent service severity start started state status store "
+    "stored unread update urls value values verdict view watch write written "
 )
 """Plain English words, and words of every gRPC contract."""
 
 REPLACED = words(
-    "agree away backend before book code ending fault fingerprint foreign happening hash have hold inquire insist job "
+    "agree away backend before book ending fault fingerprint foreign happening hash have hold inquire insist job "
     "latecomer listen lock lost mishap mistake news note notes overlook patience piece place plugin provider remainder "
     "remember rest seen somebody sort stranger stubborn stuck tag tell template thing title too trial type uncertain "
-    "version wave wish wished word"
+    "wave wish wished word"
 )
 """Words that the contracts do not use: the glossary has another word for the same thing."""
 

@@ -8,6 +8,7 @@ Most errors come from running services; errors that need a special platform, or 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
 from pkger.model.v1 import object_pb2, plan_pb2
 from pkger.parser.v1 import parser_pb2
-from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1 import package_pb2, planner_pb2
+from pkger.planner.v1.package_pb2_grpc import PackageServiceStub
 from pkger.stack.v1 import repository_pb2, stack_pb2
 from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
 from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
@@ -47,6 +49,7 @@ CONSTRUCTED: dict[Reason, PkgerError] = {
     Reason.OPERATION_UNFINISHED: errors.OperationUnfinished("fleet", "0123456789abcdef", "BLOCKED"),
     Reason.PLAN_EXPIRED: errors.PlanExpired("0123456789abcdef", "2026-01-02T00:00:00Z"),
     Reason.PLAN_TOO_LARGE: errors.PlanTooLarge(70_000_000, 67_108_864),
+    Reason.REPOSITORY_UNAVAILABLE: errors.RepositoryUnavailable("main", "https://packages.example.com: no answer"),
     Reason.ORG_UNKNOWN: errors.OrgUnknown("influx", "acme", "organization name 'acme' not found"),
 }
 """Errors that cannot occur in this test: they need another platform, a port, a defect, a crash, or a day."""
@@ -243,6 +246,20 @@ async def repository_not_found(services: Cluster) -> None:
     await of_repositories(services, "DeleteRepository", repository_pb2.DeleteRepositoryRequest(name="mian"))
 
 
+async def of_packages(services: Cluster, method: str, request: Any) -> None:
+    """Call PackageService, with one repository, whose index lists a package that it has not."""
+    with TemporaryDirectory() as folder:
+        Path(folder, "index.yaml").write_text("{apiVersion: pkger/v1, kind: RepositoryIndex, packages: [{name: base}]}")
+        spare = repository_pb2.CreateRepositoryRequest(name="spare", address=Path(folder).as_uri())
+        await of_repositories(services, "CreateRepository", spare)
+        try:
+            stub = PackageServiceStub(services.peers["planner"].channel)
+            await services.peers["planner"].call(getattr(stub, method), request)
+        finally:
+            delete = repository_pb2.DeleteRepositoryRequest(name="spare")
+            await of_repositories(services, "DeleteRepository", delete)
+
+
 async def service_unavailable(services: Cluster) -> None:
     async with Peer("stack", "127.0.0.1:1") as peer:
         await peer.call(StackServiceStub(peer.channel).ListStacks, stack_pb2.ListStacksRequest(), seconds=1)
@@ -258,6 +275,9 @@ PROVOKED: dict[Reason, Callable[[Cluster], Awaitable[Any]]] = {
     Reason.LEASE_LOST: lease_lost,
     Reason.NAME_TAKEN: lambda services: services.plan(text(RED, an_object("Label", "crimson", "RED"))),
     Reason.OPERATION_NOT_FOUND: lambda services: services.cancel("0123456789abcdef"),
+    Reason.PACKAGE_NOT_FOUND: lambda services: of_packages(
+        services, "ListVersions", package_pb2.ListVersionsRequest(name="bsae", repository="spare")
+    ),
     Reason.PACKAGE_EMPTY: lambda services: services.plan(text(), stack="fleet"),
     Reason.PLAN_NOT_FOUND: lambda services: services.stored_plan("0123456789abcdef"),
     Reason.PLAN_STALE: plan_stale,
@@ -265,7 +285,13 @@ PROVOKED: dict[Reason, Callable[[Cluster], Awaitable[Any]]] = {
     Reason.PLATFORM_UNKNOWN: lambda services: services.plan(text(RED), platform="moon"),
     Reason.REPLACEMENT_REFUSED: replacement_refused,
     Reason.REPOSITORY_EXISTS: repository_exists,
+    Reason.REPOSITORY_INVALID: lambda services: of_packages(
+        services, "ListVersions", package_pb2.ListVersionsRequest(name="base", repository="spare")
+    ),
     Reason.REPOSITORY_NOT_FOUND: repository_not_found,
+    Reason.RANGE_INVALID: lambda services: of_packages(
+        services, "GetPackage", package_pb2.GetPackageRequest(name="base", version_range="~>1")
+    ),
     Reason.REQUEST_ID_REUSED: request_id_reused,
     Reason.REQUEST_INVALID: lambda services: services.plan(text(RED), skip=[planner_pb2.Skip(kind="Lable")]),
     Reason.RESOURCE_NOT_FOUND: resource_not_found,

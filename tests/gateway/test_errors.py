@@ -10,7 +10,7 @@ from services.gateway.errors import code_of, influx_form, problem_of
 from services.rpc.errors import from_rpc
 
 EXPECTED = {
-    Code.INVALID: {"REQUEST_INVALID"},
+    Code.INVALID: {"RANGE_INVALID", "REQUEST_INVALID"},
     Code.UNPROCESSABLE_ENTITY: {
         "SOURCE_UNDECODABLE",
         "SOURCE_UNREADABLE",
@@ -31,10 +31,13 @@ EXPECTED = {
         "RESOURCE_NOT_FOUND",
         "REVISION_NOT_FOUND",
         "REPOSITORY_NOT_FOUND",
+        "PACKAGE_NOT_FOUND",
     },
     Code.CONFLICT: {
         "STACK_EXISTS",
         "REPOSITORY_EXISTS",
+        "REPOSITORY_INVALID",
+        "REPOSITORY_UNAVAILABLE",
         "REQUEST_ID_REUSED",
         "STACK_NOT_EMPTY",
         "RESOURCE_OWNED",

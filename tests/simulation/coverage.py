@@ -105,6 +105,10 @@ UNREACHABLE: dict[str, str] = {
             Reason.REQUEST_ID_REUSED,
             Reason.REPOSITORY_NOT_FOUND,
             Reason.REPOSITORY_EXISTS,
+            Reason.REPOSITORY_INVALID,
+            Reason.REPOSITORY_UNAVAILABLE,
+            Reason.PACKAGE_NOT_FOUND,
+            Reason.RANGE_INVALID,
         )
     },
     "error CONTENT_REFUSED": "its platforms foresee no refusal",

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from pkger.applier.v1 import applier_pb2
 from pkger.model.v1 import object_pb2, operation_pb2
-from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1 import package_pb2, planner_pb2
 
 from services.core.errors import RequestInvalid
 from services.gateway.answers import Answer, Code
@@ -30,9 +30,8 @@ from services.gateway.transcoding.caching import (
     is_known,
     tag_of,
 )
-from services.gateway.transcoding.conflicts import CONFLICT_STATUS, conflict_of
 from services.gateway.transcoding.decoding import decode
-from services.gateway.transcoding.problems import PackageInvalid, pkger_form
+from services.gateway.transcoding.problems import PackageInvalid, PackagesConflict, pkger_form
 from services.gateway.transcoding.streaming import (
     STREAM_LIMITS,
     ClientGone,
@@ -75,9 +74,8 @@ class Caller:
             return await self._stream(request, form_for(request.headers.get(hdrs.ACCEPT, "")))
         message = await self._decoded(request)
         answer = await _while_connected(request, self._peer.call(self._call, message))
+        _refuse_conflict(answer)
         body = await _encoded(answer)
-        if conflict_of(answer):
-            return Answer(CONFLICT_STATUS, body)
         if not self._binding.is_safe:
             return Answer(200, body)
         tag = tag_of(body)
@@ -269,6 +267,17 @@ async def _refuse_violations(first: Message, feed: Feed) -> None:
         message = await feed.take()
     if violations:
         raise PackageInvalid(violations)
+
+
+def _refuse_conflict(answer: Message) -> None:
+    """
+    Turn an answer that says why packages conflict into an error.
+
+    Raises:
+        PackagesConflict: It does.
+    """
+    if isinstance(answer, package_pb2.ResolvePackagesResponse) and answer.HasField("conflict"):
+        raise PackagesConflict(answer.conflict)
 
 
 def _violations_in(message: Message) -> Sequence[object_pb2.Violation]:

@@ -6,7 +6,6 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from services.gateway.transcoding.bindings import Binding
-from services.gateway.transcoding.conflicts import ANSWERS_WITH_CONFLICT, CONFLICT_STATUS
 from services.gateway.transcoding.decoding import is_map, is_time
 from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from services.gateway.transcoding.schemas import EXAMPLES, REF, Schemas, example_of, example_of_field
@@ -76,8 +75,6 @@ class Descriptions:
             types = [form.media_type for form in FORMS]
         content = {media_type: {"schema": schema, "example": example} for media_type in types}
         responses: dict[str, Any] = {"200": {"description": about, "content": content}}
-        if answer in [each.DESCRIPTOR for each in ANSWERS_WITH_CONFLICT]:
-            responses[str(CONFLICT_STATUS)] = {"description": "Packages conflict: see `conflict`.", "content": content}
         if binding.is_safe and binding.rpc.server_streaming:
             responses["204"] = {"description": "As server-sent events: the stream has no more events."}
         if binding.is_safe:

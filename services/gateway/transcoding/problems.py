@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
-from pkger.model.v1 import object_pb2
+from pkger.model.v1 import object_pb2, resolution_pb2
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
@@ -27,11 +27,26 @@ class PackageInvalid(Problem):
         self.violations = violations
 
 
+class PackagesConflict(Problem):
+    """
+    No versions of packages go together as requested.
+
+    Attributes:
+        conflict: The reasons, and what works instead.
+    """
+
+    def __init__(self, conflict: resolution_pb2.PackageConflict) -> None:
+        super().__init__(Code.CONFLICT, conflict.text, status=409)
+        self.conflict = conflict
+
+
 def pkger_form(problem: Problem, request_id: str) -> dict[str, Any]:
     """The body of an error."""
     body = ErrorBody(problem.code, problem.message, problem.reason, problem.metadata, request_id)
     if isinstance(problem, PackageInvalid):
         body.violations = [document_of(violation) for violation in problem.violations]
+    if isinstance(problem, PackagesConflict):
+        body.conflict = document_of(problem.conflict)
     document: dict[str, Any] = msgspec.to_builtins(body)
     return document
 
@@ -51,6 +66,13 @@ class ErrorBody(msgspec.Struct, forbid_unknown_fields=True):
         about(
             "All violations of the package, if it breaks rules.",
             items={"$ref": "#/components/schemas/pkger.model.v1.Violation"},
+        ),
+    ] = msgspec.UNSET
+    conflict: Annotated[
+        Any,
+        about(
+            "Why no versions of packages go together, if that is the error; its status is 409.",
+            allOf=[{"$ref": "#/components/schemas/pkger.model.v1.PackageConflict"}],
         ),
     ] = msgspec.UNSET
 

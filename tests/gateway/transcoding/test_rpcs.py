@@ -14,6 +14,7 @@ from services.gateway.transcoding.problems import PROBLEM_SCHEMA
 from services.rpc.message_json import document_of
 from tests.apply.packages import an_object
 from tests.cluster import ALL_VIEWS, Cluster, sources
+from tests.conftest import ROOT
 from tests.gateway.gateway import TOKEN
 from tests.gateway.transcoding.api import BASE, LABEL, Answered, Api, a_source, events_of, target_of
 
@@ -57,6 +58,7 @@ async def test_every_rpc_is_reached_decoded_and_answered(api: Api, services: Clu
     client.called = set()
     await read_platforms_and_packages(client)
     await change_repositories(client)
+    await read_published_packages(client)
     stack = await make_a_stack(client)
     await read_operations(client, stack)
     await plan_and_apply(client, stack)
@@ -103,6 +105,30 @@ async def change_repositories(client: Covered) -> None:
     for name, empty in (("RepositoryService_DeleteRepository", None), ("RepositoryService_UpdateRepository", {})):
         unknown = await client.call(name, "main", body=empty)
         assert (unknown.status, unknown.document["reason"]) == (404, "REPOSITORY_NOT_FOUND")
+
+
+async def read_published_packages(client: Covered) -> None:
+    address = (ROOT / "examples" / "repository").as_uri()
+    await client.one("RepositoryService_CreateRepository", body={"name": "main", "address": address})
+    search = [("text", "labels"), ("page_size", "1"), ("refresh", "true")]
+    answer = await client.one("PackageService_SearchPackages", query=search)
+    assert [each["name"] for each in answer["packages"]] == ["base-labels"]
+    versions = (await client.one("PackageService_ListVersions", "base-labels"))["versions"]
+    assert [each["version"] for each in versions] == ["1.3.0", "1.2.0"]
+    package = await client.one("PackageService_GetPackage", "base-labels", query=[("version_range", "~1.2")])
+    assert (package["repository"], package["manifest"]["version"]) == ("main", "1.2.0")
+    assert package["version"] == versions[1]
+    install = {"name": "team-dashboards"}
+    resolution = (await client.one("PackageService_ResolvePackages", body={"installs": [install]}))["resolution"]
+    assert [each["name"] for each in resolution["changes"]] == ["base-labels", "web-buckets", "team-dashboards"]
+    body = {"installs": [install | {"version_range": "^9"}]}
+    conflict = await client.call("PackageService_ResolvePackages", body=body)
+    assert (conflict.status, conflict.document["conflict"]["code"]) == (409, "CONFLICT_CODE_NO_MATCHING_VERSION")
+    unknown = await client.call("PackageService_ListVersions", "nothing")
+    assert (unknown.status, unknown.document["reason"]) == (404, "PACKAGE_NOT_FOUND")
+    unread = await client.call("PackageService_GetPackage", "base-labels", query=[("version_range", "~>1")])
+    assert (unread.status, unread.document["metadata"]["position"]) == (400, "1")
+    await client.one("RepositoryService_DeleteRepository", "main")
 
 
 async def make_a_stack(client: Covered) -> str:
