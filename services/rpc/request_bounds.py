@@ -21,6 +21,7 @@ BOUNDED_ELSEWHERE = {
 LONGEST_TEXTS = {
     "pkger.model.v1.ObjectKey.kind": LONGEST_NAME,
     "pkger.model.v1.ObjectKey.name": LONGEST_NAME,
+    "pkger.planner.v1.SearchPackagesRequest.text": LONGEST_NAME,
     "pkger.planner.v1.Skip.kind": LONGEST_NAME,
     "pkger.planner.v1.Skip.name": LONGEST_NAME,
     "pkger.stack.v1.CreateRepositoryRequest.address": LONGEST_ADDRESS,

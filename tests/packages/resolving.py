@@ -46,11 +46,11 @@ def repository(written: Json) -> Repository:
         only=tuple(written.get("only", ())),
         is_enabled=written.get("enabled", True),
         problem="no answer within 30 s" if written.get("unreachable") else None,
-        packages={name: _published(name, each) for name, each in written.get("packages", {}).items()},
+        packages={name: published(name, each) for name, each in written.get("packages", {}).items()},
     )
 
 
-def _published(name: str, written: Json) -> PackageVersions:
+def published(name: str, written: Json) -> PackageVersions:
     versions = [
         PublishedVersion(
             Version.parse(each["version"]),

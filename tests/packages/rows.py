@@ -42,9 +42,9 @@ def case(
     repositories: list[dict[str, Any]] = []
     for each in published:
         if isinstance(each, Mapping):
-            repositories.append({**each, "packages": dict(map(_package, each.get("packages", ())))})
+            repositories.append({**each, "packages": dict(map(package, each.get("packages", ())))})
     if not repositories:
-        repositories = [{"name": "main", "packages": dict(map(_package, published))}]
+        repositories = [{"name": "main", "packages": dict(map(package, published))}]
     return {
         "repositories": repositories,
         "installed": list(map(_installed, installed)),
@@ -53,7 +53,7 @@ def case(
     }
 
 
-def _package(text: Any) -> tuple[str, dict[str, Any]]:
+def package(text: Any) -> tuple[str, dict[str, Any]]:
     head, _, rest = str(text).partition(" ")
     name, _, latest = head.partition("*")
     versions = [_version(each.strip()) for each in re.split(r"\|(?![^\[]*\])", rest)]

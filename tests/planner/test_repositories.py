@@ -93,7 +93,7 @@ class Publisher:
 
 
 @asynccontextmanager
-async def _publisher() -> AsyncIterator[Publisher]:
+async def publishing() -> AsyncIterator[Publisher]:
     publisher = Publisher()
     application = web.Application()
     application.router.add_route("GET", "/{path:.*}", publisher.answer)
@@ -109,7 +109,7 @@ async def _publisher() -> AsyncIterator[Publisher]:
 
 @pytest.fixture
 async def publisher() -> AsyncIterator[Publisher]:
-    async with _publisher() as running:
+    async with publishing() as running:
         yield running
 
 
@@ -197,7 +197,7 @@ async def test_an_older_index_takes_no_ones_place(publisher: Publisher) -> None:
 
 async def test_the_memory_of_indexes_is_bounded() -> None:
     cache = IndexCache(max_bytes=10_000, clock=lambda: 0.0)
-    async with _publisher() as publisher:
+    async with publishing() as publisher:
         publisher.source = RepositorySource(fetcher=ANYBODY, cache=cache)
         names = [f"p{number}" for number in range(10)]
         listed = "".join(f"- {{name: {name}}}\n" for name in names)
