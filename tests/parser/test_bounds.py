@@ -19,7 +19,7 @@ from parser_svc.sources import Encoding, Source, read_sources
 from services.core.errors import SourceTooLarge
 from services.rpc.client import Peer
 from services.rpc.process import Service
-from services.settings import MAX_INDEX_BYTES, Bounds, SettingInvalid, bound_variable, load
+from services.settings import MAX_INDEX_BYTES, RESOLUTION_SECONDS, Bounds, SettingInvalid, bound_variable, load
 from services.syntax.json_reader import read_array
 from services.syntax.usage import Usage
 from services.syntax.yaml_reader import read_documents
@@ -149,7 +149,11 @@ def test_the_table_of_settings_has_the_default_bounds() -> None:
         re.findall(r"^\| `(PKGER_MAX_\w+)` \| `(\d+)` \|", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE)
     )
     of_packages = {bound_variable(field.name): str(field.default) for field in fields(Bounds)}
-    assert expected == of_packages | {"PKGER_MAX_INDEX_BYTES": str(MAX_INDEX_BYTES)}
+    of_repositories = {
+        "PKGER_MAX_INDEX_BYTES": str(MAX_INDEX_BYTES),
+        "PKGER_MAX_RESOLUTION_SECONDS": str(RESOLUTION_SECONDS),
+    }
+    assert expected == of_packages | of_repositories
 
 
 @pytest.mark.parametrize(
