@@ -10,10 +10,9 @@ from planner_svc.changes.associations import Association, label_id_of, recorded_
 from planner_svc.changes.differences import Differences
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import Match, Matching, ResourceHolder
-from services.core.diff import shown_values
+from services.core.diff import shown_fields
 from services.core.errors import InUse, Owned, ResourceOwned, SharedDiffers
 from services.core.model import (
-    FieldChange,
     InventoryEntry,
     Key,
     Origin,
@@ -22,9 +21,6 @@ from services.core.model import (
     StackRecord,
     Use,
 )
-from services.core.text_lists import and_more
-
-_SHOWN_FIELDS = 5
 
 
 class ResourceHolders(NamedTuple):
@@ -257,14 +253,7 @@ def _difference(match: Match, owner: ResourceHolder, differences: Differences) -
     resource = f"{match.live.kind} {match.live.spec.display_name!r} of {owner.called}"
     if match.live.kind != match.key.kind:
         return f"{match.key} shares its name with {resource}, which is of another kind"
-    fields = list(map(_field, differences.changed[match.key]))
-    more = and_more(len(fields) - _SHOWN_FIELDS, ", ", "fields")
-    return f"{match.key} shares {resource}, where {', '.join(fields[:_SHOWN_FIELDS])}{more}"
-
-
-def _field(change: FieldChange) -> str:
-    old, new = shown_values(change)
-    return f"{change.path.lstrip('/')} is {old} and not {new}"
+    return f"{match.key} shares {resource}, where {shown_fields(differences.changed[match.key])}"
 
 
 def _is_recorded_use(match: Match) -> bool:

@@ -1,15 +1,18 @@
 """The differences of two specs, field by field."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from services.core.masking import masked_sides
 from services.core.model import FieldChange, Spec
+from services.core.text_lists import and_more
 
 _MISSING = object()
 
 _LONGEST_VALUE = 60
+
+_SHOWN_FIELDS = 5
 
 
 def changes(old: Spec, new: Spec) -> tuple[FieldChange, ...]:
@@ -61,6 +64,15 @@ def shown_values(change: FieldChange) -> tuple[str, str]:
     """The sides of *change* for messages: JSON texts with masked addresses, shortened, or ``absent``."""
     old, new = masked_sides((change.old, change.new))
     return _shortened(old), _shortened(new)
+
+
+def shown_fields(changed: Sequence[FieldChange]) -> str:
+    """The first of the *changed* fields with both sides, and how many more there are: ``color is "red" and not ""``."""
+    fields = []
+    for change in changed[:_SHOWN_FIELDS]:
+        old, new = shown_values(change)
+        fields.append(f"{change.path.lstrip('/')} is {old} and not {new}")
+    return ", ".join(fields) + and_more(len(changed) - _SHOWN_FIELDS, ", ", "fields")
 
 
 def _shortened(text: str) -> str:
