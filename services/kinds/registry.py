@@ -1,5 +1,6 @@
 """The table of the kinds of objects. A new kind is a row here (docs/kinds.md)."""
 
+from services.core.model import LABEL
 from services.kinds.format.kind import Kind
 from services.kinds.influxdb import (
     bucket,
@@ -68,6 +69,11 @@ REFERABLE_FAMILIES = frozenset(family for kind in KINDS.values() for family in k
 def family_of(kind: str) -> str:
     """The family of *kind*; an unknown kind, which platforms and records may have, is its own family."""
     return KINDS[kind].family if kind in KINDS else kind
+
+
+def family_named(kind: str, path: str) -> str:
+    """The family of the objects that the field at *path* of an object of *kind* names; an association names a label."""
+    return KINDS[kind].uses.get(path.rpartition(".")[2]) or KINDS[LABEL].family
 
 
 def kinds_of(family: str) -> tuple[str, ...]:

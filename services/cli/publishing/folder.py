@@ -10,9 +10,8 @@ from pkger.parser.v1 import parser_pb2
 from services.cli.errors import CommandFailed
 from services.cli.packages.parser import Parser
 from services.core.errors import PkgerError
-from services.core.model import LABEL
 from services.kinds.format.package_names import is_package_name
-from services.kinds.registry import KINDS
+from services.kinds.registry import KINDS, family_named
 from services.packages.digests import digest_of
 from services.packages.index_files import (
     INDEX_FILE,
@@ -214,9 +213,7 @@ async def _parsed(
 
 
 def _reference(reference: parser_pb2.PackageReference) -> Reference:
-    # All other references are names of associations, which are labels.
-    field = reference.path.rpartition(".")[2]
-    family = KINDS[reference.key.kind].uses.get(field) or KINDS[LABEL].family
+    family = family_named(reference.key.kind, reference.path)
     return Reference(_located(reference.location), reference.package, ObjectName(family, reference.name))
 
 
