@@ -47,6 +47,7 @@ class Code(StrEnum):
     OPTION_REPLACED = "option-replaced"
     OTHER_FORMAT = "other-format"
     PACKAGE_EMPTY = "package-empty"
+    PACKAGE_LACKS_OBJECT = "package-lacks-object"
     PACKAGE_NAMED_BY_VALUE = "package-named-by-value"
     PACKAGE_NOT_REQUIRED = "package-not-required"
     PACKAGE_NOT_RESOLVED = "package-not-resolved"
@@ -352,6 +353,10 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
         ),
         Code.PACKAGE_EMPTY: Diagnostic(
             Severity.ERROR, "The package has no objects.", "# nothing is declared here\n", _text("Label")
+        ),
+        Code.PACKAGE_LACKS_OBJECT: Diagnostic(
+            Severity.ERROR,
+            "An object of another package is named that this package does not have; only an installation looks for it.",
         ),
         Code.PACKAGE_NAMED_BY_VALUE: Diagnostic(
             Severity.ERROR,

@@ -45,8 +45,8 @@ def test_a_wrong_example_gets_its_code_and_a_right_one_gets_none(code: Code) -> 
 
 
 def test_codes_without_a_wrong_example_are_errors_of_sources() -> None:
-    """Except for the one that only a plan gives."""
-    rest = {code for code in Code if code not in EXAMPLES} - {Code.PACKAGE_NOT_RESOLVED}
+    """Except for those that only a plan gives."""
+    rest = {code for code in Code if code not in EXAMPLES} - {Code.PACKAGE_LACKS_OBJECT, Code.PACKAGE_NOT_RESOLVED}
     assert rest == {"encoding-invalid", "source-too-large", "source-undecodable", "source-unreadable"}
     assert {code.upper().replace("-", "_") for code in rest} <= set(Reason)
     with pytest.raises(SourceUndecodable):

@@ -1,0 +1,35 @@
+"""Makes one package of a stack out of several (docs/reference/engine.md, "Composition")."""
+
+from collections.abc import Collection, Sequence
+
+from planner_svc.composition.equal_objects import merged
+from planner_svc.composition.full_names import with_full_names
+from planner_svc.composition.model import Component, CompositionProblems
+from planner_svc.composition.references import broken_references
+from services.core.model import Key, Package, PlatformTraits
+
+
+def compose(
+    components: Sequence[Component], platform: PlatformTraits, recorded: Collection[Key] = ()
+) -> Package | CompositionProblems:
+    """
+    Make one package of the stack that has *components*.
+
+    Objects, associations and fields that name an object get full names. Objects of kinds with unique names whose names
+    are equal for the platform are one object, with the labels of all; all that name one of them name this object.
+
+    Args:
+        components: The packages, each name once, in the order in which they share a key: each after those it requires.
+        platform: The rules of the platform for names.
+        recorded: The keys of the stack: an object of several packages has the recorded one, else that of the first.
+
+    Returns:
+        The package; or all problems.
+    """
+    objects = [with_full_names(item, each.name) for each in components for item in each.package.objects]
+    composed, differing = merged(objects, platform, recorded)
+    violations = broken_references(components)
+    if violations or differing:
+        return CompositionProblems(tuple(violations), tuple(differing))
+    sources = dict.fromkeys(source for each in components for source in each.package.sources)
+    return Package(tuple(composed), tuple(sources))
