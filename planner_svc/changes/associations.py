@@ -69,8 +69,9 @@ def associations(matching: Matching, replaced: frozenset[Key], platform: Platfor
 
 
 def recorded_labels(entry: InventoryEntry, matching: Matching) -> Set[Key]:
-    """The labels that the stack attached for *entry*, by their present keys."""
-    return {matching.renamed.get(label, label) for label in entry.associations}
+    """The labels that the stack attached for *entry*, by their present keys; none that is another resource now."""
+    labels = {matching.renamed.get(label, label) for label in entry.associations}
+    return {label for label in labels if label not in matching.matches or not matching.matches[label].is_another}
 
 
 def _declared_associations(

@@ -73,8 +73,8 @@ class Match(NamedTuple):
     Attributes:
         key: The key.
         desired: The object; None when it left the package.
-        recorded: The entry of the key, or of the resource if its object had another key; None when both are new to the
-            stack.
+        recorded: The entry of the key, or of the resource if its object had another key; without labels if it names
+            another resource than *live*. None when both are new to the stack.
         live: The resource on the platform; None when it certainly does not exist. Its kind may be another one of the
             family.
         owner: The other stack that owns the resource; None when none does.
@@ -127,6 +127,11 @@ class Match(NamedTuple):
         if self.recorded and (self.recorded.key.kind, self.recorded.resource_id) == (self.live.kind, self.live.id):
             return self.recorded.key
         return Key(self.live.kind, self.key.name)
+
+    @property
+    def is_another(self) -> bool:
+        """Whether the live resource is another one than that of the entry."""
+        return self.live is not None and self.recorded is not None and self.recorded.resource_id != self.live.id
 
     @property
     def origin(self) -> Origin:
@@ -300,7 +305,8 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
                 name_conflicts.append(taken_by_resources(key, item.spec.display_name, free))
             elif free:
                 [live_resource] = free
-                entry = owned.get((live_resource.kind, live_resource.id), entry)
+                # The labels of an entry are those of the resource that it names, not of another one.
+                entry = owned.get((live_resource.kind, live_resource.id)) or (entry and entry._replace(associations=()))
         matches[key] = Match(key, item, entry, live_resource)
     taken = _taken(matches.values(), name_conflicts)
     leaving = {

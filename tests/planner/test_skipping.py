@@ -77,6 +77,26 @@ def test_a_skipped_label_is_not_recorded_for_a_resource_that_is_created_again() 
     assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 attach Bucket b l"]
 
 
+def test_a_skipped_label_is_not_recorded_for_another_resource_with_the_name() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    world.delete(world.entry("Bucket", "b").resource_id)
+    world.add("Bucket", "b")
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]), skip=NO_LABELS)) == []
+    assert world.entry("Bucket", "b").associations == ()
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 attach Bucket b l"]
+
+
+def test_another_label_with_the_name_is_not_recorded_for_a_skipped_object() -> None:
+    world = World()
+    world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))
+    world.delete(world.entry(*LABEL_L.key).resource_id)
+    world.add("Label", "l")
+    assert step_lines(world.apply(LABEL_L, skip=[Key("Bucket", "b")])) == []
+    assert world.entry("Bucket", "b").associations == ()
+    assert step_lines(world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))) == ["0 attach Bucket b l"]
+
+
 def test_a_label_that_is_created_again_leaves_the_entries_of_skipped_objects() -> None:
     world = World()
     world.apply(LABEL_L, an_object("Bucket", "b", ["l"]))

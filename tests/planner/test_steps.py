@@ -96,6 +96,19 @@ def test_a_label_attached_outside_the_stack_stays_until_its_resource_is_removed(
     assert step_lines(world.plan()) == [f"0 detach Task t {theirs.id}", "1 delete Task t"]
 
 
+@pytest.mark.parametrize("gone", [Key("Bucket", "b"), Key("Label", "l")])
+def test_a_label_that_the_stack_did_not_attach_stays_if_one_side_is_another_resource(gone: Key) -> None:
+    world = World()
+    world.apply(an_object("Label", "l"), an_object("Bucket", "b", ["l"]))
+    world.delete(world.entry(*gone).resource_id)
+    world.add(*gone)
+    [bucket] = [each for each in world.live.values() if each.kind == "Bucket"]
+    [label] = [each for each in world.live.values() if each.kind == "Label"]
+    world.write(bucket._replace(label_ids=(label.id,)))
+    assert step_lines(world.apply(an_object("Label", "l"), an_object("Bucket", "b"))) == []
+    assert world.live[bucket.id].label_ids == (label.id,)
+
+
 def test_a_label_detached_outside_the_stack_is_attached_again() -> None:
     world = World()
     world.apply(*S1)
