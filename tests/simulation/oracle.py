@@ -116,6 +116,8 @@ class Oracle:
         self._earlier: set[str] = set()
         # Operations, with their tokens, to which the platform has named an operation that the store lacks.
         self._warnings: set[tuple[str, int]] = set()
+        # Undos that had begun in the backup from which the store was restored, as operations and numbers of steps.
+        self._undos_of_backup: set[tuple[str, int]] = set()
         # Operations that the operator has recovered since the store was restored.
         self._with_consent: set[str] = set()
         self._last_jump = -math.inf
@@ -632,11 +634,17 @@ class Oracle:
         Whether an operation that removes a secret had to know that the value is not its own.
 
         Secrets cannot be read. A value that a person writes while the applier that wrote the secret is alive looks like
-        its own, and another applier may finish an undo that this one began.
+        its own, and another applier may finish an undo that this one began. The same holds for an undo that had begun
+        in a backup, if another writer wrote the secret after the operation had ended, and the store was restored then.
+        The operation looks like one that a crash interrupted (docs/backup.md, "Without the command"), unless the
+        platform has told it of an operation that the store lacks.
         """
         operation, before = sent.operation, self._takeovers_at_write.get(key, {})
-        began = self._seen.takeovers(operation.name, operation.fact(sent.step).undo_token)
-        return operation.name not in before or began > before[operation.name]
+        if operation.name in before:
+            began = self._seen.takeovers(operation.name, operation.fact(sent.step).undo_token)
+            return began > before[operation.name]
+        is_told = any(name == operation.name for name, _ in self._warnings)
+        return is_told or (operation.name, sent.step) not in self._undos_of_backup
 
     def _check_others(self, attempt: SimulatedAttempt, sent: Sent, verb: str, met: Resource) -> None:
         """
@@ -731,6 +739,12 @@ class Oracle:
         self._with_consent.clear()
         self._seen.store = StoreReader(self._world.data / STORE_FILE)
         self.store.refresh()
+        self._undos_of_backup = {
+            (operation.name, number)
+            for operation in self.store.operations.values()
+            for number, fact in operation.facts.items()
+            if fact.undo_token
+        }
 
     def _check_owned(self) -> None:
         owned = {(entry.kind, entry.resource_id) for entry in self.store.entries if not entry.is_shared}
