@@ -1,5 +1,6 @@
 """All five services in this process, connected by gRPC as in production, or in memory (tests/transport.py)."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -453,12 +454,20 @@ class Calls(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.methods: list[str] = []
+        self._more = asyncio.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count *record* if it logs a call, but for the one that a running applier makes every few seconds."""
         method = str(record.__dict__.get("method", "")).rpartition("/")[2]
         if record.getMessage() == "call" and method not in ("", "ListAbandonedOperations"):
             self.methods.append(method)
+            self._more.set()
+
+    async def ended(self, method: str, count: int = 1) -> None:
+        """Wait until as many calls of *method* have ended: a client may get the last answer of a call before that."""
+        while self.count(method) < count:
+            self._more.clear()
+            await self._more.wait()
 
     def count(self, method: str) -> int:
         """Number of calls of *method* so far."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -17,10 +18,16 @@ async def http(services: Cluster, tmp_path: Path) -> AsyncIterator[aiohttp.Clien
         yield session
 
 
-async def test_a_first_apply_of_two_objects_takes_few_calls(http: aiohttp.ClientSession, calls: Calls) -> None:
-    assert (await post(http, APPLY, body_of(SLACK)))[0] == 201
+async def applied(http: aiohttp.ClientSession, calls: Calls, *objects: Any) -> None:
+    """Apply *objects*; *calls* then has the calls of this apply."""
     calls.methods.clear()
-    assert (await post(http, APPLY, body_of(LABEL, BUCKET)))[0] == 201
+    assert (await post(http, APPLY, body_of(*objects)))[0] == 201
+    await calls.ended("ApplyPlan")
+
+
+async def test_a_first_apply_of_two_objects_takes_few_calls(http: aiohttp.ClientSession, calls: Calls) -> None:
+    await applied(http, calls, SLACK)
+    await applied(http, calls, LABEL, BUCKET)
     assert sorted(calls.methods) == [
         "AdvanceOperation",
         "AdvanceOperation",
@@ -43,9 +50,8 @@ async def test_a_first_apply_of_two_objects_takes_few_calls(http: aiohttp.Client
 
 
 async def test_an_apply_with_nothing_to_do_takes_few_calls(http: aiohttp.ClientSession, calls: Calls) -> None:
-    assert (await post(http, APPLY, body_of(LABEL, BUCKET)))[0] == 201
-    calls.methods.clear()
-    assert (await post(http, APPLY, body_of(LABEL, BUCKET)))[0] == 201
+    await applied(http, calls, LABEL, BUCKET)
+    await applied(http, calls, LABEL, BUCKET)
     assert sorted(calls.methods) == [
         "ApplyPlan",
         "BeginOperation",
