@@ -97,6 +97,9 @@ class Reason(StrEnum):
     REPOSITORY_UNAVAILABLE = "REPOSITORY_UNAVAILABLE"
     PACKAGE_NOT_FOUND = "PACKAGE_NOT_FOUND"
     RANGE_INVALID = "RANGE_INVALID"
+    PACKAGE_STACK = "PACKAGE_STACK"
+    PACKAGE_PINNED = "PACKAGE_PINNED"
+    REPOSITORY_IN_USE = "REPOSITORY_IN_USE"
 
 
 class PkgerError(Exception):
@@ -838,6 +841,26 @@ class RepositoryExists(PkgerError):
         )
 
 
+class RepositoryInUse(PkgerError):
+    """
+    Packages are installed from the repository; *packages* has at least one of them, with its stack, such as "base of
+    fleet".
+    """
+
+    reason = Reason.REPOSITORY_IN_USE
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger repo disable`"
+
+    def __init__(self, repository: str, packages: Sequence[str]) -> None:
+        shown = "; ".join(fitting(packages[:_SHOWN], _SHOWN_LENGTH))
+        super().__init__(
+            f"packages are installed from repository {repository!r}, for example {shown}. Disable it with"
+            " UpdateRepository, or uninstall the packages first; with force, its address changes all the same",
+            repository=repository,
+            packages=shown,
+        )
+
+
 class RepositoryInvalid(PkgerError):
     """A file of a repository breaks a rule, or is not there; *fault* is the kind of rule."""
 
@@ -874,6 +897,34 @@ class PackageNotFound(PkgerError):
 
     def __init__(self, package: str, problem: str) -> None:
         super().__init__(problem, package=package, problem=problem)
+
+
+class PackageStack(PkgerError):
+    """The stack has installed packages, or cannot have any; *problem* says which, and what to do."""
+
+    reason = Reason.PACKAGE_STACK
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger install`"
+
+    def __init__(self, stack: str, problem: str) -> None:
+        super().__init__(f"stack {stack!r} {problem}", stack=stack, problem=problem)
+
+
+class PackagePinned(PkgerError):
+    """Pinned *packages* of the stack, at least one, would move or leave."""
+
+    reason = Reason.PACKAGE_PINNED
+    code = "FAILED_PRECONDITION"
+    cli_hint = "`pkger packages unpin`"
+
+    def __init__(self, stack: str, packages: Sequence[str]) -> None:
+        shown = fitting(packages, _SHOWN_LENGTH, ", ")
+        super().__init__(
+            f"pinned packages of stack {stack!r} would move or leave: {listed(packages, len(shown))}; unpin them first",
+            stack=stack,
+            packages=",".join(shown),
+            count=str(len(packages)),
+        )
 
 
 class RangeInvalid(PkgerError):

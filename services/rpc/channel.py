@@ -36,6 +36,7 @@ SAFE_METHODS = {
         "ListRevisions",
         "GetRevision",
         "DiffRevisions",
+        "ListPackages",
         "GetPlan",
         "ListPlans",
     ),

@@ -10,12 +10,17 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from services.core.errors import StackMoved
 from services.core.limits import MOST_ENTRIES
 from services.core.model import StackRecord, Target
+from services.packages.installed import InstalledPackage
 from services.rpc.client import Peer
 from services.rpc.convert.objects import stack_from_pb, target_to_pb
+from services.rpc.convert.packages import installed_from_pb
 from services.rpc.paging import pages
 
 LISTED_AT_ONCE = 5000
 """Entries per page of a record: the maximum (stack.proto)."""
+
+PACKAGES_AT_ONCE = 1000
+"""Installed packages per page: the maximum (stack.proto)."""
 
 RECORD_ATTEMPTS = 5
 """How often a record is read again because it changes while it is read."""
@@ -106,6 +111,29 @@ async def read_stack(
         retry=retry_if_exception_type(StackMoved), stop=stop_after_attempt(RECORD_ATTEMPTS), reraise=True
     )
     return await retrying(read)
+
+
+async def read_packages(stack: Peer, header: stack_pb2.Stack) -> list[InstalledPackage]:
+    """
+    Read the installed packages of a stack, by name; no call for a stack without packages.
+
+    Args:
+        stack: The stack service.
+        header: The stack as it was read.
+
+    Raises:
+        StackMoved: It has changed since.
+        PkgerError: The call failed.
+    """
+    packages: list[InstalledPackage] = []
+    if not header.package_count:
+        return packages
+    request = stack_pb2.ListPackagesRequest(stack=object_pb2.StackRef(id=header.id), page_size=PACKAGES_AT_ONCE)
+    async for page in pages(stack, StackServiceStub(stack.channel).ListPackages, request):
+        if page.generation != header.generation:
+            raise StackMoved(header.name or header.id, header.generation, page.generation)
+        packages += map(installed_from_pb, page.packages)
+    return packages
 
 
 async def read_record(stack: Peer, ref: object_pb2.StackRef) -> StackRecord:

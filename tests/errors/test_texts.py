@@ -50,9 +50,14 @@ CONSTRUCTED: dict[Reason, PkgerError] = {
     Reason.PLAN_EXPIRED: errors.PlanExpired("0123456789abcdef", "2026-01-02T00:00:00Z"),
     Reason.PLAN_TOO_LARGE: errors.PlanTooLarge(70_000_000, 67_108_864),
     Reason.REPOSITORY_UNAVAILABLE: errors.RepositoryUnavailable("main", "https://packages.example.com: no answer"),
+    Reason.PACKAGE_STACK: errors.PackageStack(
+        "fleet", "has installed packages, and therefore no URLs; change its packages, or use another stack"
+    ),
+    Reason.PACKAGE_PINNED: errors.PackagePinned("fleet", ["base-labels", "web-buckets"]),
+    Reason.REPOSITORY_IN_USE: errors.RepositoryInUse("main", ["base-labels of fleet", "web-buckets of user"]),
     Reason.ORG_UNKNOWN: errors.OrgUnknown("influx", "acme", "organization name 'acme' not found"),
 }
-"""Errors that cannot occur in this test: they need another platform, a port, a defect, a crash, or a day."""
+"""Errors that do not occur in this test: they need another platform, a port, a defect, a crash, a day, or packages."""
 
 
 @pytest.fixture

@@ -109,6 +109,9 @@ UNREACHABLE: dict[str, str] = {
             Reason.REPOSITORY_UNAVAILABLE,
             Reason.PACKAGE_NOT_FOUND,
             Reason.RANGE_INVALID,
+            Reason.PACKAGE_STACK,
+            Reason.PACKAGE_PINNED,
+            Reason.REPOSITORY_IN_USE,
         )
     },
     "error CONTENT_REFUSED": "its platforms foresee no refusal",

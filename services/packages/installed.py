@@ -1,0 +1,63 @@
+"""The packages that are installed in a stack."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from services.packages.manifest import Requirement
+from services.packages.ranges import Range
+from services.packages.versions import ParseProblem, Version
+
+
+class PackageOrigin(Enum):
+    """Why a package is installed."""
+
+    MANUAL = "manual"
+    DEPENDENCY = "dependency"
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledPackage:
+    """
+    A version of a package in a stack.
+
+    Attributes:
+        name: The package.
+        version: Its version.
+        repository: Where it comes from; None: a folder.
+        origin: Whether it was requested, or came along.
+        is_pinned: Nothing moves or removes it.
+        is_suspended: Nothing moves or removes it, and it is not applied.
+        requested: The range that was requested last; None: none.
+        requires: What its manifest requires, as recorded.
+        digest: ``services.packages.digests.digest_of`` of its files; empty: not known yet.
+        content_digest: Digest of its files as one text; empty: not known yet.
+    """
+
+    name: str
+    version: Version
+    repository: str | None = None
+    origin: PackageOrigin = PackageOrigin.MANUAL
+    is_pinned: bool = False
+    is_suspended: bool = False
+    requested: Range | Version | None = None
+    requires: tuple[Requirement, ...] = ()
+    digest: str = ""
+    content_digest: str = ""
+
+
+def versions_in(text: str) -> Range | Version | None:
+    """
+    What a request or a record names: a range, or one version with its revision; None: nothing.
+
+    Raises:
+        ParseProblem: The text is neither.
+    """
+    if not text:
+        return None
+    try:
+        return Range.parse(text)
+    except ParseProblem as problem:
+        try:
+            return Version.parse(text)
+        except ParseProblem:
+            raise problem from None
