@@ -1,7 +1,7 @@
 """Imports existing resources into a stack (docs/reference/engine.md, "Matching" and "Policies")."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pkger.applier.v1 import applier_pb2
@@ -28,11 +28,11 @@ from services.kinds.policy import resolved
 from services.kinds.registry import ACCEPTED, kinds_meant
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.client import Peer, Platforms
-from services.rpc.convert.objects import baseline_to_pb, entry_fields
+from services.rpc.convert.objects import baseline_to_pb, entry_fields, stack_from_pb
 from services.rpc.parts import cut
 from services.rpc.request_digest import content_digest
 from services.rpc.resources import list_resources, platform_traits, read_resources
-from services.rpc.stack_records import read_record
+from services.rpc.stack_records import read_stack
 
 _SHOWN = 10
 """How many resources of one name an error lists at most."""
@@ -70,7 +70,9 @@ async def import_resources(
         PkgerError: As applier.proto lists them; nothing is recorded.
     """
     selectors = _selectors(request)
-    record = await read_record(store, request.stack)
+    header, stored = await read_stack(store, request.stack)
+    _check_names(selectors, has_packages=bool(header.package_count))
+    record = stack_from_pb(header, stored)
     driver = platforms.driver(record.target.platform)
     resources = await _resources(driver, record.target, selectors, await platform_traits(driver))
     imports = [_import(each, resource, record) for each, resource in zip(selectors, resources, strict=True)]
@@ -102,9 +104,20 @@ def _selectors(request: applier_pb2.ImportResourcesRequest) -> list[_Selector]:
     return [_selector(f"resources[{position}]", each) for position, each in enumerate(request.resources)]
 
 
+def _check_names(selectors: Iterable[_Selector], *, has_packages: bool) -> None:
+    """
+    Check the names of objects. In a stack with packages they are PACKAGE.NAME; the store checks the package.
+
+    Raises:
+        RequestInvalid: A name is none.
+    """
+    for each in selectors:
+        own_name = each.name.partition(".")[2] if has_packages and "." in each.name else each.name
+        if own_name:
+            check_meta_name(own_name, f"{each.field}.name")
+
+
 def _selector(field: str, message: applier_pb2.ResourceImport) -> _Selector:
-    if message.name:
-        check_meta_name(message.name, f"{field}.name")
     if message.kind not in ACCEPTED:
         raise RequestInvalid(f"{field}.kind", unknown_kind(message.kind))
     which = message.WhichOneof("resource") or "id"

@@ -44,7 +44,7 @@ class RepositoryServicer(repository_pb2_grpc.RepositoryServiceServicer):
         """Change a repository."""
         name, changes = repositories.checked_name(request.name), messages.changes_from_pb(request)
         key = RequestId(request.request_id, [content_digest(request)])
-        repository = await self._store.write(lambda tx: repositories.update(tx, name, changes, key))
+        repository = await self._store.write(lambda tx: repositories.update(tx, name, changes, key, request.force))
         return repository_pb2.UpdateRepositoryResponse(
             repository=messages.repository_to_pb(repository), warnings=address_warnings(request.address)
         )

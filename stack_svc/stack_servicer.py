@@ -8,8 +8,9 @@ from pkger.model.v1 import plan_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
 from services.kinds.format.canonical import canonical_text
-from services.kinds.package_text import read_package
+from services.packages.package_text import read_package
 from services.rpc import page_tokens
+from services.rpc.convert.packages import installed_to_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import REMARKS, checked_view, diffs_parts, inflated, shown_part
 from services.rpc.request_digest import content_digest
@@ -20,6 +21,7 @@ from stack_svc.messages import stacks as stack_messages
 from stack_svc.notify import Watchers
 from stack_svc.rules import (
     attachments,
+    packages,
     plans,
     resource_edits,
     revisions,
@@ -31,6 +33,7 @@ from stack_svc.rules import (
 )
 from stack_svc.rules.requests import RequestId
 from stack_svc.rules.urls import checked_urls
+from stack_svc.store import packages as stored_packages
 from stack_svc.store import plans as stored_plans
 from stack_svc.store import revisions as stored_revisions
 from stack_svc.store import stacks as stored_stacks
@@ -178,6 +181,17 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
             part = plan_pb2.PlanPart.FromString(inflated(each.masked_part or each.part))
             yield stack_pb2.GetPlanResponse(part=part)
 
+    async def ListPackages(
+        self, request: stack_pb2.ListPackagesRequest, context: object
+    ) -> stack_pb2.ListPackagesResponse:
+        """Read one page of the installed packages of a stack."""
+        choice = fields.choice_from_pb(request.stack)
+        after = page_tokens.place_of(request.page_token, stored_packages.START)
+        size = page_tokens.size_of(request.page_size, 100, 1000)
+        stack, listed = await self._store.read(lambda tx: packages.page(tx, choice, after, size))
+        page, token = page_tokens.page_of(listed, size, installed_to_pb, lambda each: (each.name,))
+        return stack_pb2.ListPackagesResponse(packages=page, next_page_token=token, generation=stack.record.generation)
+
     async def ListRevisions(
         self, request: stack_pb2.ListRevisionsRequest, context: object
     ) -> stack_pb2.ListRevisionsResponse:
@@ -207,9 +221,13 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         [(stack_id, revision, text)] = await self._store.read(lambda tx: _revisions(tx, choice, number=request.number))
         yield stack_pb2.GetRevisionResponse(revision=stack_messages.revision_to_pb(revision, stack_id))
         is_shown = not request.unmasked
-        objects = await asyncio.to_thread(lambda: stack_messages.revision_objects_to_pb(read_package(text), is_shown))
-        for part in cut(objects):
-            yield stack_pb2.GetRevisionResponse(objects=part)
+        listed, objects = await asyncio.to_thread(
+            lambda: stack_messages.revision_parts_to_pb(read_package(text), is_shown)
+        )
+        for packages_part in cut(listed):
+            yield stack_pb2.GetRevisionResponse(packages=packages_part)
+        for objects_part in cut(objects):
+            yield stack_pb2.GetRevisionResponse(objects=objects_part)
 
     async def DiffRevisions(
         self, request: stack_pb2.DiffRevisionsRequest, context: object

@@ -172,7 +172,7 @@ def writes_from_pb(
 
 def _start_from_pb(start: journal_pb2.Start, operation: str, limit: int) -> Start:
     idle_plan = plan_from_pb(start.idle_plan) if start.HasField("idle_plan") else None
-    if idle_plan and not start.idle_plan.header.no_change:
+    if idle_plan and (idle_plan.packages or not start.idle_plan.header.no_change):
         raise RequestInvalid("start.idle_plan", "it has something to do; store it first, and send its id")
     if idle_plan:
         idle_plan.refuse_too_large(limit)

@@ -3,9 +3,13 @@
 from collections.abc import Iterable
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import plan_pb2
+from pkger.model.v1 import package_change_pb2, plan_pb2
 
+from services.core.errors import RequestInvalid
+from services.packages.installed import InstalledPackage
+from services.packages.versions import ParseProblem
 from services.rpc.convert.enums import Numbers
+from services.rpc.convert.packages import installed_from_pb
 from services.rpc.convert.plans import KINDS
 from stack_svc.messages.fields import target_of, timestamp
 from stack_svc.rules import sanitize
@@ -20,7 +24,8 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
     Translate a plan to be stored, with its short *attachments*.
 
     Raises:
-        RequestInvalid: It has no name or no kind, or an attachment has no digest.
+        RequestInvalid: It has no name or no kind, an attachment has no digest, or a package that it changes occurs
+            twice or cannot be recorded.
     """
     header, counts = plan.header, plan.header.counts
     return NewPlan(
@@ -41,7 +46,32 @@ def plan_from_pb(plan: journal_pb2.NewPlan, attachments: Iterable[journal_pb2.At
         message=header.SerializeToString(),
         parts=tuple(Part(each.view, each.part, each.masked_part) for each in plan.parts),
         attachments={sanitize.checked_name(each.digest, "attachments.digest"): each.body for each in attachments},
+        packages=_packages(header.packages),
     )
+
+
+def _packages(planned: Iterable[package_change_pb2.PlannedPackage]) -> dict[str, InstalledPackage | None]:
+    packages: dict[str, InstalledPackage | None] = {}
+    for number, change in enumerate(planned):
+        field = f"plan.header.packages[{number}]"
+        name = sanitize.checked_name(change.name, f"{field}.name")
+        if name in packages:
+            raise RequestInvalid(f"{field}.name", f"the plan changes {name!r} twice")
+        packages[name] = _recorded(change, f"{field}.record") if change.HasField("record") else None
+    return packages
+
+
+def _recorded(change: package_change_pb2.PlannedPackage, field: str) -> InstalledPackage:
+    record = change.record
+    if record.name != change.name:
+        raise RequestInvalid(f"{field}.name", f"must be {change.name!r}, the name of the package")
+    for name in ("repository", "digest", "content_digest"):
+        if text := getattr(record, name):
+            sanitize.checked_name(text, f"{field}.{name}")
+    try:
+        return installed_from_pb(record)
+    except ParseProblem as problem:
+        raise RequestInvalid(field, str(problem)) from None
 
 
 def plan_to_pb(plan: StoredPlan, header: bytes) -> plan_pb2.Plan:

@@ -10,7 +10,7 @@ from pkger.stack.v1 import policy_pb2, stack_pb2
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.core.model import Baseline, InventoryEntry, Key, ResourceKey
-from services.kinds.package_text import KeptPackage
+from services.packages.package_text import KeptPackage
 from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.objects import (
     baseline_from_pb,
@@ -20,6 +20,7 @@ from services.rpc.convert.objects import (
     object_fields,
     target_to_pb,
 )
+from services.rpc.convert.packages import declarations_to_pb, installed_to_pb
 from services.rpc.convert.plans import KINDS
 from services.rpc.convert.policies import checked_policy, policy_from_pb, policy_to_pb
 from stack_svc.messages.fields import checked_key, storable_key, target_of, timestamp
@@ -48,6 +49,7 @@ def stack_to_pb(stack: Stack, drift_check: DriftCheck | None = None) -> stack_pb
         create_time=timestamp(stack.create_time),
         update_time=timestamp(stack.update_time),
         resource_count=stack.resource_count,
+        package_count=stack.package_count,
         revision=record.revision,
         package_digest=record.package_digest,
         policy=policy_to_pb(record.policy) if record.policy else None,
@@ -81,16 +83,20 @@ def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
     )
 
 
-def revision_objects_to_pb(package: KeptPackage, is_shown: bool) -> stack_pb2.RevisionObjects:
+def revision_parts_to_pb(
+    package: KeptPackage, is_shown: bool
+) -> tuple[stack_pb2.RevisionPackages, stack_pb2.RevisionObjects]:
     """Translate the package of a revision; if it *is_shown* to people, addresses are masked."""
-    message = stack_pb2.RevisionObjects(
-        objects=map(object_fields, package.objects), untouched=map(key_fields, sorted(package.untouched))
+    objects = stack_pb2.RevisionObjects(
+        objects=map(object_fields, package.objects),
+        untouched=map(key_fields, sorted(package.untouched)),
+        shared=(declarations_to_pb(key, each) for key, each in sorted(package.declarations.items())),
     )
-    for item in message.objects if is_shown else ():
+    for item in objects.objects if is_shown else ():
         item.spec_json = masked(item.spec_json)
         for written in item.written:
             written.value_json = masked(written.value_json)
-    return message
+    return stack_pb2.RevisionPackages(packages=map(installed_to_pb, package.packages)), objects
 
 
 def stacks_filter_from_pb(request: stack_pb2.ListStacksRequest) -> StackFilter:

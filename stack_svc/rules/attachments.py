@@ -9,7 +9,7 @@ from stack_svc.rules.leases import SECOND
 from stack_svc.store.store import ReadTransaction, Transaction
 
 KEPT = 24 * 3600 * SECOND
-"""How long an attachment that no plan and no revision names is retained, in microseconds."""
+"""How long an attachment is retained that no plan, no revision and no package names, in microseconds."""
 
 _MOST_PARTS = 10_000
 

@@ -23,6 +23,7 @@ from stack_svc.rules import (
     leases,
     operations,
     ownership_transfer,
+    packages,
     plans,
     revisions,
     sanitize,
@@ -164,9 +165,10 @@ def finish(
     """
     Make *writes* of the operation that has the lease with *token*, and end it.
 
-    If neither inventory nor platform changed, generation, sources and update time stay as they are. Success makes a
-    revision, unless the package is the same as well. A pending stack becomes active, created now, when the operation
-    SUCCEEDED or its record lists resources; after any other end the stack is removed.
+    If neither inventory nor packages nor platform changed, generation, sources and update time stay as they are.
+    Packages change with success only. Success makes a revision, unless the package is the same as well. A pending stack
+    becomes active, created now, when the operation SUCCEEDED or its record lists resources; after any other end the
+    stack is removed.
 
     A resource that the stack releases while others use it is handed over to the stack that has used it longest. The
     owner of a resource that the stack takes over becomes a user of that resource.
@@ -330,19 +332,21 @@ def _recorded(
     kept_baselines = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
     moved = {} if has_succeeded else baselines.moved(tx, stack.record.id, changes)
     inventory_changed, count = inventory.change(tx, stack, changes, now)
-    is_changed = inventory_changed or record.platform_changed
+    packages_changed, installed = packages.change(tx, stack, plan) if plan and has_succeeded else (False, ())
+    is_changed = inventory_changed or packages_changed or record.platform_changed
     if is_changed or record.secrets_written:
         recorded = replace(recorded, record=replace(stack.record, generation=stack.record.generation + 1))
     if is_changed:
         recorded = replace(
             recorded,
             resource_count=count,
+            package_count=len(installed) if packages_changed else stack.package_count,
             record=replace(recorded.record, sources=tuple(record.sources)),
             # A clock may be set back; ``update_time`` is never before ``create_time``.
             update_time=max(now, stack.update_time),
         )
     if plan and has_succeeded and (is_changed or plan.package_digest != stack.record.package_digest):
-        revised = revisions.after(tx, operation, plan, recorded.record, request.leftover_count, now)
+        revised = revisions.after(tx, operation, plan, installed, recorded.record, request.leftover_count, now)
         recorded = replace(recorded, record=revised)
     tx.baselines.put(stack.record.id, kept_baselines)
     if moved:

@@ -22,6 +22,7 @@ from stack_svc.rules import attachments, requests, sanitize
 from stack_svc.rules.leases import SECOND, rfc3339
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.operations import Operation
+from stack_svc.store.packages import PackageChanges
 from stack_svc.store.plans import START, Header, Part, PlanPlace, PlanState, StoredPlan
 from stack_svc.store.store import ReadTransaction, Transaction
 
@@ -41,11 +42,13 @@ class NewPlan(Header):
         message: Its header in the wire format.
         parts: Its other parts.
         attachments: The bodies of its short attachments, by digest.
+        packages: What becomes of the installed packages that it changes.
     """
 
     message: bytes
     parts: tuple[Part, ...]
     attachments: Mapping[str, bytes] = field(default_factory=dict)
+    packages: PackageChanges = field(default_factory=dict)
 
     def refuse_too_large(self, limit: int) -> None:
         """
@@ -270,10 +273,14 @@ def _stored(plan: NewPlan, state: PlanState, operation: str, now: int, expires: 
 
 
 def _insert(tx: Transaction, plan: NewPlan, stored: StoredPlan) -> None:
+    contents = [package.content_digest for package in plan.packages.values() if package]
+    named = {plan.package_digest, plan.baselines_digest, *contents} - {"", *plan.attachments}
+    lacking = tx.attachments.lacking(named) if named else []
     for digest, body in plan.attachments.items():
         attachments.store(tx, digest, 0, 1, body)
-    for digest in (plan.package_digest, plan.baselines_digest):
-        if digest and not tx.attachments.has(digest):
-            raise RequestInvalid("plan.header", f"the store has no attachment {digest}; send it first")
+    if lacking:
+        raise RequestInvalid("plan.header", f"the store has no attachment {lacking[0]}; send it first")
     if not tx.plans.insert(stored, plan.message, plan.parts):
         raise RequestInvalid("plan.header.id", f"another plan has the id {plan.id}")
+    if plan.packages:
+        tx.plan_packages.add(plan.id, plan.packages)

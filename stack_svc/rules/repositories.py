@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from services.core.errors import RepositoryExists, RepositoryNotFound, RequestInvalid
+from services.core.errors import RepositoryExists, RepositoryInUse, RepositoryNotFound, RequestInvalid
 from services.kinds.format.package_names import is_package_name
 from stack_svc.rules import requests
 from stack_svc.rules.requests import RequestId
@@ -12,6 +12,9 @@ from stack_svc.store.store import ReadTransaction, Transaction
 
 MOST_PATTERNS = 100
 """Largest number of patterns of one repository (repository.proto)."""
+
+_MOST_SHOWN = 10
+"""Largest number of packages that an error names (reason.proto)."""
 
 _BEGINNING = re.compile(r"([a-z0-9][a-z0-9-]{0,62})?\*")
 """A pattern for all names with a beginning."""
@@ -92,17 +95,22 @@ def create(tx: Transaction, name: str, fields: RepositoryChanges, request: Reque
     return repository
 
 
-def update(tx: Transaction, name: str, changes: RepositoryChanges, request: RequestId) -> Repository:
+def update(
+    tx: Transaction, name: str, changes: RepositoryChanges, request: RequestId, is_forced: bool = False
+) -> Repository:
     """
     Change a repository, once for each request; if nothing is to change, nothing is written.
 
     Raises:
         RepositoryNotFound: There is none of that name.
+        RepositoryInUse: Its address is to change, packages are installed from it, and the change is not forced.
         RequestIdReused: The request id was used with other content.
     """
     now = tx.now()
     if requests.earlier_answer(tx, request, now) or changes == NO_CHANGES:
         return existing(tx, name)
+    if not is_forced and changes.address not in (None, existing(tx, name).address):
+        _refuse_used(tx, name)
     repository = tx.repositories.change(name, changes, now)
     if repository is None:
         raise RepositoryNotFound(name)
@@ -116,9 +124,17 @@ def delete(tx: Transaction, name: str) -> None:
 
     Raises:
         RepositoryNotFound: There is none of that name.
+        RepositoryInUse: Packages are installed from it.
     """
+    _refuse_used(tx, name)
     if not tx.repositories.delete(name):
         raise RepositoryNotFound(name)
+
+
+def _refuse_used(reading: ReadTransaction, name: str) -> None:
+    """Raise RepositoryInUse while packages are installed from the repository."""
+    if users := reading.packages.users_of(name, _MOST_SHOWN):
+        raise RepositoryInUse(name, [f"{each.package} of {each.stack_name or each.stack}" for each in users])
 
 
 def _answer(name: str) -> str:

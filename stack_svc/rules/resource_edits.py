@@ -11,7 +11,7 @@ from services.core.model import Baseline, InventoryEntry, Key, Origin, RecordCha
 from services.kinds.format.names import check_meta_name
 from services.kinds.kind_words import meant_kind
 from services.kinds.registry import family_of, kinds_of
-from stack_svc.rules import inventory, owners, ownership_transfer, requests, stacks
+from stack_svc.rules import inventory, owners, ownership_transfer, packages, requests, stacks
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, State
 from stack_svc.store.store import ReadTransaction, Transaction
@@ -35,6 +35,7 @@ def import_resources(
         OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: Another object of the stack, or of the request, has a name, or the stack has a resource already.
         RequestIdReused: The request id was used with other content.
+        PackageStack: The stack has installed packages, and a name is of none of them.
         ResourceOwned: Another stack has a resource, or an operation on its behalf claims it.
     """
     stack = _locked(tx, stack_id)
@@ -43,6 +44,7 @@ def import_resources(
         return stack
     stacks.refuse_unfinished(tx, stack, now)
     entries = [entry._replace(origin=Origin.ADOPTED, is_pending_delete=False) for entry, _ in imports]
+    packages.own_names(tx, stack, (entry.key.name for entry in entries))
     _refuse_own(tx, stack, entries)
     _refuse_taken(tx, stack, {f"resources[{position}].name": entry.key for position, entry in enumerate(entries)})
     changed = _changed(tx, stack, RecordChanges(tuple(sorted(entries))), now)
@@ -91,6 +93,7 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
         OperationUnfinished: An operation on it has to be recovered.
         RequestInvalid: The stack has no such object, or the new name is not valid, is its present name, or is the name
             of another object.
+        PackageStack: The stack has installed packages, and the new name is of none of them.
         RequestIdReused: The request id was used with other content.
     """
     stack = _locked(tx, choice)
@@ -99,7 +102,8 @@ def rename(tx: Transaction, choice: Choice, key: Key, new_name: str, request: Re
         return stack
     stacks.refuse_unfinished(tx, stack, now)
     entry, new_key = _entry(tx, stack, key), Key(key.kind, new_name)
-    check_meta_name(new_name, "new_name")
+    [own_name] = packages.own_names(tx, stack, [new_name])
+    check_meta_name(own_name, "new_name")
     if new_key == key:
         raise RequestInvalid("new_name", f"{key} has that name already")
     if entry.is_pending_delete:

@@ -1,12 +1,14 @@
 """The history of a stack: each operation that changes it makes a revision, and the newest ones are retained."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from services.core.diff import changes
 from services.core.errors import RequestInvalid, RevisionNotFound
 from services.core.model import DiffStatus, LabelMappingDiff, PlanDiffs, ResourceDiff, StackRecord
-from services.kinds.package_text import KeptPackage
 from services.kinds.policy import HISTORY
+from services.packages.installed import InstalledPackage
+from services.packages.package_text import KeptPackage
 from stack_svc.store.operations import Operation
 from stack_svc.store.plans import StoredPlan
 from stack_svc.store.revisions import Revision
@@ -15,7 +17,13 @@ from stack_svc.store.store import ReadTransaction, Transaction
 
 
 def after(
-    tx: Transaction, operation: Operation, plan: StoredPlan, record: StackRecord, leftover_count: int, now: int
+    tx: Transaction,
+    operation: Operation,
+    plan: StoredPlan,
+    installed: Iterable[InstalledPackage],
+    record: StackRecord,
+    leftover_count: int,
+    now: int,
 ) -> StackRecord:
     """
     Add the revision of *operation*, which succeeded.
@@ -24,6 +32,7 @@ def after(
         tx: The store.
         operation: The operation.
         plan: Its plan.
+        installed: The packages of its stack after the operation; the store retains their contents with the revision.
         record: The record of its stack after the operation.
         leftover_count: Number of its leftovers.
         now: The time.
@@ -44,6 +53,7 @@ def after(
         now,
     )
     tx.revisions.add(record.id, revision)
+    tx.revision_contents.add(record.id, number, {each.content_digest for each in installed if each.content_digest})
     tx.revisions.prune(record.id, number - record.policy.get("history", HISTORY) + 1)
     return replace(record, revision=number, package_digest=plan.package_digest)
 

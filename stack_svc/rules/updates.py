@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from services.core.errors import StackChanged, StackExists
+from services.core.errors import PackageStack, StackChanged, StackExists
 from stack_svc.rules import requests, sanitize, stacks
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, StackName
@@ -53,6 +53,7 @@ def update(tx: Transaction, choice: Choice, changes: StackUpdate, request: Reque
         RequestIdReused: The request id was used with other content.
         StackNotFound: There is no such stack, or its first apply has not ended.
         StackChanged: It has another etag.
+        PackageStack: It has installed packages, and is to have URLs.
         StackExists: Another stack has the name.
         OperationUnfinished: A first apply that has to be recovered has the name, or the policy changes while an
             operation on the stack has to be recovered.
@@ -69,6 +70,10 @@ def update(tx: Transaction, choice: Choice, changes: StackUpdate, request: Reque
     stack = stacks.active(locked, choice)
     if changes.etag and changes.etag != stacks.etag_of(stack):
         raise StackChanged(stack.called, changes.etag, stacks.etag_of(stack))
+    if changes.urls and stack.package_count:
+        raise PackageStack(
+            stack.called, "has installed packages, and therefore no URLs; change its packages, or use another stack"
+        )
     changed = changes.of(stack)
     if changed != stack:
         if named and taken and taken.record.id != stack.record.id:

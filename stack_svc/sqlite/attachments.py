@@ -1,5 +1,8 @@
 """Attachments in SQLite."""
 
+from collections.abc import Collection
+
+import orjson
 import sqlite_utils
 
 _NUMBERS = "SELECT number FROM attachment_parts WHERE digest = ?"
@@ -24,6 +27,17 @@ class SqliteAttachments:
         """Return whether a complete attachment with that digest is stored."""
         row = self._db.execute("SELECT 1 FROM attachments WHERE digest = ? AND is_complete", [digest])
         return row.fetchone() is not None
+
+    def lacking(self, digests: Collection[str]) -> list[str]:
+        """Return the digests with which no complete attachment is stored."""
+        rows = self._db.execute(
+            """
+            SELECT value FROM json_each(?)
+            WHERE NOT EXISTS (SELECT 1 FROM attachments WHERE digest = value AND is_complete) ORDER BY value
+            """,
+            [orjson.dumps(sorted(digests)).decode()],
+        )
+        return [digest for (digest,) in rows]
 
     def keep(self, digest: str, now: int) -> bool:
         """Set the time of an attachment."""

@@ -18,6 +18,7 @@ CREATE TABLE stacks (
     package_digest TEXT NOT NULL DEFAULT '',
     sources TEXT NOT NULL DEFAULT '[]',
     resource_count BIGINT NOT NULL DEFAULT 0,
+    package_count BIGINT NOT NULL DEFAULT 0,
     create_time BIGINT NOT NULL,
     update_time BIGINT NOT NULL,
     CHECK (update_time >= create_time)
@@ -95,6 +96,23 @@ CREATE TABLE drift_checks (
     counts TEXT NOT NULL
 );
 
+CREATE TABLE packages (
+    stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    version TEXT NOT NULL,
+    repository TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    content_digest TEXT NOT NULL,
+    origin TEXT NOT NULL CHECK (origin IN ('manual', 'dependency')),
+    requested TEXT NOT NULL,
+    is_pinned INTEGER NOT NULL CHECK (is_pinned IN (0, 1)),
+    is_suspended INTEGER NOT NULL CHECK (is_suspended IN (0, 1)),
+    requires TEXT NOT NULL,
+    PRIMARY KEY (stack, name)
+) WITHOUT ROWID;
+CREATE INDEX packages_by_repository ON packages (repository, name, stack);
+CREATE INDEX packages_by_content ON packages (content_digest);
+
 CREATE TABLE revisions (
     stack TEXT NOT NULL REFERENCES stacks (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,
@@ -109,6 +127,15 @@ CREATE TABLE revisions (
     PRIMARY KEY (stack, number)
 ) WITHOUT ROWID;
 CREATE INDEX revisions_by_package ON revisions (package_digest);
+
+CREATE TABLE revision_contents (
+    stack TEXT NOT NULL,
+    revision BIGINT NOT NULL,
+    digest TEXT NOT NULL,
+    PRIMARY KEY (stack, revision, digest),
+    FOREIGN KEY (stack, revision) REFERENCES revisions (stack, number) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX revision_contents_by_digest ON revision_contents (digest);
 
 CREATE TABLE attachments (
     digest TEXT PRIMARY KEY,
@@ -216,6 +243,22 @@ CREATE TABLE plan_parts (
     PRIMARY KEY (plan, number)
 );
 
+CREATE TABLE plan_packages (
+    plan TEXT NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    version TEXT,
+    repository TEXT,
+    digest TEXT,
+    content_digest TEXT,
+    origin TEXT,
+    requested TEXT,
+    is_pinned INTEGER,
+    is_suspended INTEGER,
+    requires TEXT,
+    PRIMARY KEY (plan, name)
+) WITHOUT ROWID;
+CREATE INDEX plan_packages_by_content ON plan_packages (content_digest);
+
 CREATE TABLE requests (
     request_id TEXT PRIMARY KEY,
     digest TEXT NOT NULL,
@@ -242,9 +285,9 @@ the table.
 
 ``stacks``
     ``urls`` and ``sources`` are JSON lists of texts, ``policy`` is a JSON object. ``version`` counts the changes by
-    users. ``resource_count`` is the number of rows of the inventory, so that reading a stack does not count them. A row
-    in the state STACKLESS carries the lease of an operation without a stack. The indexes ``stacks_in_order`` and
-    ``stacks_of_target`` have the order of lists.
+    users. ``resource_count`` and ``package_count`` are the numbers of rows of ``inventory`` and of ``packages``, so
+    that reading a stack does not count them. A row in the state STACKLESS carries the lease of an operation without a
+    stack. The indexes ``stacks_in_order`` and ``stacks_of_target`` have the order of lists.
 ``leases``
     A table of its own, as a lease is renewed often and the row of a stack is wide. A lease is free when ``expires`` is
     in the past (0 at first), so one comparison is enough. ``last_token`` is the token of the lease before,
@@ -259,11 +302,16 @@ the table.
     Removed with their entries. ``refs`` is a JSON list of [pointer, kind, id], ``missing_labels`` one of [kind, name].
 ``drift_checks``
     ``counts`` is a JSON object of numbers of resources by status.
+``packages``
+    ``repository`` is empty for a package of a folder, and ``requested`` where no range was requested.
+    ``requires`` is a JSON list of [name, range or null]. ``content_digest`` is that of an attachment.
 ``revisions``
     ``sources`` is a JSON list of texts.
+``revision_contents``
+    The attachments with the files of the packages that were installed after a revision.
 ``attachments``
-    The packages of revisions and plans, and the baselines of plans: texts by their digest, in compressed
-    ``attachment_parts``. ``time`` is when an attachment was last known to be in use.
+    The packages of revisions and plans, the files of installed packages, and the baselines of plans: texts by their
+    digest, in compressed ``attachment_parts``. ``time`` is when an attachment was last known to be in use.
 ``operations``
     They outlive their stack, so ``stack`` is no foreign key; for an operation without a stack it is the id of its
     STACKLESS row. ``token`` is the token of the last lease of the operation: its order does not depend on clocks, so
@@ -285,6 +333,9 @@ the table.
     ``pkger.model.v1.Plan``.
 ``plan_parts``
     The other parts of plans, as in ``pkger.journal.v1.StoredPart``, in the order of their stream.
+``plan_packages``
+    The rows that ``packages`` gets when an operation has run the plan; a package whose other columns are NULL is
+    removed.
 ``requests``
     The answers to request ids; ``result`` names what the request made. The request id of an operation that ends before
     it starts can be used again, hence the index by result.

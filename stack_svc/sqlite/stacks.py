@@ -97,7 +97,7 @@ class SqliteStacks:
             """
             UPDATE stacks
             SET state = ?, generation = ?, sources = ?, create_time = ?, update_time = ?, resource_count = ?,
-                revision = ?, package_digest = ?, policy = ?
+                package_count = ?, revision = ?, package_digest = ?, policy = ?
             WHERE id = ?
             """,
             [
@@ -107,6 +107,7 @@ class SqliteStacks:
                 stack.create_time,
                 stack.update_time,
                 stack.resource_count,
+                stack.package_count,
                 stack.record.revision,
                 stack.record.package_digest,
                 orjson.dumps(dict(stack.record.policy)).decode(),
@@ -121,7 +122,7 @@ class SqliteStacks:
 
 _SELECT = """
     SELECT id, platform, org, name, description, urls, state, version, generation, sources, create_time, update_time,
-        resource_count, revision, package_digest, policy
+        resource_count, package_count, revision, package_digest, policy
     FROM stacks
 """
 
@@ -148,5 +149,6 @@ def _stack(row: dict[str, Any]) -> Stack:
         create_time=row["create_time"],
         update_time=row["update_time"],
         resource_count=row["resource_count"],
+        package_count=row["package_count"],
         version=row["version"],
     )

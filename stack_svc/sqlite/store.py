@@ -18,9 +18,12 @@ from stack_svc.sqlite.journal import SqliteJournal
 from stack_svc.sqlite.leases import SqliteLeases
 from stack_svc.sqlite.operations import SqliteOperations
 from stack_svc.sqlite.owners import SqliteOwners
+from stack_svc.sqlite.packages import SqlitePackages
+from stack_svc.sqlite.plan_packages import SqlitePlanPackages
 from stack_svc.sqlite.plans import SqlitePlans
 from stack_svc.sqlite.repositories import SqliteRepositories
 from stack_svc.sqlite.requests import SqliteRequests
+from stack_svc.sqlite.revision_contents import SqliteRevisionContents
 from stack_svc.sqlite.revisions import SqliteRevisions
 from stack_svc.sqlite.schema import MIGRATIONS
 from stack_svc.sqlite.stacks import SqliteStacks
@@ -44,10 +47,13 @@ class SqliteTransaction:
         self.owners = SqliteOwners(db)
         self.uses = SqliteUses(db)
         self.plans = SqlitePlans(db)
+        self.plan_packages = SqlitePlanPackages(db)
         self.attachments = SqliteAttachments(db)
         self.baselines = SqliteBaselines(db)
         self.drift_checks = SqliteDriftChecks(db)
+        self.packages = SqlitePackages(db)
         self.revisions = SqliteRevisions(db)
+        self.revision_contents = SqliteRevisionContents(db)
         self.requests = SqliteRequests(db)
         self.repositories = SqliteRepositories(db)
         self._clock = LockedClock(clock)

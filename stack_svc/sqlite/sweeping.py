@@ -59,7 +59,7 @@ def sweep(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> Swept
 
 def _sweep_attachments(db: sqlite_utils.Database, limits: RetentionLimits, now: int) -> int:
     """
-    Remove attachments that no plan and no revision names; the number of removed ones.
+    Remove attachments that nothing names; the number of removed ones.
 
     Only the oldest ones are checked. The time of those in use is set to now, so each is checked once per
     ``limits.attachment_age``.
@@ -69,6 +69,9 @@ def _sweep_attachments(db: sqlite_utils.Database, limits: RetentionLimits, now: 
         SELECT digest, EXISTS (SELECT 1 FROM revisions WHERE package_digest = digest)
             OR EXISTS (SELECT 1 FROM plans WHERE package_digest <> '' AND package_digest = attachments.digest)
             OR EXISTS (SELECT 1 FROM plans WHERE baselines_digest <> '' AND baselines_digest = attachments.digest)
+            OR EXISTS (SELECT 1 FROM packages WHERE content_digest = attachments.digest)
+            OR EXISTS (SELECT 1 FROM plan_packages WHERE content_digest = attachments.digest)
+            OR EXISTS (SELECT 1 FROM revision_contents WHERE revision_contents.digest = attachments.digest)
         FROM attachments WHERE time < ? ORDER BY time LIMIT ?
         """,
         [now - limits.attachment_age, limits.batch],

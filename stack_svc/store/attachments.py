@@ -1,6 +1,6 @@
-"""Attachments of plans, as stored: the packages of revisions, and baselines (journal.proto)."""
+"""Attachments of plans, as stored: the packages of revisions, files of packages, and baselines (journal.proto)."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from typing import Protocol
 
 
@@ -15,6 +15,9 @@ class AttachmentsReading(Protocol):
 
     def has(self, digest: str) -> bool:
         """Return whether a complete attachment with that digest is stored."""
+
+    def lacking(self, digests: Collection[str]) -> list[str]:
+        """Return those of *digests* with which no complete attachment is stored, sorted."""
 
 
 class Attachments(AttachmentsReading, Protocol):

@@ -71,6 +71,7 @@ class Stack:
         create_time: In microseconds since 1970, as is ``update_time``.
         update_time: Time of the last change of its record; never before ``create_time``.
         resource_count: Number of resources that it owns.
+        package_count: Number of its installed packages.
         version: Counts the changes of name, description and URLs.
     """
 
@@ -80,6 +81,7 @@ class Stack:
     create_time: int
     update_time: int
     resource_count: int = 0
+    package_count: int = 0
     version: int = 1
 
     @property

@@ -12,9 +12,12 @@ from stack_svc.store.journal import Journal, JournalReading
 from stack_svc.store.leases import Leases, LeasesReading
 from stack_svc.store.operations import Operations, OperationsReading
 from stack_svc.store.owners import Owners, OwnersReading
+from stack_svc.store.packages import Packages, PackagesReading
+from stack_svc.store.plan_packages import PlanPackages, PlanPackagesReading
 from stack_svc.store.plans import Plans, PlansReading
 from stack_svc.store.repositories import Repositories, RepositoriesReading
 from stack_svc.store.requests import Requests, RequestsReading
+from stack_svc.store.revision_contents import RevisionContents
 from stack_svc.store.revisions import Revisions, RevisionsReading
 from stack_svc.store.stacks import Choice, Stack, Stacks, StacksReading
 from stack_svc.store.uses import Uses, UsesReading
@@ -58,6 +61,10 @@ class ReadTransaction(Protocol):
         """Read access to plans."""
 
     @property
+    def plan_packages(self) -> PlanPackagesReading:
+        """Read access to the changes of packages that plans make."""
+
+    @property
     def attachments(self) -> AttachmentsReading:
         """Read access to attachments."""
 
@@ -68,6 +75,10 @@ class ReadTransaction(Protocol):
     @property
     def drift_checks(self) -> DriftChecksReading:
         """Read access to last drift checks."""
+
+    @property
+    def packages(self) -> PackagesReading:
+        """Read access to installed packages."""
 
     @property
     def revisions(self) -> RevisionsReading:
@@ -121,6 +132,10 @@ class Transaction(ReadTransaction, Protocol):
         """Read and write access to plans."""
 
     @property
+    def plan_packages(self) -> PlanPackages:
+        """Read and write access to the changes of packages that plans make."""
+
+    @property
     def attachments(self) -> Attachments:
         """Read and write access to attachments."""
 
@@ -133,8 +148,16 @@ class Transaction(ReadTransaction, Protocol):
         """Read and write access to last drift checks."""
 
     @property
+    def packages(self) -> Packages:
+        """Read and write access to installed packages."""
+
+    @property
     def revisions(self) -> Revisions:
         """Read and write access to revisions."""
+
+    @property
+    def revision_contents(self) -> RevisionContents:
+        """Write access to the contents of revisions."""
 
     @property
     def requests(self) -> Requests:
@@ -192,7 +215,7 @@ class RetentionLimits:
         operations: Largest number of them.
         age: Microseconds for which they are retained after their end.
         bytes: Largest size of all of them together.
-        attachment_age: Microseconds for which an attachment that no plan and no revision names is retained.
+        attachment_age: Microseconds for which an attachment is retained that no plan, no revision and no package names.
         batch: Largest number of rows of each table that one sweep removes or ends.
         batch_bytes: Largest size of the finished operations that one sweep removes, unless a single one is larger.
     """
@@ -216,7 +239,7 @@ class Swept:
         operations: Finished operations beyond the limits.
         ended: Operations that never started and whose lease is over; they are FAILED now.
         stacks: Stacks that existed only for an operation that has ended.
-        attachments: Attachments that no plan and no revision names.
+        attachments: Attachments that no plan, no revision and no package names.
         has_more: Whether more is left than the row counts show: operations to remove, or space to release.
     """
 

@@ -15,6 +15,7 @@ from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2 import StepState
 from pkger.model.v1 import operation_pb2
 from pkger.model.v1.operation_pb2 import OperationEvent, OperationState
+from pkger.model.v1.package_change_pb2 import InstalledPackage, PlannedPackage
 from pkger.model.v1.plan_pb2 import OPERATION_KIND_APPLY
 
 from services.core.errors import (
@@ -31,9 +32,10 @@ from services.engine import step_state
 from services.rpc.claim_parts import joined_claim
 from services.system import MachineIds
 from stack_svc.journal_servicer import JournalServicer
-from stack_svc.rules import journal_replay, operations
+from stack_svc.rules import journal_replay, operations, packages
 from stack_svc.sqlite.store import SqliteStore
 from stack_svc.store.operations import Operation
+from stack_svc.store.packages import START
 from stack_svc.store.store import ReadTransaction, RetentionLimits, Store
 from tests.databases import copy_databases
 from tests.stack.service import Clock, a_plan, duration, request_key, stage_started
@@ -52,6 +54,8 @@ ENDS = {
 
 
 PLANNED = step_state.StepState.PLANNED
+CHANGES = st.dictionaries(st.sampled_from("xyz"), st.sampled_from(["", "1.0.0", "2.0.0"]))
+"""Versions of packages after a plan, by name; empty: the package is removed."""
 
 
 def following(state: step_state.StepState) -> list[step_state.StepState]:
@@ -61,13 +65,18 @@ def following(state: step_state.StepState) -> list[step_state.StepState]:
 
 @dataclass(eq=False)
 class Row:
-    """A stack: its last token, the end of that lease (0: released), whether it exists, and whether clients see it."""
+    """
+    A stack: its last token, the end of that lease (0: released), whether it exists, whether clients see it, and its
+    generation and packages.
+    """
 
     id: str
     active: bool = False
     token: int = 0
     expires: int = 0
     gone: bool = False
+    generation: int = 0
+    packages: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -87,6 +96,7 @@ class Run:
     last_seq: int = 0
     position: int = 0
     is_planned: bool = False
+    packages: dict[str, str] = field(default_factory=dict)
 
     @property
     def plan(self) -> str:
@@ -201,13 +211,18 @@ class Appliers(RuleBasedStateMachine):
         return None
 
     @precondition(lambda self: self.runs)
-    @rule(pick=st.integers(0, 99))
-    def plan(self, pick: int) -> None:
+    @rule(pick=st.integers(0, 99), versions=CHANGES)
+    def plan(self, pick: int, versions: dict[str, str]) -> None:
         run, _ = self.picked(pick, older=False)
-        request = journal_pb2.StorePlanRequest(plan=a_plan(STEPS, run.name), operation_id=run.name)
+        changes = [
+            PlannedPackage(name=name, record=InstalledPackage(name=name, version=version) if version else None)
+            for name, version in versions.items()
+        ]
+        plan = a_plan(STEPS, run.name, packages=changes)
+        request = journal_pb2.StorePlanRequest(plan=plan, operation_id=run.name)
         error = None if run.state == "PREPARING" else LeaseLost
         if self.expect(self.journal.StorePlan(request, None), error):
-            run.is_planned = True
+            run.is_planned, run.packages = True, versions
 
     @precondition(lambda self: self.runs)
     @rule(pick=st.integers(0, 99), older=st.booleans())
@@ -311,6 +326,7 @@ class Appliers(RuleBasedStateMachine):
             operation_id=run.name,
             token=token,
             position=run.position + 1,
+            base_generation=run.row.generation,
             state=OperationState.Value(f"OPERATION_STATE_{state}"),
         )
         if records:
@@ -334,13 +350,21 @@ class Appliers(RuleBasedStateMachine):
         run.state, run.row.expires = state, 0
         run.last_seq += bool(run.last_seq)
         run.position += 1
+        if records and state == "SUCCEEDED":
+            after = {name: version for name, version in (run.row.packages | run.packages).items() if version}
+            run.row.generation += after != run.row.packages
+            run.row.packages = after
         if state != "BLOCKED":
             run.row.active = run.row.active or (records and state == "SUCCEEDED")
             run.row.gone = not run.row.active
         self.named = {name: row for name, row in self.named.items() if not row.gone}
         found = self.loop.run_until_complete(self.store.read(lambda tx: tx.stacks.find(run.row.id)))
         assert (found is None) == run.row.gone
-        assert answer.generation == (found.record.generation if found else 0)
+        assert answer.generation == (run.row.generation if found else 0)
+        assert found is None or (found.record.generation, found.package_count) == (
+            run.row.generation,
+            len(run.row.packages),
+        )
         if times == 2:
             assert self.expect(self.journal.FinishOperation(request, None)) == answer
 
@@ -397,6 +421,12 @@ class Appliers(RuleBasedStateMachine):
         assert None not in found
 
     @invariant()
+    def stacks_have_the_packages_of_operations_that_succeeded(self) -> None:
+        rows = list({run.row.id: run.row for run in self.runs}.values())
+        stored = self.loop.run_until_complete(self.store.read(lambda tx: [_packages(tx, row.id) for row in rows]))
+        assert stored == [{} if row.gone else row.packages for row in rows]
+
+    @invariant()
     def running_operations_with_a_free_lease_are_abandoned(self) -> None:
         request = journal_pb2.ListAbandonedOperationsRequest()
         answer = self.loop.run_until_complete(self.journal.ListAbandonedOperations(request, None))
@@ -440,6 +470,10 @@ async def first_of(answers: AsyncIterator[T]) -> T:
     """The only message of a stream."""
     [answer] = [answer async for answer in answers]
     return answer
+
+
+def _packages(reading: ReadTransaction, stack: str) -> dict[str, str]:
+    return {package.name: package.version.text for package in reading.packages.page(stack, START, packages.ALL)}
 
 
 def _read(reading: ReadTransaction, name: str) -> tuple[Operation, dict[int, str], Iterable[int]]:

@@ -7,11 +7,13 @@ import pytest
 from pkger.stack.v1 import repository_pb2
 from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
 
-from services.core.errors import RepositoryExists, RepositoryNotFound, RequestIdReused, RequestInvalid
+from services.core.errors import RepositoryExists, RepositoryInUse, RepositoryNotFound, RequestIdReused, RequestInvalid
 from services.core.limits import LONGEST_ADDRESS
 from stack_svc.rules.repositories import MOST_PATTERNS, checked_patterns
 from stack_svc.rules.repository_addresses import address_warnings, checked_address
+from stack_svc.store.store import Transaction
 from tests.stack.service import Client, Clock
+from tests.stack.store.values import a_package
 
 HTTPS = "https://packages.example.com/pkger"
 
@@ -105,6 +107,47 @@ async def test_a_name_is_free_again_after_a_deletion(service: Client) -> None:
     with pytest.raises(RepositoryNotFound):
         await delete(service)
     assert (await create(service)).priority == 0
+
+
+async def test_a_repository_of_installed_packages_stays_at_its_address(service: Client) -> None:
+    main, lab = await create(service), await create(service, "lab")
+    stack = await service.create("")
+    fleet = await service.create("fleet")
+
+    def install(tx: Transaction) -> None:
+        tx.packages.change(stack.id, {"base": a_package("base")})
+        tx.packages.change(fleet.id, {name: a_package(name) for name in ("base", "web")})
+
+    assert service.store
+    await service.store.write(install)
+
+    for call in (delete(service), update(service, address="https://other.example.com", priority=3)):
+        with pytest.raises(RepositoryInUse) as raised:
+            await call
+        uses = ["base of fleet", f"base of {stack.id}", "web of fleet"]
+        assert sorted(raised.value.metadata["packages"].split("; ")) == sorted(uses)
+        assert raised.value.metadata["repository"] == "main"
+    assert list((await page(service)).repositories) == [lab, main]
+
+    assert (await update(service, address=HTTPS, priority=2, enabled=False)).priority == 2
+    moved = await update(service, address="https://other.example.com", force=True)
+    assert moved.address == "https://other.example.com"
+    assert (await update(service, "lab", address="file:///srv")).address == "file:///srv"
+    await delete(service, "lab")
+    for stack_id in [each.id for each in (await service.page()).stacks]:
+        await service.delete(stack_id)
+    await delete(service)
+
+
+async def test_an_error_names_ten_of_many_packages(service: Client) -> None:
+    await create(service)
+    stack = await service.create("fleet")
+    packages = {f"p{number}": a_package(f"p{number}") for number in range(11)}
+    assert service.store
+    await service.store.write(lambda tx: tx.packages.change(stack.id, packages))
+    with pytest.raises(RepositoryInUse) as raised:
+        await delete(service)
+    assert raised.value.metadata["packages"].count(" of fleet") == 10
 
 
 async def test_a_request_takes_effect_once(service: Client) -> None:

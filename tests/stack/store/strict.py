@@ -54,6 +54,9 @@ _LATE = {
     "owners": {"release", "drop"},
     "uses": {"add", "remove", "drop"},
     "plans": {"update"},
+    "packages": {"change"},
+    "plan_packages": {"add"},
+    "revision_contents": {"add"},
     "attachments": {"put", "complete"},
     "revisions": {"add", "prune"},
     "baselines": {"put", "rebind"},
@@ -72,6 +75,9 @@ _AT_ONCE = {
     "repositories": {"insert", "change", "delete"},
 }
 """Writes that return conflicts, or rows: they are sent at once, after all delayed ones."""
+
+WRITES = {table: _LATE.get(table, set()) | _AT_ONCE.get(table, set()) for table in {*_LATE, *_AT_ONCE}}
+"""All writes, by table."""
 
 
 class Late:
@@ -134,7 +140,17 @@ class _LateTransaction:
                 return
             case "stacks", "update" | "edit":
                 stack = subject.record.id
-            case ("stacks", "delete") | ("leases" | "inventory" | "owners" | "uses" | "revisions" | "baselines", _):
+            case ("stacks", "delete") | (
+                "leases"
+                | "inventory"
+                | "owners"
+                | "uses"
+                | "revisions"
+                | "revision_contents"
+                | "baselines"
+                | "packages",
+                _,
+            ):
                 stack = subject
             case "operations", "insert" | "update":
                 stack = subject.stack

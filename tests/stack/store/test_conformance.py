@@ -46,7 +46,13 @@ async def test_a_stack_reads_back_as_it_was_written(store: Store) -> None:
 
     record = replace(stack.record, generation=LARGE, sources=("a.yml", "ü"))
     changed = replace(
-        stack, record=record, state=State.PENDING, create_time=LARGE - 1, update_time=LARGE, resource_count=7
+        stack,
+        record=record,
+        state=State.PENDING,
+        create_time=LARGE - 1,
+        update_time=LARGE,
+        resource_count=7,
+        package_count=8,
     )
     await store.write(lambda tx: tx.stacks.update(changed))
     assert await store.read(lambda tx: tx.stacks.find("s1")) == changed

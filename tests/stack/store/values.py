@@ -5,6 +5,8 @@ from typing import Any
 
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, StackRecord, Target
 from services.engine.operation import OperationState
+from services.packages.installed import InstalledPackage
+from services.packages.versions import Version
 from stack_svc.store.operations import Operation
 from stack_svc.store.plans import PlanState, StoredPlan
 from stack_svc.store.stacks import Stack, State
@@ -51,6 +53,12 @@ def a_plan(name: str = "plan-1", **fields: Any) -> StoredPlan:
 def an_entry(name: str, resource_id: str = "", **fields: Any) -> InventoryEntry:
     entry = InventoryEntry(Key("Bucket", name), resource_id or f"id-{name}", Origin.CREATED)
     return entry._replace(**fields)
+
+
+def a_package(name: str, version: str = "1.0.0", content_digest: str = "", **fields: Any) -> InstalledPackage:
+    """A package of the repository *main*."""
+    package = InstalledPackage(name, Version.parse(version), "main", content_digest=content_digest)
+    return replace(package, **fields)
 
 
 HEADER = b"header"
