@@ -9,16 +9,10 @@ from collections.abc import Callable, Sequence
 
 from bench.figures import Figure, Seconds, seconds
 from planner_svc.resolution.bounds import Bounds
-from planner_svc.resolution.model import (
-    Conflict,
-    InstalledPackage,
-    PackageRequest,
-    Repository,
-    Request,
-    Resolution,
-)
+from planner_svc.resolution.model import Conflict, PackageRequest, Repository, Request, Resolution
 from planner_svc.resolution.resolve import resolve
 from services.packages.index_files import PackageVersions, PublishedVersion
+from services.packages.installed import InstalledPackage
 from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import Version

@@ -9,6 +9,7 @@ from planner_svc.drift.inputs import DriftReader
 from planner_svc.export.inputs import ExportReader
 from planner_svc.inputs import PlanInputs
 from planner_svc.package_servicer import PackageServicer
+from planner_svc.package_stack.desired_packages import PackageStackInputs
 from planner_svc.packages.inputs import PackageInputs
 from planner_svc.packages.resolving import PackageResolver
 from planner_svc.repositories.reader import RepositorySource
@@ -53,8 +54,10 @@ async def opened(
         reader, exports = PlanInputs(parser, stacks, platforms), ExportReader(stacks, platforms)
         drift = DriftReader(reader, stacks)
         inputs = PackageInputs(parser, stacks, RepositorySource.of(settings))
-        packages = PackageServicer(inputs, PackageResolver(inputs, _own_version(), settings.resolution_seconds))
-        yield Service(registrations(reader, PlanStore(stacks, ids), exports, drift, packages, limit), SERVICES)
+        resolver = PackageResolver(inputs, _own_version(), settings.resolution_seconds)
+        packages, package_stacks = PackageServicer(inputs, resolver), PackageStackInputs(reader, inputs, resolver)
+        plans = PlanStore(stacks, ids)
+        yield Service(registrations(reader, plans, exports, drift, packages, package_stacks, limit), SERVICES)
 
 
 def _own_version() -> Version:

@@ -31,8 +31,13 @@ from planner_svc.matching.match import (
     refuse_unsupported_kinds,
 )
 from planner_svc.matching.skip import idle_skips, refuse_unknown_kinds, skipped_keys
+from planner_svc.package_stack.desired_packages import DesiredPackages, PackageStackInputs
+from planner_svc.package_stack.model import PackagesAfter
+from planner_svc.package_stack.records import removed_packages, restored_packages
+from planner_svc.package_stack.refusals import refuse_earlier_revision, refuse_package_stack, refuse_pinned
 from planner_svc.planning import Remarks, make_plan
 from planner_svc.request_checks import refuse_invalid_stack, refuse_missing_sources, refuse_nothing_desired
+from planner_svc.resolution.model import Conflict
 from planner_svc.secrets import all_secrets_of, refuse_unusable_keys, secrets_of
 from planner_svc.sharing.cross_stack_use import possible_users
 from planner_svc.sharing.namesakes import kinds_to_search, namesakes_of
@@ -52,7 +57,7 @@ from services.core.model import (
 )
 from services.engine.outcome import Failed
 from services.kinds.diagnostics import Code
-from services.kinds.package_text import NOTHING_KEPT
+from services.packages.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.convert.objects import credential_from_pb, object_from_pb, target_from_pb, violation_from_pb
 from services.rpc.convert.plans import after_uninstall_from_pb
 from services.rpc.parsed_package import ParsedPackage
@@ -61,22 +66,24 @@ from services.rpc.parsed_package import ParsedPackage
 async def create_plan(
     request: planner_pb2.CreatePlanRequest,
     reader: PlanInputs,
+    packages: PackageStackInputs,
     stack: stack_pb2.Stack | None = None,
     *,
     is_standalone: bool = False,
-) -> ViewInput | Sequence[object_pb2.Violation]:
+) -> ViewInput | Conflict | Sequence[object_pb2.Violation]:
     """
     Make the plan of a request.
 
     Args:
         request: The desired state.
         reader: Reads package, record and resources.
+        packages: Reads and composes the packages of a stack with packages.
         stack: The header of the stack, if it is known; None: it is read.
         is_standalone: Whether this is a request of ``PlanStandalonePackage``: each credential is planned as a secret,
             and a plan without a stack is for a stack without a name.
 
     Returns:
-        The plan; all violations of a package that breaks rules.
+        The plan; all violations of a package that breaks rules; why no versions of packages go together.
 
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
@@ -84,6 +91,9 @@ async def create_plan(
     refuse_nothing_desired(request)
     refuse_invalid_stack(request)
     header = stack or await reader.header(request)
+    if request.HasField("packages"):
+        return await _planned_packages(request, header, reader, packages)
+    refuse_package_stack(request, header)
     refuse_missing_sources(request, header.urls, header.name)
     # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
     reading = asyncio.create_task(reader.base_state(header))
@@ -91,11 +101,58 @@ async def create_plan(
         parsed, untouched = await _desired_package(request, header.urls, reader)
         if parsed.violations:
             return parsed.violations
+        after = await _packages_after(request, header, reader)
         base_state = await reading
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    return await _planned(request, parsed, untouched, base_state, reader, is_standalone)
+    skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
+    desired = replace(_desired(request, parsed, skipped_keys(skips) | untouched), packages=after)
+    return await _planned(request, desired, parsed, base_state, reader, is_standalone)
+
+
+async def _planned_packages(
+    request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack, reader: PlanInputs, packages: PackageStackInputs
+) -> ViewInput | Conflict | Sequence[object_pb2.Violation]:
+    """The plan of a change of packages: the platform is read once it is known what is compared."""
+    answer = await packages.desired(request.packages, header)
+    if not isinstance(answer, DesiredPackages):
+        return answer
+    desired = Desired(
+        package=answer.package,
+        skip=answer.left_out,
+        secret_keys=frozenset(request.secret_keys),
+        options=request.options,
+        packages=answer.after,
+    )
+    traits = await reader.traits(answer.stack.target)
+    base_state = BaseState(answer.stack, traits, left_out=answer.left_out)
+    return await _planned(
+        request, desired, answer.parsed, base_state, reader, previous=answer.previous, warnings=answer.warnings
+    )
+
+
+async def _packages_after(
+    request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack, reader: PlanInputs
+) -> PackagesAfter | None:
+    """
+    The packages after an uninstall or a rollback of their stack; None for a stack without packages.
+
+    Raises:
+        PackagePinned: A pinned package would be moved or removed.
+        PackageStack: The revision is from before the stack had packages.
+    """
+    installed, after = await reader.installed(header), PackagesAfter()
+    if request.HasField("destroy"):
+        after = PackagesAfter(planned=removed_packages(reversed(installed)))
+    elif request.HasField("revision"):
+        revision = await reader.revision(request)
+        refuse_earlier_revision(header, request.revision, revision.packages)
+        by_name = {each.name: each for each in installed}
+        planned = restored_packages(by_name, {each.name: each for each in revision.packages})
+        after = PackagesAfter(revision.packages, planned, revision.declarations)
+    refuse_pinned(header, installed, after.planned)
+    return after if after.installed or after.planned else None
 
 
 async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanInputs) -> Mapping[str, str]:
@@ -133,15 +190,32 @@ async def _desired_package(
 
 async def _planned(
     request: planner_pb2.CreatePlanRequest,
+    desired: Desired,
     parsed: ParsedPackage,
-    untouched: frozenset[Key],
     base_state: BaseState,
     reader: PlanInputs,
-    is_standalone: bool,
+    is_standalone: bool = False,
+    previous: KeptPackage | None = None,
+    warnings: Sequence[str] = (),
 ) -> ViewInput:
+    """
+    The plan for a desired state.
+
+    Args:
+        request: The request.
+        desired: The desired state.
+        parsed: What the parser says of the package.
+        base_state: The record, and what was read of the platform.
+        reader: Reads the rest.
+        is_standalone: As for ``create_plan``.
+        previous: The package of the current revision; None: it is read if the plan needs it.
+        warnings: Further warnings.
+
+    Raises:
+        PkgerError: A check refuses.
+    """
     traits = base_state.platform
     skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
-    desired = _desired(request, parsed, skipped_keys(skips) | untouched)
     desired = _without_credentials(desired, traits)
     secrets: Mapping[str, str] = {}
     if is_standalone:
@@ -164,13 +238,13 @@ async def _planned(
             for key in parsed.header.unused_env_keys
         )
         of_manifest = [manifest_warning(parsed.manifest.name)] if parsed.manifest else []
-        warnings = (*of_manifest, *unused, *idle_skips(skips, desired.package, stack))
+        texts = (*warnings, *of_manifest, *unused, *idle_skips(skips, desired.package, stack))
         named = all_secrets_of(desired, traits) if desired.rollback_of else sorted({*parsed.missing_secrets, *secrets})
         referred = secrets_of(desired, traits, named)
         # Fixes are edits of sources, which a plan does not have.
         shown = (each for each in parsed.warnings if not (secrets and each.code == Code.CREDENTIAL_WRITTEN_OUT))
         of_package = (replace(violation_from_pb(warning), fixes=()) for warning in shown)
-        remarks = Remarks(tuple(parsed.missing_env_refs), referred, warnings, tuple(of_package))
+        remarks = Remarks(tuple(parsed.missing_env_refs), referred, texts, tuple(of_package))
     asks = traits.holds_secrets and (remarks.secret_refs or desired.secret_keys)
     held_secrets = await reader.secret_keys(stack.target) if asks else frozenset[str]()
     live = await reader.live(base_state, kinds_to_list(desired, stack, traits))
@@ -180,7 +254,8 @@ async def _planned(
             # Protected objects are treated as skipped ones: the plan has all others.
             skip = desired.skip | {key for each in protected for key in (each.key, each.recorded)}
             fitted = await _fitted(replace(desired, skip=skip), base_state, live, reader, protected)
-        previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
+        if previous is None:
+            previous = await reader.current_package(stack) if fitted.matching.untouched else NOTHING_KEPT
         # In a thread, so that other calls are answered while a large plan is made.
         planned = await asyncio.to_thread(
             make_plan,

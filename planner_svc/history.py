@@ -4,7 +4,7 @@ What a plan adds to the history of its stack: the package of its revision, and b
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner_svc.changes.differences import Differences
 from planner_svc.matching.desired import Desired
@@ -12,7 +12,7 @@ from planner_svc.matching.match import Matching
 from services.core.model import Baseline, InventoryEntry, Key, Object, StackRecord, Step, by_key
 from services.kinds.attachment import text_digest
 from services.kinds.baseline_text import baselines_text
-from services.kinds.package_text import KeptPackage, package_text
+from services.packages.package_text import KeptPackage, package_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,19 @@ def history_of(
         return NO_HISTORY
     referred = {each.key for references in differences.references.values() for each in references if each.id}
     # A package without objects is a package too: only the revision of an uninstall has none.
-    package = package_text(kept_package(desired, matching, inventory, previous, referred))
+    kept = kept_package(desired, matching, inventory, previous, referred)
+    if desired.packages:
+        packages = desired.packages
+        kept = replace(kept, packages=packages.installed, declarations=packages.declarations)
+    package = package_text(kept)
     texts = {text_digest(package): package}
     [package_digest] = texts
     baselines = baselines_text(unwritten_baselines(matching, inventory, steps, stack))
     baselines_digest = text_digest(baselines) if baselines else ""
     if baselines:
         texts[baselines_digest] = baselines
+    if desired.packages:
+        texts |= desired.packages.contents
     # The store holds the package of the current revision already.
     return History(package_digest, baselines_digest, {key: texts[key] for key in texts if key != stack.package_digest})
 

@@ -1,8 +1,8 @@
 """Reads the facts of a plan in as few calls as possible: the package, the stack record and the live resources."""
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pkger.journal.v1 import journal_pb2
 from pkger.journal.v1.journal_pb2_grpc import JournalServiceStub
@@ -32,7 +32,8 @@ from services.core.model import (
     Target,
 )
 from services.engine.outcome import Failed
-from services.kinds.package_text import NOTHING_KEPT, KeptPackage
+from services.packages.installed import InstalledPackage
+from services.packages.package_text import NOTHING_KEPT, Declaration, KeptPackage
 from services.rpc.client import Peer, Platforms
 from services.rpc.convert.manifests import package_reference_from_pb
 from services.rpc.convert.objects import (
@@ -44,6 +45,7 @@ from services.rpc.convert.objects import (
     target_to_pb,
     violation_to_pb,
 )
+from services.rpc.convert.packages import declarations_from_pb, installed_from_pb
 from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.resources import (
     list_orgs,
@@ -54,7 +56,7 @@ from services.rpc.resources import (
     prepare_specs,
     read_resources,
 )
-from services.rpc.stack_records import find_holders, find_owners, read_header, read_record, read_stack
+from services.rpc.stack_records import find_holders, find_owners, read_header, read_packages, read_record, read_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,14 @@ class BaseState:
         platform: The traits of the platform.
         listed: The kinds that have been listed.
         live: All their resources, and the recorded ones of kinds with a costly listing.
+        left_out: Keys whose recorded resources are not needed.
     """
 
     stack: StackRecord
     platform: PlatformTraits
-    listed: Sequence[str]
-    live: Sequence[Resource]
+    listed: Sequence[str] = ()
+    live: Sequence[Resource] = ()
+    left_out: frozenset[Key] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +89,20 @@ class StoredRevision:
         objects: The objects of its package.
         untouched: Keys that it leaves as they are; some of *objects* have such a key.
         has_package: Whether it has a package.
+        packages: The installed packages, by name; empty: the stack had none.
+        declarations: The declarations of objects that several packages declare.
     """
 
     sources: Sequence[str]
     objects: list[object_pb2.Object]
     untouched: frozenset[Key]
     has_package: bool
+    packages: tuple[InstalledPackage, ...] = ()
+    declarations: Mapping[Key, tuple[Declaration, ...]] = field(default_factory=dict)
+
+    def kept(self) -> KeptPackage:
+        """The package of the revision."""
+        return KeptPackage(tuple(map(object_from_pb, self.objects)), self.untouched, self.packages, self.declarations)
 
 
 class PlanInputs:
@@ -162,22 +174,40 @@ class PlanInputs:
             raise RequestInvalid("revision", f"revision {request.revision} has no package, as an uninstall made it")
         return revision
 
+    async def installed(self, header: stack_pb2.Stack) -> list[InstalledPackage]:
+        """
+        The packages of a stack, by name.
+
+        Raises:
+            StackMoved: It has changed since *header* was read.
+        """
+        return await read_packages(self._stack, header)
+
     async def current_package(self, stack: StackRecord) -> KeptPackage:
         """The package of the current revision of *stack*."""
         if not stack.package_digest:
             return NOTHING_KEPT
         ref = object_pb2.StackRef(id=stack.id)
-        revision = await self._revision(ref, stack.revision)
-        return KeptPackage(tuple(map(object_from_pb, revision.objects)), revision.untouched)
+        return (await self._revision(ref, stack.revision)).kept()
 
     async def _revision(self, stack: object_pb2.StackRef, number: int) -> StoredRevision:
         request = stack_pb2.GetRevisionRequest(stack=stack, number=number, unmasked=True)
         header, objects = stack_pb2.Revision(), stack_pb2.RevisionObjects()
+        packages: list[InstalledPackage] = []
         async for answer in self._stack.stream(StackServiceStub(self._stack.channel).GetRevision, request):
             header.MergeFrom(answer.revision)
             objects.MergeFrom(answer.objects)
+            packages += map(installed_from_pb, answer.packages.packages)
         untouched = frozenset(map(key_from_pb, objects.untouched))
-        return StoredRevision(header.sources, list(objects.objects), untouched, bool(header.package_digest))
+        declarations = {key_from_pb(each.key): declarations_from_pb(each) for each in objects.shared}
+        return StoredRevision(
+            header.sources,
+            list(objects.objects),
+            untouched,
+            bool(header.package_digest),
+            tuple(packages),
+            declarations,
+        )
 
     async def base_state(self, header: stack_pb2.Stack) -> BaseState:
         """
@@ -190,7 +220,7 @@ class PlanInputs:
             StackNotFound: The stack was removed since.
             PlatformUnknown: No such platform is configured.
         """
-        stack = await self._record(header)
+        stack = await self.record(header)
         platform = await self.traits(stack.target)
         kinds = kinds_of_record(stack, platform)
         driver = self.driver(stack.target)
@@ -212,7 +242,7 @@ class PlanInputs:
         if not unlisted:
             return base_state
         driver, org = self.driver(base_state.stack.target), base_state.stack.target.org
-        more = await list_resources(driver, org, unlisted, _recorded(base_state.stack))
+        more = await list_resources(driver, org, unlisted, _recorded(base_state.stack, base_state.left_out))
         live = {(resource.kind, resource.id): resource for resource in (*base_state.live, *more)}
         return replace(base_state, listed=[*base_state.listed, *unlisted], live=list(live.values()))
 
@@ -281,7 +311,7 @@ class PlanInputs:
         target = base_state.stack.target
         return await prepare_specs(self._platforms.driver(target.platform), target.org, specs, base_state.platform)
 
-    async def _record(self, header: stack_pb2.Stack) -> StackRecord:
+    async def record(self, header: stack_pb2.Stack) -> StackRecord:
         """The record that the plan is based on; an empty one if the stack does not exist yet, or there is none."""
         if not header.id:
             return stack_from_pb(header)
@@ -367,6 +397,8 @@ def _holder(holder: stack_pb2.ResourceHolder) -> ResourceHolder:
     return ResourceHolder(holder.stack_id, holder.stack_name, holder.operation_id, frozenset(holder.label_ids))
 
 
-def _recorded(stack: StackRecord) -> list[ResourceKey]:
-    """The recorded resources of *stack*; the driver looks up those that a listing lacks."""
-    return [(entry.key.kind, entry.resource_id) for entry in stack.resources]
+def _recorded(stack: StackRecord, left_out: frozenset[Key] = frozenset()) -> list[ResourceKey]:
+    """The recorded resources of *stack*, without some; the driver looks up those that a listing lacks."""
+    return [
+        (entry.key.kind, entry.resource_id) for entry in stack.resources if not left_out or entry.key not in left_out
+    ]

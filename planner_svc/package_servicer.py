@@ -6,7 +6,7 @@ from pkger.planner.v1.package_pb2_grpc import PackageServiceServicer
 from planner_svc.packages.inputs import PackageInputs
 from planner_svc.packages.listings import matching, row_key, serving
 from planner_svc.packages.messages import answer_to_pb, listed_to_pb, unread_to_pb, version_to_pb
-from planner_svc.packages.requests import checked_name, install_request, prereleases_of, requested_versions
+from planner_svc.packages.requests import changes_request, checked_name, requested_versions
 from planner_svc.packages.resolving import PackageResolver
 from planner_svc.packages.shown_versions import shown_version, versions_below
 from services.core.model import Location
@@ -76,8 +76,9 @@ class PackageServicer(PackageServiceServicer):
         self, request: package_pb2.ResolvePackagesRequest, context: object
     ) -> package_pb2.ResolvePackagesResponse:
         """Find versions that go together."""
-        installs, prereleases = install_request(request.installs), prereleases_of(request.prereleases)
-        return answer_to_pb(await self._resolver.resolved(installs, prereleases, request.refresh))
+        changes = changes_request(request.changes, self._inputs.bounds)
+        installed = await self._inputs.installed(request.stack) if request.HasField("stack") else ()
+        return answer_to_pb(await self._resolver.resolved(changes, installed))
 
 
 def _checked(request: package_pb2.ListVersionsRequest | package_pb2.GetPackageRequest) -> tuple[str, str]:

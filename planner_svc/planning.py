@@ -46,8 +46,8 @@ from services.core.model import (
     by_key,
 )
 from services.engine.outcome import Failed
-from services.kinds.package_text import NOTHING_KEPT, KeptPackage
 from services.kinds.policy import max_deletes, resolved
+from services.packages.package_text import NOTHING_KEPT, KeptPackage
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,7 @@ def make_plan(
     inventory = _inventory(desired, matching, replaced, stack)
     record = _record_changes(inventory, matching, stack)
     changes_anything = bool(steps or record.entries or record.removed) or desired.deletes_stack
+    changes_anything = changes_anything or bool(desired.packages and desired.packages.planned)
     namesakes = namesakes_of(matching, stack, platform)
     history = history_of(desired, matching, differences, inventory, steps, stack, previous)
     plan = Plan(

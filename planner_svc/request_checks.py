@@ -13,10 +13,10 @@ def refuse_nothing_desired(request: planner_pb2.CreatePlanRequest) -> None:
     Refuse a request without a desired state.
 
     Raises:
-        RequestInvalid: It has no package, no revision and no destroy.
+        RequestInvalid: It has no package, no revision, no packages and no destroy.
     """
-    if not request.HasField("desired"):
-        raise RequestInvalid("desired", "give a package, a revision, or destroy")
+    if request.WhichOneof("desired") is None:
+        raise RequestInvalid("desired", "give a package, a revision, packages, or destroy")
 
 
 def refuse_invalid_stack(request: planner_pb2.CreatePlanRequest) -> None:
@@ -34,6 +34,10 @@ def refuse_invalid_stack(request: planner_pb2.CreatePlanRequest) -> None:
         raise RequestInvalid("stack", "destroy removes what a stack owns, so name the stack")
     elif request.HasField("revision"):
         raise RequestInvalid("stack", "a revision is one of a stack, so name the stack")
+    elif request.HasField("packages"):
+        raise RequestInvalid("stack", "packages are installed in a stack, so name the stack")
+    if request.HasField("packages") and request.options.skip:
+        raise RequestInvalid("options.skip", "packages are changed as a whole, so skip nothing")
 
 
 def refuse_missing_sources(request: planner_pb2.CreatePlanRequest, urls: Sequence[str], stack_name: str = "") -> None:

@@ -6,15 +6,19 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from pkger.journal.v1 import journal_pb2
-from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, package_change_pb2, plan_pb2
 from pkger.planner.v1 import planner_pb2
 from pkger.stack.v1 import stack_pb2
 
 from planner_svc.create_plan import create_plan
 from planner_svc.inputs import PlanInputs
+from planner_svc.package_stack.desired_packages import PackageStackInputs
+from planner_svc.packages.messages import change_to_pb, conflict_to_pb, held_back_to_pb
+from planner_svc.resolution.model import Conflict
 from planner_svc.views import ViewInput
 from services.core.limits import refuse_too_large
 from services.core.model import Plan
+from services.rpc.convert.packages import installed_to_pb
 from services.rpc.convert.plans import header_to_pb
 from services.rpc.parts import cut
 from services.rpc.plan_parts import (
@@ -44,6 +48,7 @@ class PlanResponse:
         violations: All violations of a package that breaks rules.
         attachments: The attachments of a plan that is stored: texts by their digests.
         secrets: The credentials of the package that are planned as secrets, by key; not part of the repr.
+        conflict: Why no versions of packages go together; None: some do.
     """
 
     new_plan: journal_pb2.NewPlan | None
@@ -51,9 +56,12 @@ class PlanResponse:
     violations: Sequence[object_pb2.Violation] = ()
     attachments: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    conflict: package_change_pb2.PackageConflict | None = None
 
     def messages(self) -> Iterator[planner_pb2.CreatePlanResponse]:
         """The response to the caller; call it after the plan is stored, as that completes the header."""
+        if self.conflict:
+            yield planner_pb2.CreatePlanResponse(conflict=self.conflict)
         for violations in cut(object_pb2.Violations(violations=self.violations)):
             yield planner_pb2.CreatePlanResponse(violations=violations)
         if self.new_plan:
@@ -79,6 +87,7 @@ async def make_answer(
     use: PlanUse,
     view: Collection[View],
     reader: PlanInputs,
+    packages: PackageStackInputs,
     limit: int,
     stack: stack_pb2.Stack | None = None,
     *,
@@ -92,6 +101,7 @@ async def make_answer(
         use: What the plan is for; for a dry run, it is not stored.
         view: The parts of the response.
         reader: Reads package, record and resources.
+        packages: Reads and composes the packages of a stack with packages.
         limit: Largest message, in bytes, between the services.
         stack: The header of the stack, if it is known; None: it is read.
         is_standalone: As for ``create_plan``.
@@ -99,7 +109,9 @@ async def make_answer(
     Raises:
         PkgerError: There is no plan; planner.proto lists the reasons.
     """
-    planned = await create_plan(request, reader, stack, is_standalone=is_standalone)
+    planned = await create_plan(request, reader, packages, stack, is_standalone=is_standalone)
+    if isinstance(planned, Conflict):
+        return PlanResponse(None, conflict=conflict_to_pb(planned))
     if not isinstance(planned, ViewInput):
         return PlanResponse(None, violations=planned)
     # In a thread, so that other calls are answered during the translation of a large plan.
@@ -113,6 +125,7 @@ def _answer(planned: ViewInput, use: PlanUse, view: Collection[View], limit: int
         baselines_digest=planned.plan.baselines_digest,
         creates_nameless_stack=planned.plan.creates_nameless_stack,
     )
+    new_plan.header.packages.extend(_packages(planned))
     requested_views, stored = {REMARKS, *view}, _stored_views(planned.plan, use)
     size, answered = new_plan.header.ByteSize() + _ID_BYTES, list[plan_pb2.PlanPart]()
     has_credentials = planned.may_hold_credentials()
@@ -158,4 +171,18 @@ def _parts(planned: ViewInput, view: View) -> Iterator[plan_pb2.PlanPart]:
         case plan_pb2.PLAN_VIEW_RECORD:
             return record_parts(planned.plan)
         case _:
-            return remarks_parts(planned.plan.remarks)
+            return _with_held_back(remarks_parts(planned.plan.remarks), planned)
+
+
+def _packages(planned: ViewInput) -> Iterator[package_change_pb2.PlannedPackage]:
+    for each in planned.desired.packages.planned if planned.desired.packages else ():
+        message = change_to_pb(each.change)
+        if each.record:
+            message.record.CopyFrom(installed_to_pb(each.record))
+        yield message
+
+
+def _with_held_back(parts: Iterator[plan_pb2.PlanPart], planned: ViewInput) -> Iterator[plan_pb2.PlanPart]:
+    yield from parts
+    for each in planned.desired.packages.held_back if planned.desired.packages else ():
+        yield plan_pb2.PlanPart(remarks=plan_pb2.PlanRemarks(held_back=[held_back_to_pb(each)]))

@@ -17,6 +17,7 @@ from planner_svc.export.response import make_export
 from planner_svc.imports.response import find_imports, list_live
 from planner_svc.inputs import PlanInputs
 from planner_svc.package_servicer import PackageServicer
+from planner_svc.package_stack.desired_packages import PackageStackInputs
 from planner_svc.response import PlanResponse, PlanUse, make_answer
 from planner_svc.store_plan import PlanStore
 from services.core.model import DEFAULT_PLATFORM
@@ -38,9 +39,16 @@ class PlannerServicer(PlannerServiceServicer):
     """Streams plans, exports and drift reports in parts."""
 
     def __init__(
-        self, reader: PlanInputs, plans: PlanStore, exports: ExportReader, drift: DriftReader, limit: int
+        self,
+        reader: PlanInputs,
+        packages: PackageStackInputs,
+        plans: PlanStore,
+        exports: ExportReader,
+        drift: DriftReader,
+        limit: int,
     ) -> None:
         self._reader = reader
+        self._packages = packages
         self._plans = plans
         self._exports = exports
         self._drift = drift
@@ -49,7 +57,7 @@ class PlannerServicer(PlannerServiceServicer):
     async def CreatePlan(
         self, request: planner_pb2.CreatePlanRequest, context: object
     ) -> AsyncIterator[planner_pb2.CreatePlanResponse]:
-        _, messages = await _created(request, self._reader, self._plans, self._limit)
+        _, messages = await _created(request, self._reader, self._packages, self._plans, self._limit)
         async for message in messages:
             yield message
 
@@ -100,8 +108,9 @@ class PlannerServicer(PlannerServiceServicer):
 class PlanningServicer(PlanningServiceServicer):
     """Makes plans for operations and standalone packages."""
 
-    def __init__(self, reader: PlanInputs, plans: PlanStore, limit: int) -> None:
+    def __init__(self, reader: PlanInputs, packages: PackageStackInputs, plans: PlanStore, limit: int) -> None:
         self._reader = reader
+        self._packages = packages
         self._plans = plans
         self._limit = limit
 
@@ -109,7 +118,9 @@ class PlanningServicer(PlanningServiceServicer):
         self, request: planning_pb2.PlanOperationRequest, context: object
     ) -> AsyncIterator[planning_pb2.PlanOperationResponse]:
         with gc_paused():
-            answer = await make_answer(request.request, PlanUse.OPERATION, (), self._reader, self._limit, request.stack)
+            answer = await make_answer(
+                request.request, PlanUse.OPERATION, (), self._reader, self._packages, self._limit, request.stack
+            )
         if answer.new_plan:
             await self._plans.keep_for(answer.new_plan, answer.attachments, request.operation_id)
         for message in answer.messages():
@@ -120,7 +131,9 @@ class PlanningServicer(PlanningServiceServicer):
     async def PlanStandalonePackage(
         self, request: planning_pb2.PlanStandalonePackageRequest, context: object
     ) -> AsyncIterator[planning_pb2.PlanStandalonePackageResponse]:
-        secrets, messages = await _created(request.request, self._reader, self._plans, self._limit, is_standalone=True)
+        secrets, messages = await _created(
+            request.request, self._reader, self._packages, self._plans, self._limit, is_standalone=True
+        )
         if secrets:
             yield planning_pb2.PlanStandalonePackageResponse(secrets=planning_pb2.WrittenSecrets(values=secrets))
         async for message in messages:
@@ -133,19 +146,23 @@ def registrations(
     exports: ExportReader,
     drift: DriftReader,
     packages: PackageServicer,
+    package_stacks: PackageStackInputs,
     limit: int,
 ) -> tuple[Register, ...]:
     """Functions that add the planner to a server; *limit* is the largest message, in bytes, between the services."""
     return (
         partial(add_PackageServiceServicer_to_server, packages),
-        partial(add_PlannerServiceServicer_to_server, PlannerServicer(reader, plans, exports, drift, limit)),
-        partial(add_PlanningServiceServicer_to_server, PlanningServicer(reader, plans, limit)),
+        partial(
+            add_PlannerServiceServicer_to_server, PlannerServicer(reader, package_stacks, plans, exports, drift, limit)
+        ),
+        partial(add_PlanningServiceServicer_to_server, PlanningServicer(reader, package_stacks, plans, limit)),
     )
 
 
 async def _created(
     request: planner_pb2.CreatePlanRequest,
     reader: PlanInputs,
+    packages: PackageStackInputs,
     plans: PlanStore,
     limit: int,
     *,
@@ -159,7 +176,7 @@ async def _created(
     else:
         use = PlanUse.DRY_RUN if request.validate_only else PlanUse.LATER_APPLY
         with gc_paused():
-            answer = await make_answer(request, use, view, reader, limit, is_standalone=is_standalone)
+            answer = await make_answer(request, use, view, reader, packages, limit, is_standalone=is_standalone)
         secrets = answer.secrets
         if answer.new_plan and not request.validate_only:
             plan_id = await plans.keep(answer.new_plan, answer.attachments, key)

@@ -47,7 +47,7 @@ def warnings_of(
 
 def _emptiness(desired: Desired) -> list[str]:
     """A warning about a package without objects."""
-    return [] if desired.is_end or desired.package.objects else ["the package has no objects"]
+    return [] if desired.is_end or desired.packages or desired.package.objects else ["the package has no objects"]
 
 
 def _side_effects(steps: Sequence[Step], matching: Matching) -> list[str]:

@@ -14,7 +14,7 @@ from pkger.stack.v1 import stack_pb2
 import planner_svc.__main__ as planner
 from planner_svc.composition.compose import compose
 from planner_svc.composition.full_names import source_name
-from planner_svc.composition.model import Component, CompositionProblems
+from planner_svc.composition.model import Component, Composition, CompositionProblems
 from planner_svc.inputs import BaseState, PlanInputs
 from services.core.errors import SharedDiffers
 from services.core.model import Package
@@ -51,15 +51,15 @@ class ComposingInputs(PlanInputs):
         whole = ParsedPackage(violations=[violation for each in parsed for violation in each.violations])
         if whole.violations:
             return whole
-        stack = await self._record(self._planned.get())
+        stack = await self.record(self._planned.get())
         traits = await self.traits(stack.target)
-        package = compose([*map(_component, parsed)], traits, [entry.key for entry in stack.resources])
-        match package:
+        composition = compose([*map(_component, parsed)], traits, [entry.key for entry in stack.resources])
+        match composition:
             case CompositionProblems(violations=(), differing=differing):
                 raise SharedDiffers([*map(str, differing)])
             case CompositionProblems(violations=violations):
                 whole.violations += map(violation_to_pb, violations)
-            case Package(objects, names):
+            case Composition(package=Package(objects, names)):
                 whole.header.sources.extend(names)
                 whole.objects += objects_to_pb(objects).objects
                 whole.missing_secrets = sorted({key for each in parsed for key in each.missing_secrets})

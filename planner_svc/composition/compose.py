@@ -4,14 +4,14 @@ from collections.abc import Collection, Sequence
 
 from planner_svc.composition.equal_objects import merged
 from planner_svc.composition.full_names import with_full_names
-from planner_svc.composition.model import Component, CompositionProblems
+from planner_svc.composition.model import Component, Composition, CompositionProblems
 from planner_svc.composition.references import broken_references
 from services.core.model import Key, Package, PlatformTraits
 
 
 def compose(
     components: Sequence[Component], platform: PlatformTraits, recorded: Collection[Key] = ()
-) -> Package | CompositionProblems:
+) -> Composition | CompositionProblems:
     """
     Make one package of the stack that has *components*.
 
@@ -24,12 +24,12 @@ def compose(
         recorded: The keys of the stack: an object of several packages has the recorded one, else that of the first.
 
     Returns:
-        The package; or all problems.
+        The package, with the declarations of what several packages declare; or all problems.
     """
     objects = [with_full_names(item, each.name) for each in components for item in each.package.objects]
-    composed, differing = merged(objects, platform, recorded)
+    merging = merged(objects, platform, recorded)
     violations = broken_references(components)
-    if violations or differing:
-        return CompositionProblems(tuple(violations), tuple(differing))
+    if violations or merging.differing:
+        return CompositionProblems(violations, merging.differing)
     sources = dict.fromkeys(source for each in components for source in each.package.sources)
-    return Package(tuple(composed), tuple(sources))
+    return Composition(Package(merging.objects, tuple(sources)), merging.declarations)

@@ -1,18 +1,34 @@
 """Objects of several packages that are one resource, as the platform has their name only once."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from planner_svc.composition.full_names import renamed, with_both
 from planner_svc.composition.model import SharedDifference
 from services.core.model import Key, Object, PlatformTraits
 from services.kinds.comparing import differences
 from services.kinds.registry import family_of
+from services.packages.package_text import Declaration
 
 
-def merged(
-    objects: Sequence[Object], platform: PlatformTraits, recorded: Iterable[Key]
-) -> tuple[list[Object], list[SharedDifference]]:
+class Merging(NamedTuple):
+    """
+    Objects without equal names.
+
+    Attributes:
+        objects: The objects, each at the place of the one that keeps its key.
+        differing: The differences of objects with equal names that are not equal.
+        declarations: The declarations of each object that was several, by its key.
+    """
+
+    objects: tuple[Object, ...]
+    differing: tuple[SharedDifference, ...] = ()
+    declarations: Mapping[Key, tuple[Declaration, ...]] = MappingProxyType({})
+
+
+def merged(objects: Sequence[Object], platform: PlatformTraits, recorded: Iterable[Key]) -> Merging:
     """
     Make one object of those whose unique names are equal, with the labels of all of them.
 
@@ -22,9 +38,6 @@ def merged(
         objects: The objects of all packages, under full names.
         platform: Which names are unique, and when they are equal.
         recorded: The keys of the stack. The object that has one of them keeps its key, else the first one does.
-
-    Returns:
-        The objects, each at the place of the one that keeps its key, and the differences of objects that are not equal.
     """
     recorded_names = {_name_of(key) for key in recorded}
     groups = [
@@ -32,7 +45,7 @@ def merged(
         for group in _with_equal_names(objects, platform)
     ]
     if not groups:
-        return list(objects), []
+        return Merging(tuple(objects))
     names = {_name_of(other.key): first.key.name for first, *others in groups for other in others}
 
     def kept_name(family: str, name: str) -> str:
@@ -40,7 +53,10 @@ def merged(
 
     by_key = {item.key: renamed(item, kept_name) for item in objects}
     differing = []
+    declarations: dict[Key, tuple[Declaration, ...]] = {}
     for first, *others in groups:
+        members = sorted((first, *others), key=lambda item: item.key)
+        declarations[first.key] = tuple(Declaration(each.key, by_key[each.key].associations) for each in members)
         for other in others:
             item, equal = by_key[first.key], by_key.pop(other.key)
             fields = differences(
@@ -51,7 +67,7 @@ def merged(
             elif fields:
                 differing.append(SharedDifference(first.key, other.key, fields))
             by_key[first.key] = with_both(item, equal)
-    return list(by_key.values()), differing
+    return Merging(tuple(by_key.values()), tuple(differing), declarations)
 
 
 def _with_equal_names(objects: Iterable[Object], platform: PlatformTraits) -> list[list[Object]]:

@@ -1,9 +1,11 @@
 """The values of a composition: the packages that go in, and why there is no package of the stack."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from services.core.diff import shown_fields
 from services.core.model import FieldChange, Key, Package, PackageReference, Violation
+from services.packages.package_text import Declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,34 @@ class SharedDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class Composition:
+    """
+    The packages of a stack as one package.
+
+    Attributes:
+        package: The package.
+        declarations: The declarations of objects that several packages declare, by their key in *package*.
+    """
+
+    package: Package
+    declarations: Mapping[Key, tuple[Declaration, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class CompositionProblems:
     """
     All reasons why packages make no package of a stack.
 
     Attributes:
-        violations: The names of objects that the package may not name, or that are not there; in the order of the
-            packages and of their objects.
+        violations_of: The names of objects that a package may not name, or that are not there, by package; in the order
+            of the packages and of their objects.
         differing: The objects that would have to be equal, in the order of those that come first.
     """
 
-    violations: tuple[Violation, ...] = ()
+    violations_of: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
     differing: tuple[SharedDifference, ...] = ()
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """All violations, in order."""
+        return tuple(violation for each in self.violations_of.values() for violation in each)

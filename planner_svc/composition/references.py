@@ -17,14 +17,15 @@ _Names = Mapping[tuple[str, str], Collection[str]]
 """The names of the objects of packages, without those of the packages, by package and family."""
 
 
-def broken_references(components: Sequence[Component]) -> list[Violation]:
-    """A violation for each name of an object that its package may not name, or that is not there."""
+def broken_references(components: Sequence[Component]) -> dict[str, tuple[Violation, ...]]:
+    """A violation for each name of an object that its package may not name, or that is not there, by package."""
     names: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for component in components:
         for item in component.package.objects:
             package, _, name = full_name(component.name, item.key.name).partition(".")
             names[package, KINDS[item.key.kind].family].add(name)
-    return [violation for component in components for violation in _of_package(component, names)]
+    broken = {component.name: tuple(_of_package(component, names)) for component in components}
+    return {name: violations for name, violations in broken.items() if violations}
 
 
 def _of_package(component: Component, names: _Names) -> Iterator[Violation]:

@@ -25,7 +25,7 @@ from services.core.model import (
     StackRecord,
 )
 from services.engine.outcome import Failed
-from services.kinds.package_text import KeptPackage
+from services.packages.package_text import KeptPackage
 from services.rpc.client import Peer
 from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.objects import baseline_from_pb

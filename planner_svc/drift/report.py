@@ -35,9 +35,9 @@ from services.core.model import (
 from services.engine.outcome import Failed
 from services.kinds.comparing import comparable, differences
 from services.kinds.format.canonical import canonical_text
-from services.kinds.package_text import KeptPackage
 from services.kinds.policy import resolved
 from services.kinds.registry import KINDS, family_of
+from services.packages.package_text import KeptPackage
 
 SENSITIVE = '"(sensitive)"'
 """Shown instead of a credential, as JSON text."""

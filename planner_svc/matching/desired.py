@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from pkger.planner.v1 import planner_pb2
 
+from planner_svc.package_stack.model import PackagesAfter
 from services.core.model import AfterUninstall, InventoryEntry, Key, OperationKind, Package
 
 
@@ -23,6 +24,7 @@ class Desired:
         rollback_of: The revision whose package this is; 0: none.
         is_for_nameless: Whether the request names no stack: then nothing is removed, and resources of other stacks
             without a name are shared or taken over.
+        packages: The installed packages afterwards; None: the stack has none, before or after.
     """
 
     package: Package
@@ -33,6 +35,7 @@ class Desired:
     rollback_of: int = 0
     after_uninstall: AfterUninstall = AfterUninstall.KEEP
     is_for_nameless: bool = False
+    packages: PackagesAfter | None = None
 
     @property
     def operation_kind(self) -> OperationKind:
@@ -45,6 +48,12 @@ class Desired:
     def deletes_stack(self) -> bool:
         """Whether the stack is deleted with its resources."""
         return self.is_end and self.after_uninstall is AfterUninstall.DELETE
+
+    def ends(self, entry: InventoryEntry) -> bool:
+        """Whether *entry* leaves with its stack or with its package, rather than by a change of the package."""
+        if self.is_end or self.packages is None:
+            return self.is_end
+        return entry.key.name.partition(".")[0] in self.packages.leaving
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

@@ -335,7 +335,7 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         if policy.protect:
             untouched[entry.key] = entry
             protected.append(entry.key)
-        elif stays_behind(policy, entry, desired.is_end):
+        elif stays_behind(policy, entry, desired.ends(entry)):
             released[entry.key] = entry
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
@@ -470,5 +470,6 @@ def refuse_emptying(desired: Desired, matching: Matching, stack: StackRecord) ->
         PackageEmpty: Has the number of resources that would be removed.
     """
     is_allowed = desired.options.allow_empty or stack.policy.get("allow_empty", False)
-    if not (desired.is_end or is_allowed or desired.package.objects) and matching.matches:
+    is_allowed = is_allowed or desired.is_end or desired.packages is not None
+    if not (is_allowed or desired.package.objects) and matching.matches:
         raise PackageEmpty(stack.name or stack.id, len(matching.matches))

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.stack.v1 import repository_pb2
 from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
@@ -10,10 +11,13 @@ from planner_svc.packages.listings import Listing
 from planner_svc.repositories.reader import RepositoryReader, RepositorySource, VersionFiles
 from services.core.errors import RepositoryInvalid, RepositoryUnavailable, SourceUndecodable
 from services.packages.index_files import PACKAGE_FILE, PackageVersions, RepositoryFault
+from services.packages.installed import InstalledPackage
 from services.packages.versions import Version
 from services.rpc.client import Peer
 from services.rpc.paging import pages
 from services.rpc.parsed_package import ParsedPackage, parse_package
+from services.rpc.stack_records import read_header, read_packages
+from services.settings import Bounds
 
 INDEXES_AT_ONCE = 8
 """How many repositories one call asks for their indexes at the same time."""
@@ -47,6 +51,21 @@ class PackageInputs:
                 return await self._listing(repository, refresh)
 
         return list(await asyncio.gather(*map(listing, repositories)))
+
+    @property
+    def bounds(self) -> Bounds:
+        """The limits of the files of a package."""
+        return self._source.bounds
+
+    async def installed(self, stack: object_pb2.StackRef) -> list[InstalledPackage]:
+        """
+        The packages of a stack, by name.
+
+        Raises:
+            StackNotFound: There is none.
+            StackMoved: It changed while they were read.
+        """
+        return await read_packages(self._stack, await read_header(self._stack, stack))
 
     async def versions(self, listing: Listing, package: str, refresh: bool) -> PackageVersions:
         """

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from pkger.model.v1 import resolution_pb2
+from pkger.model.v1 import package_change_pb2
 from pkger.planner.v1 import package_pb2
 
 from planner_svc.packages.listings import Listing
@@ -14,7 +14,7 @@ from planner_svc.resolution.model import (
     ConflictCode,
     Fact,
     FactKind,
-    Origin,
+    HeldBack,
     Resolution,
     ResolutionWarning,
     Suggestion,
@@ -22,31 +22,34 @@ from planner_svc.resolution.model import (
     WarningCode,
 )
 from services.packages.index_files import ListedPackage, PublishedVersion
+from services.packages.installed import PackageOrigin
 from services.rpc.convert.enums import Numbers
 from services.rpc.convert.manifests import requirement_to_pb
 
-_ACTION = Numbers(ChangeAction, resolution_pb2.PackageAction, "PACKAGE_ACTION")
-_ORIGIN = Numbers(Origin, resolution_pb2.PackageOrigin, "PACKAGE_ORIGIN")
-_WARNING = Numbers(WarningCode, resolution_pb2.ResolutionWarningCode, "RESOLUTION_WARNING_CODE")
-_CODE = Numbers(ConflictCode, resolution_pb2.ConflictCode, "CONFLICT_CODE")
-_FACT = Numbers(FactKind, resolution_pb2.ConflictFactKind, "CONFLICT_FACT_KIND")
-_SUGGESTION = Numbers(SuggestionKind, resolution_pb2.SuggestionKind, "SUGGESTION_KIND")
+_ACTION = Numbers(ChangeAction, package_change_pb2.PackageAction, "PACKAGE_ACTION")
+_ORIGIN = Numbers(PackageOrigin, package_change_pb2.PackageOrigin, "PACKAGE_ORIGIN")
+_WARNING = Numbers(WarningCode, package_change_pb2.ResolutionWarningCode, "RESOLUTION_WARNING_CODE")
+_CODE = Numbers(ConflictCode, package_change_pb2.ConflictCode, "CONFLICT_CODE")
+_FACT = Numbers(FactKind, package_change_pb2.ConflictFactKind, "CONFLICT_FACT_KIND")
+_SUGGESTION = Numbers(SuggestionKind, package_change_pb2.SuggestionKind, "SUGGESTION_KIND")
 
 
 def answer_to_pb(answer: Resolution | Conflict) -> package_pb2.ResolvePackagesResponse:
     """Translate the answer to a request."""
     if isinstance(answer, Conflict):
-        return package_pb2.ResolvePackagesResponse(conflict=_conflict_to_pb(answer))
+        return package_pb2.ResolvePackagesResponse(conflict=conflict_to_pb(answer))
     return package_pb2.ResolvePackagesResponse(
-        resolution=resolution_pb2.Resolution(
-            changes=map(_change_to_pb, answer.changes),
-            held_back=(
-                resolution_pb2.HeldBackPackage(name=each.name, facts=map(_fact_to_pb, each.facts))
-                for each in answer.held_back
-            ),
+        resolution=package_change_pb2.Resolution(
+            changes=map(change_to_pb, answer.changes),
+            held_back=map(held_back_to_pb, answer.held_back),
             warnings=map(_warning_to_pb, answer.warnings),
         )
     )
+
+
+def held_back_to_pb(package: HeldBack) -> package_change_pb2.HeldBackPackage:
+    """Translate a package that is held back."""
+    return package_change_pb2.HeldBackPackage(name=package.name, facts=map(_fact_to_pb, package.facts))
 
 
 def listed_to_pb(listing: Listing, package: ListedPackage) -> package_pb2.ListedPackage:
@@ -84,8 +87,9 @@ def version_to_pb(version: PublishedVersion) -> package_pb2.PublishedVersion:
     return message
 
 
-def _conflict_to_pb(conflict: Conflict) -> resolution_pb2.PackageConflict:
-    return resolution_pb2.PackageConflict(
+def conflict_to_pb(conflict: Conflict) -> package_change_pb2.PackageConflict:
+    """Translate a conflict."""
+    return package_change_pb2.PackageConflict(
         code=_CODE.number(conflict.code),
         package=conflict.package,
         text=conflict.text,
@@ -96,41 +100,56 @@ def _conflict_to_pb(conflict: Conflict) -> resolution_pb2.PackageConflict:
     )
 
 
-def _change_to_pb(change: Change) -> resolution_pb2.PlannedPackage:
-    return resolution_pb2.PlannedPackage(
+def change_to_pb(change: Change) -> package_change_pb2.PlannedPackage:
+    """Translate a change."""
+    return package_change_pb2.PlannedPackage(
         action=_ACTION.number(change.action),
         name=change.name,
         old_version=str(change.old or ""),
         new_version=str(change.new or ""),
-        origin=_ORIGIN.number(change.origin) if change.origin else resolution_pb2.PACKAGE_ORIGIN_UNSPECIFIED,
+        origin=_ORIGIN.number(change.origin) if change.origin else package_change_pb2.PACKAGE_ORIGIN_UNSPECIFIED,
         repository=change.repository or "",
         required_by=change.required_by,
     )
 
 
-def _fact_to_pb(fact: Fact) -> resolution_pb2.ConflictFact:
-    return resolution_pb2.ConflictFact(
+def _fact_to_pb(fact: Fact) -> package_change_pb2.ConflictFact:
+    return package_change_pb2.ConflictFact(
         kind=_FACT.number(fact.kind),
         packages=fact.packages,
         text=fact.text,
-        paths=(resolution_pb2.RequirementPath(packages=path) for path in fact.paths),
+        paths=(package_change_pb2.RequirementPath(packages=path) for path in fact.paths),
         further_paths=fact.further_paths,
     )
 
 
-def _suggestion_to_pb(suggestion: Suggestion) -> resolution_pb2.Suggestion:
-    return resolution_pb2.Suggestion(
+def _suggestion_to_pb(suggestion: Suggestion) -> package_change_pb2.Suggestion:
+    return package_change_pb2.Suggestion(
         kind=_SUGGESTION.number(suggestion.kind),
         command=suggestion.command,
         unpins=suggestion.unpins,
-        changes=map(_change_to_pb, suggestion.changes),
+        changes=map(change_to_pb, suggestion.changes),
     )
 
 
-def _warning_to_pb(warning: ResolutionWarning) -> resolution_pb2.ResolutionWarning:
-    return resolution_pb2.ResolutionWarning(
+def _warning_to_pb(warning: ResolutionWarning) -> package_change_pb2.ResolutionWarning:
+    return package_change_pb2.ResolutionWarning(
         code=_WARNING.number(warning.code),
         package=warning.package,
         dependency=warning.dependency,
         repository=warning.repository,
+        text=warning_text(warning),
     )
+
+
+def warning_text(warning: ResolutionWarning) -> str:
+    """A warning as a sentence for people."""
+    match warning.code:
+        case WarningCode.BROKEN_BEFORE:
+            return f"{warning.package} requires {warning.dependency} as it is not, which was so before"
+        case WarningCode.PLATFORM:
+            return f"the installed version of {warning.package} is for other versions of pkger"
+        case WarningCode.REPOSITORY_UNAVAILABLE:
+            return f"repository {warning.repository} does not answer; `pkger packages search` prints why"
+        case WarningCode.YANKED:
+            return f"the installed version of {warning.package} is yanked; `pkger packages versions` prints why"

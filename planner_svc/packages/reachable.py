@@ -1,7 +1,7 @@
 """Reads every package that a request leads to over any number of requirements."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from planner_svc.packages.inputs import PackageInputs, problem_of
 from planner_svc.packages.listings import Listing
@@ -10,6 +10,7 @@ from planner_svc.resolution.model import Repository, Request
 from planner_svc.resolution.sources import Source, Sources
 from services.core.errors import RepositoryInvalid, RepositoryUnavailable
 from services.packages.index_files import PackageVersions
+from services.packages.installed import InstalledPackage
 
 MOST_BYTES = 64 * 1024 * 1024
 """Memory of the lists of versions that one resolution reads, about (``memory_of``)."""
@@ -20,55 +21,77 @@ class TooManyVersions(Exception):
 
 
 async def reachable(
-    inputs: PackageInputs, request: Request, refresh: bool, max_bytes: int = MOST_BYTES
+    inputs: PackageInputs,
+    request: Request,
+    installed: Mapping[str, InstalledPackage],
+    refresh: bool,
+    *,
+    staying: Collection[str] = (),
+    folders: Sequence[Repository] = (),
+    max_bytes: int = MOST_BYTES,
 ) -> list[Repository]:
     """
-    All repositories, with every package that *request* leads to.
+    All repositories, with every package that *request* and the installed packages lead to.
 
     A package is read from the repository that serves it and from no other one; a faulty list of versions is a fault of
     that package. What a repository that does not answer has is missing.
 
     Args:
         inputs: Reads repositories.
-        request: The packages to install.
+        request: What is to change.
+        installed: The installed packages, by name.
         refresh: Whether to ask the repositories, however fresh their index files are.
+        staying: The installed packages that keep their version, so they are not read.
+        folders: Further repositories, with all of their packages.
         max_bytes: Most memory of what is read.
 
     Raises:
         TooManyVersions: It would take more.
     """
-    return await _Reading(inputs, await inputs.listings(refresh), request, refresh, max_bytes).repositories()
+    reading = _Reading(inputs, await inputs.listings(refresh), request, installed, refresh, max_bytes)
+    return [*await reading.repositories(staying, folders), *folders]
 
 
 class _Reading:
     """The packages that were read so far. Those that the same packages require are read at the same time."""
 
     def __init__(
-        self, inputs: PackageInputs, listings: Iterable[Listing], request: Request, refresh: bool, max_bytes: int
+        self,
+        inputs: PackageInputs,
+        listings: Iterable[Listing],
+        request: Request,
+        installed: Mapping[str, InstalledPackage],
+        refresh: bool,
+        max_bytes: int,
     ) -> None:
         self._inputs = inputs
         self._listings = {each.name: each for each in listings}
         self._unread = {name: each.repository() for name, each in self._listings.items()}
         self._request = request
+        self._installed = installed
         self._refresh = refresh
         self._packages: dict[str, dict[str, PackageVersions]] = {name: {} for name in self._listings}
         self._faults: dict[str, dict[str, str]] = {name: {} for name in self._listings}
         self._problems: dict[str, str] = {}
         self._bytes_left = max_bytes
 
-    async def repositories(self) -> list[Repository]:
-        """The repositories, with the packages that were met."""
-        sources = Sources(self._unread.values(), {}, self._request)
-        names = {each.name for each in self._request.installs}
-        new = set(names)
+    async def repositories(self, staying: Collection[str], folders: Sequence[Repository]) -> list[Repository]:
+        """The repositories, with the packages that were met, but for those that are *staying*."""
+        sources = Sources([*self._unread.values(), *folders], self._installed, self._request)
+        names = {each.name for each in (*self._request.installs, *self._request.updates)} | self._installed.keys()
+        names |= _required(package for folder in folders for package in folder.packages.values())
+        new = names - set(staying)
         while new:
             named = [(name, sources.of(name)) for name in sorted(new)]
-            served = [(name, source.repository) for name, source in named if isinstance(source, Source)]
+            served = [
+                (name, source.repository)
+                for name, source in named
+                if isinstance(source, Source) and source.repository in self._listings
+            ]
             packages = await asyncio.gather(*(self._read(name, repository) for name, repository in served))
             if self._bytes_left < 0:
                 raise TooManyVersions
-            versions = [version for package in packages for version in package.versions.values()]
-            new = {required.name for version in versions for required in version.requires} - names
+            new = _required(packages) - names
             names |= new
         return [self._repository(each, names) for each in self._unread.values()]
 
@@ -102,3 +125,8 @@ class _Reading:
             listed | packages,
             faults,
         )
+
+
+def _required(packages: Iterable[PackageVersions]) -> set[str]:
+    """The packages that versions of *packages* require."""
+    return {each.name for package in packages for version in package.versions.values() for each in version.requires}

@@ -1,15 +1,18 @@
-"""Resolves requests with what repositories publish."""
+"""Resolves changes of packages with what repositories publish."""
 
 import asyncio
 import math
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Event
 
 from planner_svc.packages.inputs import PackageInputs
 from planner_svc.packages.reachable import TooManyVersions, reachable
+from planner_svc.packages.requests import ChangesRequest
 from planner_svc.resolution.bounds import Bounds
-from planner_svc.resolution.model import Conflict, ConflictCode, Options, Request, Resolution
+from planner_svc.resolution.model import Conflict, ConflictCode, Options, Repository, Request, Resolution
 from planner_svc.resolution.resolve import resolve
+from services.packages.installed import InstalledPackage
 from services.packages.versions import Version
 
 AT_ONCE = 4
@@ -27,7 +30,7 @@ _TOO_MANY = Conflict(
 @dataclass(frozen=True, slots=True)
 class PackageResolver:
     """
-    Resolves requests, a few at a time.
+    Resolves changes, a few at a time.
 
     Attributes:
         inputs: Reads repositories.
@@ -40,28 +43,64 @@ class PackageResolver:
     seconds: float
     _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
 
-    async def resolved(self, request: Request, prereleases: frozenset[str], refresh: bool) -> Resolution | Conflict:
+    async def resolved(
+        self, changes: ChangesRequest, installed: Iterable[InstalledPackage] = (), keep: Collection[str] = ()
+    ) -> Resolution | Conflict:
         """
-        The versions that an installation into an empty stack brings, or why there are none.
+        The versions that go together, or why there are none.
+
+        Repositories are asked for packages that stay only if there is no solution in which they do.
 
         Args:
-            request: The packages to install.
-            prereleases: Packages whose prereleases count as releases.
-            refresh: Whether to ask the repositories, however fresh their index files are.
+            changes: What is to change.
+            installed: The packages of the stack.
+            keep: Dependencies that stay although nothing requires them.
 
         Raises:
             RequestInvalid: A package is named twice.
         """
-        options = Options(prereleases=prereleases, platform=self.platform)
+        by_name = {each.name: each for each in installed}
+        options = replace(changes.options, keep=frozenset(keep), platform=self.platform)
+        staying = frozenset() if changes.request.updates_all else by_name.keys() - changes.names
         async with self._at_once:
-            try:
-                repositories = await reachable(self.inputs, request, refresh)
-            except TooManyVersions:
-                return _TOO_MANY
-            # A call that is cancelled leaves its thread, which ends when it looks at the clock next.
-            is_over, now = Event(), asyncio.get_running_loop().time
-            bounds = Bounds(seconds=self.seconds, clock=lambda: math.inf if is_over.is_set() else now())
-            try:
-                return await asyncio.to_thread(resolve, repositories, (), request, options, bounds)
-            finally:
-                is_over.set()
+            if staying:
+                answer = await self._resolved(changes, by_name, options, staying)
+                if isinstance(answer, Resolution) and _leaves(answer, staying):
+                    return answer
+            return await self._resolved(changes, by_name, options, ())
+
+    async def _resolved(
+        self,
+        changes: ChangesRequest,
+        installed: Mapping[str, InstalledPackage],
+        options: Options,
+        staying: Collection[str],
+    ) -> Resolution | Conflict:
+        folders = [each.as_repository() for each in changes.folders.values()]
+        try:
+            repositories = await reachable(
+                self.inputs, changes.request, installed, changes.refresh, staying=staying, folders=folders
+            )
+        except TooManyVersions:
+            return _TOO_MANY
+        return await self._solved(repositories, [*installed.values()], changes.request, options)
+
+    async def _solved(
+        self,
+        repositories: Sequence[Repository],
+        installed: Sequence[InstalledPackage],
+        request: Request,
+        options: Options,
+    ) -> Resolution | Conflict:
+        # A call that is cancelled leaves its thread, which ends when it looks at the clock next.
+        is_over, now = Event(), asyncio.get_running_loop().time
+        bounds = Bounds(seconds=self.seconds, clock=lambda: math.inf if is_over.is_set() else now())
+        try:
+            return await asyncio.to_thread(resolve, repositories, installed, request, options, bounds)
+        finally:
+            is_over.set()
+
+
+def _leaves(resolution: Resolution, names: Collection[str]) -> bool:
+    """Whether no package of *names* moves."""
+    return not any(each.old and each.new and each.name in names for each in resolution.changes)

@@ -4,10 +4,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from planner_svc.resolution.model import InstalledPackage
 from planner_svc.resolution.search import FIRST, Values
 from planner_svc.resolution.situation import latest_of
 from planner_svc.resolution.sources import NoSource, Source
+from services.packages.installed import InstalledPackage
 from services.packages.manifest import Requirement
 from services.packages.ranges import Comparator, Range
 from services.packages.versions import Precedence, Version

@@ -4,19 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from planner_svc.resolution.graphs import ordered
-from planner_svc.resolution.model import (
-    Change,
-    ChangeAction,
-    InstalledPackage,
-    Origin,
-    ResolutionWarning,
-    WarningCode,
-)
+from planner_svc.resolution.model import Change, ChangeAction, ResolutionWarning, WarningCode
 from planner_svc.resolution.search import Assignment
 from planner_svc.resolution.situation import fits
 from planner_svc.resolution.solutions import edges
 from planner_svc.resolution.sources import Source
 from planner_svc.resolution.world import World
+from services.packages.installed import InstalledPackage, PackageOrigin
 
 
 def changes_of(world: World, solution: Assignment) -> tuple[Change, ...]:
@@ -53,14 +47,14 @@ def _changes_of(world: World, name: str, solution: Assignment) -> Iterator[Chang
     if installed is None:
         source = world.situation.sources.of(name)
         repository = source.repository if isinstance(source, Source) else None
-        origin = Origin.MANUAL if is_requested else Origin.DEPENDENCY
+        origin = PackageOrigin.MANUAL if is_requested else PackageOrigin.DEPENDENCY
         yield Change(ChangeAction.INSTALL, name, new=version, origin=origin, repository=repository)
         return
     if version is not None and version != installed.version:
         action = ChangeAction.UPDATE if version > installed.version else ChangeAction.DOWNGRADE
         yield Change(action, name, old=installed.version, new=version)
-    if is_requested and installed.origin is not Origin.MANUAL:
-        yield Change(ChangeAction.MARK, name, origin=Origin.MANUAL)
+    if is_requested and installed.origin is not PackageOrigin.MANUAL:
+        yield Change(ChangeAction.MARK, name, origin=PackageOrigin.MANUAL)
 
 
 def warnings_of(world: World, solution: Assignment) -> tuple[ResolutionWarning, ...]:

@@ -16,10 +16,9 @@ from planner_svc.resolution.texts import Narration, cycle_text
 from planner_svc.resolution.world import World
 
 
-def not_installed(situation: Situation, package: str) -> Conflict:
-    """The conflict of a package that is to be updated or uninstalled, and is not installed."""
-    verb = "updated" if package in situation.updates else "uninstalled"
-    text = f"{package} is not installed, so it cannot be {verb}"
+def not_installed(package: str, participle: str) -> Conflict:
+    """The conflict of a package that is to be, for example, "updated", and is not installed."""
+    text = f"{package} is not installed, so it cannot be {participle}"
     fact = Fact(FactKind.NOT_INSTALLED, (package,), text, ((package,),))
     return Conflict(ConflictCode.NOT_INSTALLED, package, text, facts=(fact,))
 

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from planner_svc.resolution.catalogue import Catalogue, with_versions
 from planner_svc.resolution.conditions import Level
-from planner_svc.resolution.model import FactKind, InstalledPackage, PackageRequest
+from planner_svc.resolution.model import FactKind, PackageRequest
 from planner_svc.resolution.search import Budget as SearchBudget
 from planner_svc.resolution.search import Failure, Search, SearchLimit, Values, values_of
 from planner_svc.resolution.situation import Situation, fits
 from planner_svc.resolution.solutions import Finder
 from planner_svc.resolution.sources import NoSource, Source
 from planner_svc.resolution.world import Choice, World, unpinned
+from services.packages.installed import InstalledPackage
 from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import MAX_DIGITS, MAX_VERSION_LENGTH, Version

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from planner_svc.resolution.conflicts import facts_against, pin_fact
 from planner_svc.resolution.facts import Reason
-from planner_svc.resolution.model import ConflictCode, Fact, FactKind, HeldBack, InstalledPackage
+from planner_svc.resolution.model import ConflictCode, Fact, FactKind, HeldBack
 from planner_svc.resolution.outcomes import Resolver, Solved
 from planner_svc.resolution.situation import Situation, latest_of
 from planner_svc.resolution.sources import NoSource, Source
 from planner_svc.resolution.texts import Narration
 from planner_svc.resolution.world import World
+from services.packages.installed import InstalledPackage
 from services.packages.versions import Version
 
 

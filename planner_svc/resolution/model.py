@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from services.packages.index_files import PackageVersions
-from services.packages.manifest import Requirement
+from services.packages.installed import PackageOrigin
 from services.packages.ranges import Range
 from services.packages.versions import Version
 
@@ -32,39 +32,6 @@ class Repository:
     problem: str | None = None
     packages: Mapping[str, PackageVersions] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
-
-
-class Origin(Enum):
-    """Why a package is installed."""
-
-    MANUAL = "manual"
-    DEPENDENCY = "dependency"
-
-
-@dataclass(frozen=True, slots=True)
-class InstalledPackage:
-    """
-    A version of a package in the stack.
-
-    Attributes:
-        name: The package.
-        version: Its version.
-        repository: Where it comes from; None: a folder.
-        origin: Whether it was requested, or came along.
-        is_pinned: Nothing moves or removes it.
-        is_suspended: Nothing moves or removes it, and it is not applied.
-        requested: The range that was requested last; None: none.
-        requires: What its manifest requires, as recorded.
-    """
-
-    name: str
-    version: Version
-    repository: str | None = None
-    origin: Origin = Origin.MANUAL
-    is_pinned: bool = False
-    is_suspended: bool = False
-    requested: Range | Version | None = None
-    requires: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +119,7 @@ class Change:
     name: str
     old: Version | None = None
     new: Version | None = None
-    origin: Origin | None = None
+    origin: PackageOrigin | None = None
     repository: str | None = None
     required_by: tuple[str, ...] = ()
 
@@ -196,6 +163,7 @@ class FactKind(Enum):
     NOWHERE = "nowhere"
     NOT_INSTALLED = "not installed"
     UNUSED = "unused"
+    REFERENCE = "reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +204,7 @@ class ConflictCode(Enum):
     REQUIRED_BY = "REQUIRED_BY"
     PLATFORM = "PLATFORM"
     VERSION_CONFLICT = "VERSION_CONFLICT"
+    BROKEN_REFERENCE = "BROKEN_REFERENCE"
     LIMIT = "LIMIT"
 
 

@@ -7,11 +7,12 @@ from planner_svc.resolution.changes import changes_of, warnings_of
 from planner_svc.resolution.codes import missing_package
 from planner_svc.resolution.conflicts import explain, not_installed, unknown
 from planner_svc.resolution.held_back import held_back
-from planner_svc.resolution.model import Conflict, InstalledPackage, Options, Repository, Request, Resolution
+from planner_svc.resolution.model import Conflict, Options, Repository, Request, Resolution
 from planner_svc.resolution.nab_search import search as nab_search
 from planner_svc.resolution.outcomes import Resolver, Unsolved
 from planner_svc.resolution.search import Search, SearchLimit
 from planner_svc.resolution.situation import read_situation
+from services.packages.installed import InstalledPackage
 
 _DEFAULT_OPTIONS = Options()
 _DEFAULT_BOUNDS = Bounds()
@@ -46,7 +47,7 @@ def resolve(
     situation = read_situation(repositories, installed, request, options)
     package = missing_package(situation)
     if package is not None:
-        return not_installed(situation, package)
+        return not_installed(package, "updated" if package in situation.updates else "uninstalled")
     try:
         outcome = Resolver(search, bounds.budget()).resolve(situation)
     except SearchLimit:

@@ -4,16 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner_svc.resolution.model import (
-    InstalledPackage,
-    Options,
-    PackageRequest,
-    Repository,
-    Request,
-)
+from planner_svc.resolution.model import Options, PackageRequest, Repository, Request
 from planner_svc.resolution.sources import Source, Sources
 from services.core.errors import RequestInvalid
 from services.packages.index_files import highest_release
+from services.packages.installed import InstalledPackage
 from services.packages.ranges import Range
 from services.packages.versions import Version
 

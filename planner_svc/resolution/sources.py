@@ -3,15 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner_svc.resolution.model import (
-    ConflictCode,
-    InstalledPackage,
-    PackageRequest,
-    Repository,
-    Request,
-)
+from planner_svc.resolution.model import ConflictCode, PackageRequest, Repository, Request
 from services.core.text_lists import enumerated
 from services.packages.index_files import PackageVersions
+from services.packages.installed import InstalledPackage
 
 UNAVAILABLE = (
     ConflictCode.REPOSITORY_UNAVAILABLE,

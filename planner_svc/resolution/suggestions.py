@@ -120,7 +120,7 @@ class Suggester:
             changes = changes_of(outcome.world, outcome.solution)
             changed = {change.name for change in changes if change.old is not None}
             names = tuple(name for name, each in situation.installed.items() if each.is_pinned and name in changed)
-            command = ("pkger", "unpin", *names)
+            command = ("pkger", "packages", "unpin", *names)
             yield Suggestion(SuggestionKind.UNPIN, situation.request, options, changes, command, names)
 
     def _remove(self) -> Iterator[Suggestion]:
@@ -160,7 +160,7 @@ def _replaced(
 
 
 def command_of(request: Request, options: Options) -> tuple[str, ...]:
-    """The command that requests the same; empty: it takes more than one."""
+    """The command that requests the same; empty: it takes more than one, or names a folder."""
     names: tuple[str, ...] = ()
     verbs = []
     if request.installs:
@@ -172,7 +172,8 @@ def command_of(request: Request, options: Options) -> tuple[str, ...]:
     if request.uninstalls:
         verbs.append("uninstall")
         names = request.uninstalls
-    if len(verbs) != 1 or (request.updates and request.updates_all):
+    is_of_folder = any(each.repository and each.repository.startswith(".") for each in request.installs)
+    if len(verbs) != 1 or (request.updates and request.updates_all) or is_of_folder:
         return ()
     return ("pkger", verbs[0], *names, *_flags(options))
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from planner_svc.resolution.catalogue import Catalogue, Edition, catalogue_of, with_any_version
 from planner_svc.resolution.conditions import Condition, Exclusion, Level, Lifted
-from planner_svc.resolution.model import InstalledPackage, Origin, PackageRequest
+from planner_svc.resolution.model import PackageRequest
 from planner_svc.resolution.search import ABSENT, FIRST, Values, values_of
 from planner_svc.resolution.situation import Situation, fits
 from planner_svc.resolution.sources import NoSource, Source
+from services.packages.installed import InstalledPackage, PackageOrigin
 from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import Version
@@ -175,7 +176,7 @@ class World:
         if package in self._installs or package in self._updates or package in self.instead:
             return True
         installed = self.installed(package)
-        return bool(installed and installed.origin is Origin.MANUAL and self.moves_all(package))
+        return bool(installed and installed.origin is PackageOrigin.MANUAL and self.moves_all(package))
 
     def installed(self, package: str) -> InstalledPackage | None:
         """The installed package, without the flags that are lifted."""
@@ -284,7 +285,7 @@ class World:
             self._fill_pinned(choice, request)
         elif request:
             self.fill_requested(choice, request, installed)
-        elif installed and installed.origin is Origin.MANUAL and self.moves_all(package):
+        elif installed and installed.origin is PackageOrigin.MANUAL and self.moves_all(package):
             self._fill_update(choice, installed.requested, None)
         elif installed:
             self._fill_installed(choice, installed)
@@ -372,7 +373,9 @@ class World:
 
     def _fill_installed(self, choice: Choice, installed: InstalledPackage) -> None:
         options = self.situation.options
-        choice.is_root = installed.origin is Origin.MANUAL or options.keep_unused or choice.package in options.keep
+        choice.is_root = (
+            installed.origin is PackageOrigin.MANUAL or options.keep_unused or choice.package in options.keep
+        )
         own = values = choice.own_values
         if self.level is Level.STAY and not self.moves_all(choice.package):
             choice.domain = own

@@ -7,9 +7,7 @@ from planner_svc.resolution.bounds import Bounds
 from planner_svc.resolution.model import (
     Change,
     Conflict,
-    InstalledPackage,
     Options,
-    Origin,
     PackageRequest,
     Repository,
     Request,
@@ -20,6 +18,7 @@ from planner_svc.resolution.nab_search import search as nab_search
 from planner_svc.resolution.resolve import resolve
 from planner_svc.resolution.search import Search
 from services.packages.index_files import PackageVersions, PublishedVersion
+from services.packages.installed import InstalledPackage, PackageOrigin
 from services.packages.manifest import Requirement
 from services.packages.ranges import Range
 from services.packages.versions import Version
@@ -77,7 +76,7 @@ def installed(written: Json) -> InstalledPackage:
         name=written["name"],
         version=Version.parse(written["version"]),
         repository=written.get("repository"),
-        origin=Origin(written.get("origin", "manual")),
+        origin=PackageOrigin(written.get("origin", "manual")),
         is_pinned=written.get("pinned", False),
         is_suspended=written.get("suspended", False),
         requested=_versions(written.get("requested")),

@@ -7,7 +7,7 @@ import pytest
 
 from planner_svc.composition.compose import compose
 from planner_svc.composition.full_names import source_name
-from planner_svc.composition.model import Component, CompositionProblems
+from planner_svc.composition.model import Component, Composition, CompositionProblems
 from services.core.model import (
     EnvReference,
     FieldChange,
@@ -31,9 +31,9 @@ def a_package(name: str, *objects: Object, requires: Sequence[str] = ()) -> Comp
 
 
 def composed(*packages: Component, recorded: Sequence[Key] = ()) -> Package:
-    package = compose(packages, EMBEDDED, recorded)
-    assert isinstance(package, Package), package
-    return package
+    composition = compose(packages, EMBEDDED, recorded)
+    assert isinstance(composition, Composition), composition
+    return composition.package
 
 
 def problems(*packages: Component, recorded: Sequence[Key] = ()) -> CompositionProblems:
@@ -143,8 +143,9 @@ def test_objects_have_full_names(packages: list[Component], objects: list[str]) 
 def test_a_kind_that_the_platform_lacks_is_left_for_the_plan_to_refuse() -> None:
     packages = [a_package(name, an_object("Variable", "v")) for name in "pq"]
     platform = replace(EMBEDDED, kinds={kind: each for kind, each in EMBEDDED.kinds.items() if kind != "Variable"})
-    package = compose(packages, platform)
-    assert isinstance(package, Package)
+    composition = compose(packages, platform)
+    assert isinstance(composition, Composition), composition
+    package = composition.package
     assert lines(package) == ["Variable p.v", "Variable q.v"]
 
 
@@ -179,8 +180,9 @@ def test_specs_are_equal_as_the_platform_compares_them() -> None:
         a_package(name, an_object("Bucket", "raw", measurementSchemas=schemas))
         for name, schemas in (("p", ["a", "b"]), ("q", ["b", "a"]))
     ]
-    package = compose(packages, replace(EMBEDDED, kinds=kinds))
-    assert isinstance(package, Package)
+    composition = compose(packages, replace(EMBEDDED, kinds=kinds))
+    assert isinstance(composition, Composition), composition
+    package = composition.package
     assert lines(package) == ["Bucket p.raw"]
     assert problems(*packages).differing
 
@@ -226,8 +228,9 @@ def test_rules_that_name_one_endpoint_are_equal() -> None:
     """On a platform where names of rules are unique."""
     rules = replace(EMBEDDED.kinds["NotificationRule"], name_uniqueness=NameUniqueness.EXACT)
     packages = [a_package(name, an_object(PAGER, "pager"), a_rule("page", "pager")) for name in "pq"]
-    package = compose(packages, replace(EMBEDDED, kinds={**EMBEDDED.kinds, "NotificationRule": rules}))
-    assert isinstance(package, Package)
+    composition = compose(packages, replace(EMBEDDED, kinds={**EMBEDDED.kinds, "NotificationRule": rules}))
+    assert isinstance(composition, Composition), composition
+    package = composition.package
     assert lines(package) == [f"{PAGER} p.pager", "NotificationRule p.page -> p.pager"]
 
 

@@ -7,10 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner_svc.composition.compose import compose
-from planner_svc.composition.model import Component, CompositionProblems
+from planner_svc.composition.decompose import decompose
+from planner_svc.composition.full_names import with_full_names
+from planner_svc.composition.model import Component, Composition, CompositionProblems
 from services.core.model import Key, Object, Package
 from services.kinds.format.canonical import spec_of
 from services.kinds.registry import KINDS, family_of
+from services.packages.installed import InstalledPackage
+from services.packages.manifest import Requirement
+from services.packages.package_text import KeptPackage, package_text, read_package
+from services.packages.versions import Version
 from tests.planner.test_composition import a_package
 from tests.planner.test_key_changes import with_names
 from tests.planner.test_laws import PLATFORM, a_world, packages
@@ -20,9 +26,9 @@ NAMES = ("base", "p", "q")
 
 
 def composed(components: Sequence[Component], recorded: Iterable[Key] = ()) -> Package:
-    package = compose(components, PLATFORM, [*recorded])
-    assert isinstance(package, Package), package
-    return package
+    composition = compose(components, PLATFORM, [*recorded])
+    assert isinstance(composition, Composition), composition
+    return composition.package
 
 
 def apart(item: Object, package: str) -> Object:
@@ -201,3 +207,30 @@ def test_what_packages_share_keeps_its_resource_when_one_of_them_leaves(
     whole = a_world()
     whole.apply(*composed(components).objects)
     assert resources(world) == resources(whole)
+
+
+@given(several())
+def test_a_composition_is_taken_apart_into_what_was_composed(components: list[Component]) -> None:
+    """Also where several packages declare one object: each has it under its own name, and names it so."""
+    composition = compose(components, PLATFORM)
+    assert isinstance(composition, Composition), composition
+    installed = tuple(
+        InstalledPackage(
+            each.name, Version.parse("1.0.0"), requires=tuple(Requirement(name) for name in sorted(each.requires))
+        )
+        for each in components
+    )
+    text = package_text(
+        KeptPackage(composition.package.objects, packages=installed, declarations=composition.declarations)
+    )
+    again = [*decompose(read_package(text)).values()]
+    assert [each.name for each in again] == [each.name for each in components]
+    for before, after in zip(components, again, strict=True):
+        full = [with_full_names(item, before.name) for item in before.package.objects]
+        assert {each.key: each.spec for each in after.package.objects} == {each.key: each.spec for each in full}
+        assert after.requires == before.requires
+    # A package may name a shared object by its own name, or by that in another package; both mean one object.
+    recomposed = compose(again, PLATFORM)
+    assert isinstance(recomposed, Composition)
+    assert sorted(recomposed.package.objects) == sorted(composition.package.objects)
+    assert recomposed.declarations == composition.declarations

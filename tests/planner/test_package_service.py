@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pkger.model.v1 import resolution_pb2
+from pkger.model.v1 import package_change_pb2
 from pkger.planner.v1 import package_pb2
 from pkger.planner.v1.package_pb2_grpc import PackageServiceStub
 from pkger.stack.v1 import repository_pb2
@@ -60,10 +60,14 @@ class Client:
     async def resolve(self, *installs: str, pre: Sequence[str] = ()) -> package_pb2.ResolvePackagesResponse:
         """Resolve packages, each as ``NAME@RANGE``."""
         named = [each.partition("@") for each in installs]
-        request = package_pb2.ResolvePackagesRequest(
-            installs=[package_pb2.PackageInstall(name=name, version_range=range_) for name, _, range_ in named],
-            prereleases=pre,
+        changes = package_pb2.PackageChanges(
+            changes=[
+                package_pb2.PackageChange(install=package_pb2.PackageInstall(name=name, version_range=range_))
+                for name, _, range_ in named
+            ],
+            options=package_pb2.ResolutionOptions(prereleases=pre),
         )
+        request = package_pb2.ResolvePackagesRequest(changes=changes)
         return await self._planner.call(self._packages.ResolvePackages, request)
 
 
@@ -223,7 +227,7 @@ async def test_packages_are_resolved_in_order_with_their_repositories(client: Cl
 
 async def test_a_conflict_is_an_answer(client: Client) -> None:
     conflict = (await client.resolve("lab-tools")).conflict
-    assert conflict.code == resolution_pb2.CONFLICT_CODE_NO_MATCHING_VERSION
+    assert conflict.code == package_change_pb2.CONFLICT_CODE_NO_MATCHING_VERSION
     assert [fact.text for fact in conflict.facts] == [
         "lab-tools 0.1.0 was asked for",
         "lab-tools 0.1.0 requires base ^8",
@@ -231,7 +235,7 @@ async def test_a_conflict_is_an_answer(client: Client) -> None:
     ]
     assert [list(path.packages) for path in conflict.facts[2].paths] == [["lab-tools", "base"]]
     early = (await client.resolve("early")).conflict
-    assert early.code == resolution_pb2.CONFLICT_CODE_PRERELEASE_ONLY
+    assert early.code == package_change_pb2.CONFLICT_CODE_PRERELEASE_ONLY
     web = (await client.resolve("web@^2", "base@1.0")).conflict
     assert [list(each.command) for each in web.suggestions] == [["pkger", "install", "base@1.1.0", "web@^2"]]
     assert [each.name for each in web.suggestions[0].changes] == ["base", "extra", "web"]
@@ -240,7 +244,7 @@ async def test_a_conflict_is_an_answer(client: Client) -> None:
 async def test_what_a_repository_that_is_away_has_is_not_taken_from_another_one(client: Client, tmp_path: Path) -> None:
     (tmp_path / "main" / "index.yaml").unlink()
     conflict = (await client.resolve("base")).conflict
-    assert conflict.code == resolution_pb2.CONFLICT_CODE_REPOSITORY_UNAVAILABLE
+    assert conflict.code == package_change_pb2.CONFLICT_CODE_REPOSITORY_UNAVAILABLE
     with pytest.raises(RepositoryUnavailable, match=r"'main' cannot be read: index\.yaml: there is no such file"):
         await client.versions("base")
     with pytest.raises(RepositoryUnavailable):
@@ -251,7 +255,7 @@ async def test_what_a_repository_that_is_away_has_is_not_taken_from_another_one(
 async def test_a_faulty_list_of_versions_spoils_its_package_only(client: Client, tmp_path: Path) -> None:
     (tmp_path / "main" / "base" / "versions.yaml").write_text("[")
     conflict = (await client.resolve("web")).conflict
-    assert conflict.code == resolution_pb2.CONFLICT_CODE_PACKAGE_NOT_FOUND
+    assert conflict.code == package_change_pb2.CONFLICT_CODE_PACKAGE_NOT_FOUND
     assert "repository main has base with a fault: base/versions.yaml: " in conflict.facts[-1].text
     assert changes(await client.resolve("same")) == ["same 1.0.0+2 from main for itself"]
     with pytest.raises(RepositoryInvalid, match=r"^repository 'main': base/versions\.yaml: "):
@@ -262,7 +266,7 @@ async def test_two_repositories_of_one_priority_are_ambiguous(own_services: Clus
     client = Client(own_services)
     for name in ("one", "two"):
         await client.add(name, write_repository(tmp_path / name, ["base 1.0.0"]).as_uri())
-    assert (await client.resolve("base")).conflict.code == resolution_pb2.CONFLICT_CODE_AMBIGUOUS_REPOSITORY
+    assert (await client.resolve("base")).conflict.code == package_change_pb2.CONFLICT_CODE_AMBIGUOUS_REPOSITORY
     with pytest.raises(RequestInvalid, match="base is in one and two, which have the same priority; name one of them"):
         await client.versions("base")
     assert (await client.get("base", repository="two")).repository == "two"
@@ -288,12 +292,12 @@ async def test_two_repositories_of_one_priority_are_ambiguous(own_services: Clus
         ("get", ("base", "x" * 257), {}, RangeInvalid, "version_range: "),
         ("get", ("base", "^7"), {}, PackageNotFound, r"main has no base in \^7; it has 2\.0\.0-rc\.1, 1\.2\.0"),
         ("get", ("base", "1.0.0+7"), {}, PackageNotFound, r"main has no base in 1\.0\.0\+7"),
-        ("resolve", (), {}, RequestInvalid, "installs: names no package"),
+        ("resolve", (), {}, RequestInvalid, "changes.changes: there are none"),
         ("resolve", ("base", "base@1"), {}, RequestInvalid, "package base is named more than once"),
-        ("resolve", ("base@>=1.0.0+3",), {}, RangeInvalid, r"installs\[0\]\.version_range: "),
-        ("resolve", ("web", "_"), {}, RequestInvalid, r"installs\[1\]\.name: a name is"),
-        ("resolve", ("web",), {"pre": ["B"]}, RequestInvalid, r"prereleases\[0\]: a name is"),
-        ("resolve", tuple(f"p{number}" for number in range(201)), {}, RequestInvalid, "installs: names 201 packages"),
+        ("resolve", ("base@>=1.0.0+3",), {}, RangeInvalid, r"changes\[0\]\.install\.version_range: "),
+        ("resolve", ("web", "_"), {}, RequestInvalid, r"changes\[1\]\.install\.name: a name is"),
+        ("resolve", ("web",), {"pre": ["B"]}, RequestInvalid, r"options\.prereleases\[0\]: a name is"),
+        ("resolve", tuple(f"p{number}" for number in range(201)), {}, RequestInvalid, "changes.changes: there are 201"),
     ],
 )
 async def test_wrong_requests(

@@ -42,7 +42,7 @@ class Repositories:
             await self._stack.call(RepositoryServiceStub(self._stack.channel).CreateRepository, request)
 
     async def read(self, *, refresh: bool = False, max_bytes: int = 2**20) -> dict[str, Repository]:
-        return {each.name: each for each in await reachable(self.inputs, REQUEST, refresh, max_bytes)}
+        return {each.name: each for each in await reachable(self.inputs, REQUEST, {}, refresh, max_bytes=max_bytes)}
 
     async def answer(self) -> Resolution | Conflict:
         return resolve((await self.read()).values(), (), REQUEST)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pkger.model.v1 import object_pb2
@@ -19,6 +19,7 @@ from planner_svc.create_plan import create_plan
 from planner_svc.inputs import BaseState, PlanInputs
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import ResourceHolder, match, refuse_emptying
+from planner_svc.package_stack.desired_packages import PackageStackInputs
 from planner_svc.request_checks import (
     refuse_missing_sources,
     refuse_nothing_desired,
@@ -37,6 +38,7 @@ from services.core.model import (
     Target,
 )
 from services.drivers.embedded.kinds import EMBEDDED
+from services.packages.installed import InstalledPackage
 from services.rpc.parsed_package import ParsedPackage
 from tests.apply.packages import LABEL, text
 from tests.cluster import Cluster
@@ -47,6 +49,9 @@ from tests.rpc.messages import package_to_pb
 ENDPOINT = an_object("NotificationEndpointSlack", "e", token="canary-8a1f")
 WITHOUT_ENDPOINTS = PlatformTraits("plain", "1", {"Label": EMBEDDED.kinds["Label"]}, 10, 1)
 RECORD = StackRecord("1" * 16, World().record.target, "s", 0)
+NO_PACKAGES = cast("PackageStackInputs", None)
+"""The requests of these tests change no packages."""
+
 SOURCES = planner_pb2.PackageSources(sources=[parser_pb2.Source(text="x")])
 
 MODULES = [import_module(f"planner_svc.{module.name}") for module in iter_modules(planner_svc.__path__)]
@@ -63,6 +68,9 @@ CHECKS: dict[str, Callable[..., None]] = {
 
 OF_IMPORTS = {"refuse_missing_names"}
 """The checks of ``PlanImport``."""
+
+OF_PACKAGES = {"refuse_other_stacks", "refuse_earlier_revision"}
+"""The checks of changes and rollbacks of installed packages."""
 
 
 @pytest.fixture
@@ -98,6 +106,9 @@ class GivenReader(PlanInputs):
     async def package(self, sources: planner_pb2.PackageSources, urls: Sequence[str] = ()) -> ParsedPackage:
         return ParsedPackage(objects=list(package_to_pb(Package(tuple(self._objects))).objects))
 
+    async def installed(self, header: stack_pb2.Stack) -> list[InstalledPackage]:
+        return []
+
     async def base_state(self, header: stack_pb2.Stack) -> BaseState:
         return BaseState(RECORD, self._traits, [], [])
 
@@ -115,7 +126,7 @@ async def test_the_table_of_refusals_has_all_checks_in_their_order(services: Clu
     called.clear()
     await services.plan(text(LABEL), stack_ref=object_pb2.StackRef(id=stack_id))
     assert called == [check for check, _ in TABLE]
-    assert set(called) == CHECKS.keys() - OF_IMPORTS
+    assert set(called) == CHECKS.keys() - OF_IMPORTS - OF_PACKAGES
 
 
 @pytest.mark.parametrize(("check", "reason"), TABLE, ids=[check for check, _ in TABLE])
@@ -125,7 +136,7 @@ def test_the_table_of_refusals_has_the_reason_of_each_check(check: str, reason: 
 
 
 def test_a_request_for_nothing_is_refused() -> None:
-    with pytest.raises(RequestInvalid, match="desired: give a package, a revision, or destroy"):
+    with pytest.raises(RequestInvalid, match="desired: give a package, a revision, packages, or destroy"):
         refuse_nothing_desired(planner_pb2.CreatePlanRequest())
     refuse_nothing_desired(planner_pb2.CreatePlanRequest(destroy=planner_pb2.Destroy()))
 
@@ -155,13 +166,15 @@ async def test_of_several_violations_of_a_request_the_first_check_decides(
     options = planner_pb2.PlanOptions(skip=[planner_pb2.Skip(kind=each.kind, name=each.name) for each in skips])
     request = planner_pb2.CreatePlanRequest(package=SOURCES, options=options, secret_keys=secret_keys)
     with pytest.raises(RequestInvalid) as caught:
-        await create_plan(request, GivenReader(objects, platform))
+        await create_plan(request, GivenReader(objects, platform), NO_PACKAGES)
     assert caught.value.metadata["field"] == field
 
 
 async def test_a_kind_that_the_platform_lacks_is_refused_before_anything_is_listed() -> None:
     with pytest.raises(KindUnsupported, match="not support kind 'NotificationEndpointSlack'"):
-        await create_plan(planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader([ENDPOINT], WITHOUT_ENDPOINTS))
+        await create_plan(
+            planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader([ENDPOINT], WITHOUT_ENDPOINTS), NO_PACKAGES
+        )
 
 
 async def test_a_clash_of_names_decides_before_an_owner() -> None:
@@ -171,7 +184,9 @@ async def test_a_clash_of_names_decides_before_an_owner() -> None:
     for package, error in ((objects, NameTaken), (objects[:1], ResourceOwned)):
         with pytest.raises(error):
             await create_plan(
-                planner_pb2.CreatePlanRequest(package=SOURCES), GivenReader(package, live=[bucket], holders=holders)
+                planner_pb2.CreatePlanRequest(package=SOURCES),
+                GivenReader(package, live=[bucket], holders=holders),
+                NO_PACKAGES,
             )
 
 

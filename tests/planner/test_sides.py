@@ -23,7 +23,7 @@ from services.core.model import (
 )
 from services.drivers.embedded.kinds import EMBEDDED
 from services.kinds.format.canonical import spec_of
-from services.kinds.package_text import KeptPackage
+from services.packages.package_text import KeptPackage
 
 KEY = Key("NotificationEndpointSlack", "chat")
 

@@ -1,0 +1,1 @@
+"""Changes of the packages of a stack, from a request to the desired state of a plan."""

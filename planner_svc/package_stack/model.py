@@ -1,0 +1,48 @@
+"""The packages of a stack as a plan changes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planner_svc.resolution.model import Change, HeldBack
+from services.core.model import Key
+from services.packages.installed import InstalledPackage
+from services.packages.package_text import Declaration
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPackage:
+    """
+    The change of one package.
+
+    Attributes:
+        change: What happens to it.
+        record: What the record has of it afterwards; None: it is removed.
+    """
+
+    change: Change
+    record: InstalledPackage | None
+
+
+@dataclass(frozen=True, slots=True)
+class PackagesAfter:
+    """
+    The packages of a stack after a plan.
+
+    Attributes:
+        installed: The installed packages, by name.
+        planned: Their changes, in order; each package once.
+        declarations: The declarations of objects that several packages declare.
+        contents: The contents of the packages that change, by their digest.
+        held_back: The packages that were to be updated, and are not at the version that comes first.
+    """
+
+    installed: tuple[InstalledPackage, ...] = ()
+    planned: tuple[PlannedPackage, ...] = ()
+    declarations: Mapping[Key, tuple[Declaration, ...]] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
+    held_back: tuple[HeldBack, ...] = ()
+
+    @property
+    def leaving(self) -> frozenset[str]:
+        """Names of the packages that are removed."""
+        return frozenset(each.change.name for each in self.planned if each.record is None)
