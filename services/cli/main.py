@@ -7,6 +7,8 @@ import click
 from services.cli.commands import (
     about,
     exports,
+    installed_packages,
+    installs,
     operations,
     packages,
     plans,
@@ -58,10 +60,23 @@ dry_run.name, dry_run.short_help = "dry-run", "Another name of plan."
 repo.repo.add_command(repo_index.index)
 
 for command in (
+    installed_packages.list_packages,
+    installed_packages.pin,
+    installed_packages.unpin,
+    installed_packages.mark,
+    installed_packages.suspend,
+    installed_packages.resume,
+):
+    published_packages.packages.add_command(command)
+
+for command in (
     packages.validate,
     packages.plan,
     dry_run,
     packages.apply,
+    installs.install,
+    installs.update,
+    installs.uninstall,
     exports.export_package,
     exports.convert,
     packages.schema,

@@ -24,6 +24,7 @@ from tests.apply.packages import BUCKET, LABEL, an_object, text
 from tests.cli.command import Ended, environment, pkger
 from tests.cli.replaying import Fault, Recorded, Replaying, is_stream, replaying
 from tests.cluster import cluster
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,6 +35,7 @@ WATCH = "/pkger.applier.v1.ApplierService/WatchOperation"
 SERVICES = {
     "pkger.parser.v1.ParserService": "parser",
     "pkger.planner.v1.PlannerService": "planner",
+    "pkger.planner.v1.PackageService": "planner",
     "pkger.applier.v1.ApplierService": "applier",
     "pkger.stack.v1.StackService": "stack",
     "pkger.stack.v1.RepositoryService": "stack",
@@ -49,6 +51,13 @@ COMMANDS = (
     "repo list",
     "repo disable main",
     "repo remove main",
+    "repo add own REPOSITORY",
+    "packages search labels",
+    "packages versions base-labels",
+    "packages show base-labels",
+    "packages resolve team-dashboards",
+    "install web-buckets --yes",
+    "packages list",
     "stacks init s",
     "stacks update s --description new",
     "stacks policy s --set protect=true",
@@ -118,6 +127,7 @@ class Commands:
             "FILE": str(folder / "one.json"),
             "OTHER": str(folder / "two.json"),
             "PLAN": str(folder / "plan"),
+            "REPOSITORY": (ROOT / "examples" / "repository").as_uri(),
         }
         (folder / "one.json").write_text(text(LABEL))
         (folder / "two.json").write_text(text(LABEL, BUCKET, an_object("Label", "third", "third")))

@@ -254,6 +254,24 @@ async def test_the_page_on_dependencies_shows_a_manifest_and_a_repository(servic
     assert changed.endswith("repository lab is removed\n")
 
 
+@pytest.mark.slow
+async def test_the_page_on_installing_shows_what_the_commands_print(services: Cluster, tmp_path: Path) -> None:
+    page, env = ROOT / "docs" / "installing.md", environment(tmp_path, services.addresses)
+    shown = [await run(f"cd {tmp_path}\n{block}", env) for block in blocks(page, "sh")]
+    _, installed, conflict, updated, pinned, removed, back, folder = shown
+    plan, reasons, packages, edit = blocks(page, "text")
+    assert installed.startswith(plan)
+    assert "Done: 2 created, 1 label(s) attached." in installed
+    assert conflict == reasons
+    assert "^ base-labels 1.2.0 -> 1.3.0" in updated
+    assert updated.endswith("Plan: nothing to do.\n")
+    assert pinned.endswith(packages)
+    assert "conflict: base-labels cannot be uninstalled: " in removed
+    assert removed.count("- team-dashboards 1.4.0\n") == 1
+    assert "+ team-dashboards 1.4.0 from own" in back
+    assert edit in folder
+
+
 def test_the_page_on_dependencies_says_which_addresses_are_refused() -> None:
     section = (ROOT / "docs" / "dependencies.md").read_text().split("\n| no address |")[1]
     rows = re.findall(r"^\| (`[^|]*) \| [^|]* \| ([^|]*) \|$", section, re.MULTILINE)

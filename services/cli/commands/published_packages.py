@@ -1,5 +1,7 @@
 """``pkger packages``."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from services.cli import options
@@ -7,10 +9,13 @@ from services.cli.common import common
 from services.cli.exit_codes import Exit
 from services.cli.options import common_options
 
+if TYPE_CHECKING:
+    from pkger.planner.v1.package_pb2 import PackageChange
+
 
 @click.group()
 def packages() -> None:
-    """Search, show and resolve the packages of repositories."""
+    """Search, show and resolve packages of repositories; list and pin installed ones."""
 
 
 _refresh_option = click.option(
@@ -98,15 +103,28 @@ def resolve_packages(names: tuple[str, ...], prereleases: tuple[str, ...], refre
 
     Exit status 7: they conflict.
     """
-    from pkger.planner.v1.package_pb2 import PackageInstall, ResolvePackagesRequest
+    from pkger.planner.v1.package_pb2 import PackageChanges, ResolutionOptions, ResolvePackagesRequest
 
     from services.cli.repositories.resolve import resolve
     from services.cli.run_async import run
 
-    words = map(package_words, names)
-    installs = [PackageInstall(name=name, version_range=range_, repository=place) for place, name, range_ in words]
-    request = ResolvePackagesRequest(installs=installs, prereleases=prereleases, refresh=refresh)
+    options = ResolutionOptions(prereleases=prereleases)
+    changes = PackageChanges(changes=map(install_of, names), options=options, refresh=refresh)
+    request = ResolvePackagesRequest(changes=changes)
     return Exit.DONE if run(resolve(request, common().environ(), common().format)) else Exit.CONFLICT
+
+
+def install_of(text: str) -> "PackageChange":
+    """
+    The installation of ``[REPOSITORY/]NAME[@RANGE]``.
+
+    Raises:
+        BadParameter: A part is empty.
+    """
+    from pkger.planner.v1.package_pb2 import PackageChange, PackageInstall
+
+    repository, name, range_ = package_words(text)
+    return PackageChange(install=PackageInstall(name=name, version_range=range_, repository=repository))
 
 
 def package_words(text: str) -> tuple[str, str, str]:

@@ -1,9 +1,9 @@
 """Changes of packages, and conflicts between them, as lines of text."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from pkger.model.v1 import resolution_pb2
+from pkger.model.v1 import package_change_pb2
 from rich.text import Text
 
 from services.cli.output.escapes import one_line
@@ -16,40 +16,48 @@ _CHANGES = 5
 """Most changes in the line of a suggestion."""
 
 _SIGNS = {
-    resolution_pb2.PACKAGE_ACTION_INSTALL: ("+", "green"),
-    resolution_pb2.PACKAGE_ACTION_UPDATE: ("^", "yellow"),
-    resolution_pb2.PACKAGE_ACTION_DOWNGRADE: ("v", "yellow"),
-    resolution_pb2.PACKAGE_ACTION_REMOVE: ("-", "red"),
-    resolution_pb2.PACKAGE_ACTION_MARK: ("~", "yellow"),
+    package_change_pb2.PACKAGE_ACTION_INSTALL: ("+", "green"),
+    package_change_pb2.PACKAGE_ACTION_UPDATE: ("^", "yellow"),
+    package_change_pb2.PACKAGE_ACTION_DOWNGRADE: ("v", "yellow"),
+    package_change_pb2.PACKAGE_ACTION_REMOVE: ("-", "red"),
+    package_change_pb2.PACKAGE_ACTION_MARK: ("~", "yellow"),
 }
 
 
-def change_lines(changes: Iterable[resolution_pb2.PlannedPackage]) -> list[Text]:
+_CONSENTS = {
+    package_change_pb2.SUGGESTION_KIND_UPDATE: "the same with --update-dependencies",
+    package_change_pb2.SUGGESTION_KIND_DOWNGRADE: "the same with --allow-downgrade",
+    package_change_pb2.SUGGESTION_KIND_CASCADE: "the same with --cascade",
+}
+
+
+def change_lines(changes: Iterable[package_change_pb2.PlannedPackage]) -> list[Text]:
     """A line for each package, in order, with its repository and the packages that need it."""
     lines = []
     for change in changes:
         sign, style = _SIGNS.get(change.action, ("?", ""))
         source = f" from {change.repository}" if change.repository else ""
         needed = f" (needed by {enumerated(change.required_by)})" if change.required_by else ""
+        if change.action == package_change_pb2.PACKAGE_ACTION_MARK:
+            source, needed = f" {' '.join(_flags(change.record))}".rstrip(), ""
         lines.append(Text(one_line(f"{sign} {_moved(change)}{source}{needed}"), style))
     return lines
 
 
-def warning_lines(warnings: Iterable[resolution_pb2.ResolutionWarning]) -> Iterator[str]:
-    """A sentence for each warning."""
-    for each in warnings:
-        match each.code:
-            case resolution_pb2.RESOLUTION_WARNING_CODE_BROKEN_BEFORE:
-                yield f"{each.package} requires {each.dependency} as it is not, which was so before"
-            case resolution_pb2.RESOLUTION_WARNING_CODE_PLATFORM:
-                yield f"the installed version of {each.package} is for other versions of pkger"
-            case resolution_pb2.RESOLUTION_WARNING_CODE_REPOSITORY_UNAVAILABLE:
-                yield f"repository {each.repository} does not answer; `pkger packages search` prints why"
-            case resolution_pb2.RESOLUTION_WARNING_CODE_YANKED:
-                yield f"the installed version of {each.package} is yanked; `pkger packages versions` prints why"
+def held_back_lines(packages: Iterable[package_change_pb2.HeldBackPackage]) -> list[Text]:
+    """A line for each package that is held back, with the facts that hold it."""
+    return [
+        Text(one_line(f"= {each.name} is held back: {'; '.join(fact.text for fact in each.facts) or 'not explained'}"))
+        for each in packages
+    ]
 
 
-def conflict_lines(conflict: resolution_pb2.PackageConflict) -> list[Text]:
+def number_of(count: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def conflict_lines(conflict: package_change_pb2.PackageConflict) -> list[Text]:
     """The conflict, its facts, and what works instead, with the command to type."""
     lines = [Text(one_line(f"conflict: {conflict.text}"), "bold red")]
     lines += [Text(f"  {one_line(fact.text)}") for fact in conflict.facts[:_FACTS]]
@@ -67,17 +75,29 @@ def conflict_lines(conflict: resolution_pb2.PackageConflict) -> list[Text]:
     return lines
 
 
-def _command(suggestion: resolution_pb2.Suggestion) -> str:
-    return shlex.join(suggestion.command) if suggestion.command else "(no single command)"
+def _flags(record: package_change_pb2.InstalledPackage) -> list[str]:
+    """What is recorded of a package besides its version, as words."""
+    return flags(record) + ([f"within {record.requested_range}"] if record.requested_range else [])
 
 
-def _moved(change: resolution_pb2.PlannedPackage) -> str:
+def flags(record: package_change_pb2.InstalledPackage) -> list[str]:
+    """Origin and pins of an installed package, as words."""
+    words = ["dependency" if record.origin == package_change_pb2.PACKAGE_ORIGIN_DEPENDENCY else "manual"]
+    words += ["pinned"] if record.pinned else []
+    return [*words, "suspended"] if record.suspended else words
+
+
+def _command(suggestion: package_change_pb2.Suggestion) -> str:
+    return shlex.join(suggestion.command) or _CONSENTS.get(suggestion.kind, "(no single command)")
+
+
+def _moved(change: package_change_pb2.PlannedPackage) -> str:
     """A package with its versions."""
     if change.old_version and change.new_version:
         return f"{change.name} {change.old_version} -> {change.new_version}"
     return f"{change.name} {change.new_version or change.old_version}".rstrip()
 
 
-def _short(change: resolution_pb2.PlannedPackage) -> str:
+def _short(change: package_change_pb2.PlannedPackage) -> str:
     is_move = bool(change.old_version and change.new_version)
     return _moved(change) if is_move else f"{_SIGNS.get(change.action, ('?', ''))[0]} {_moved(change)}"

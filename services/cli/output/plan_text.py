@@ -10,6 +10,7 @@ from rich.text import Text
 from services.cli.output.consoles import print_lines
 from services.cli.output.effects import SUMMED, WORDS, Wording
 from services.cli.output.escapes import escaped, one_line
+from services.cli.output.package_changes import change_lines, held_back_lines, number_of
 from services.core.text_lists import and_more
 from services.rpc.plan_parts import JoinedPlan
 from services.views.cutting import cut, window
@@ -42,7 +43,8 @@ _STYLES = {ADDED: "green", REMOVED: "red", LEFT_OUT: "cyan"}
 def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
     """Print the entries of a plan in order, with old and new values, its remarks and counts; *full*: uncut."""
     plan_entries = entries(plan)
-    lines = entries_lines(plan_entries, full)
+    lines = [*change_lines(plan.header.packages), *held_back_lines(plan.remarks.held_back)]
+    lines += entries_lines(plan_entries, full)
     lines += _remark_lines(plan.remarks, full)
     kinds = counts_by_kind(plan_entries)
     if len(kinds) > 1:
@@ -50,7 +52,8 @@ def print_plan(out: Console, plan: JoinedPlan, full: bool = False) -> None:
         for kind, counts in kinds.items():
             acts = ", ".join(f"{counts[act]} {words.planned}" for act, words in WORDS.items() if counts[act])
             lines.append(Text(f"{kind:<{width}}  {acts}"))
-    lines.append(Text(f"Plan: {plan_sum(plan.header)}.", "bold"))
+    packages = f"{number_of(len(plan.header.packages), 'package')}: " if plan.header.packages else ""
+    lines.append(Text(f"Plan: {packages}{plan_sum(plan.header)}.", "bold"))
     print_lines(out, lines)
 
 

@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,19 +95,34 @@ async def plan(plan_input: PlanInput, environ: Mapping[str, str], interaction: I
             async with session(PLANNING, environ, plan_input.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
                 joined_plan = await planned(services, request, interrupts, status)
-    header = joined_plan.header
-    if saving.file:
-        _write(saving.file, header)
     if interaction.output != "text":
         print_records(plan_documents(joined_plan), interaction.output)
     else:
         print_plan(progress_console(), joined_plan, interaction.full)
-        if is_kept:
-            secrets = "".join(f" --secret {shlex.quote(key)}" for key in sorted(plan_input.secrets))
-            name = shlex.quote(str(saving.file)) if saving.file else header.id
-            hint = f"`pkger apply --plan {name}{secrets}` runs exactly this plan, until {moment(header.expire_time)}"
-            progress_console().print(Text(f"Saved: {hint}."))
-    return Exit.CHANGES if saving.detailed and not header.no_change else Exit.DONE
+    report_saved(joined_plan.header, saving, plan_input.secrets, interaction.output)
+    return Exit.CHANGES if saving.detailed and not joined_plan.header.no_change else Exit.DONE
+
+
+def report_saved(header: plan_pb2.Plan, saving: SaveOptions, secrets: Collection[str], output: str) -> None:
+    """
+    Say how a plan that is stored can be applied, and write the file that names it; nothing for one that is not stored.
+
+    Args:
+        header: The plan.
+        saving: How it is saved.
+        secrets: Keys of the secrets that the apply will supply.
+        output: How to print.
+
+    Raises:
+        CommandFailed: The file cannot be written.
+    """
+    if saving.file:
+        _write(saving.file, header)
+    if output == "text" and (saving.keep or saving.file):
+        options = "".join(f" --secret {shlex.quote(key)}" for key in sorted(secrets))
+        name = shlex.quote(str(saving.file)) if saving.file else header.id
+        hint = f"`pkger apply --plan {name}{options}` runs exactly this plan, until {moment(header.expire_time)}"
+        progress_console().print(Text(f"Saved: {hint}."))
 
 
 def _write(file: Path, header: plan_pb2.Plan) -> None:
@@ -161,15 +176,15 @@ async def apply(
             request = await interrupts.or_stop(plan_input.request(load(environ).bounds, store=False))
             async with session(APPLYING, environ, plan_input.platform) as services:
                 await interrupts.or_stop(_find_stack(services, request))
-                run = _OperationRun(services, interrupts, status, interaction)
+                run = OperationRun(services, interrupts, status, interaction)
                 if interaction.yes:
                     begin = partial(_start, services, request, plan_input.stack, options, plan_input.secrets)
                     return await run.to_its_end(begin, planning(request))
                 request.view.extend(SHOWN)
-                approval = _approval(interaction, terminal, interrupts, status, options)
+                approval = approval_of(interaction, terminal, interrupts, status, options)
                 approved = await approved_plan(services, request, approval)
                 secrets, shown = {**plan_input.secrets, **approved.secrets}, approved.plan
-                options = _approved(options, shown.header.digest)
+                options = approved_options(options, shown.header.digest)
                 begin = partial(_start, services, request, plan_input.stack, options, secrets)
                 return await run.to_its_end(begin, "applying", shown)
 
@@ -205,18 +220,18 @@ async def apply_stored(
                 if interaction.yes and interaction.output == "text":
                     print_plan(progress_console(), joined_plan, interaction.full)
                 if not interaction.yes:
-                    await _approval(interaction, terminal, interrupts, status, options).approve(joined_plan)
-                run = _OperationRun(services, interrupts, status, interaction)
+                    await approval_of(interaction, terminal, interrupts, status, options).approve(joined_plan)
+                run = OperationRun(services, interrupts, status, interaction)
                 # The digest makes sure that it is exactly that plan.
                 request = applier_pb2.ApplyPlanRequest(
-                    plan_id=header.id, run_options=_approved(options, digest or header.digest), secrets=secrets
+                    plan_id=header.id, run_options=approved_options(options, digest or header.digest), secrets=secrets
                 )
                 stub = ApplierServiceStub(services.applier.channel)
                 stream = partial(services.applier.stream, stub.ApplyPlan, request, seconds=math.inf)
                 await run.to_its_end(stream, "applying", joined_plan)
 
 
-def _approval(
+def approval_of(
     interaction: Interaction,
     terminal: Terminal | None,
     interrupts: Interrupts,
@@ -229,7 +244,7 @@ def _approval(
     return Approval(prompt, interrupts, status, out, interaction.full, options)
 
 
-class _OperationRun:
+class OperationRun:
     """Runs an operation and shows it."""
 
     def __init__(self, services: Session, interrupts: Interrupts, status: StatusLine, interaction: Interaction) -> None:
@@ -307,7 +322,7 @@ async def _find_stack(services: Session, request: planner_pb2.CreatePlanRequest)
         request.stack.CopyFrom(await ref_of(services.stack, request.stack.target, request.stack.name))
 
 
-def _approved(options: applier_pb2.RunOptions, digest: str) -> applier_pb2.RunOptions:
+def approved_options(options: applier_pb2.RunOptions, digest: str) -> applier_pb2.RunOptions:
     """*options* for the plan with that digest only."""
     approved = applier_pb2.RunOptions(expected_plan_digest=digest)
     approved.MergeFrom(options)

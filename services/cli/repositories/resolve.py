@@ -9,7 +9,7 @@ from rich.text import Text
 from services.cli.errors import plain_errors
 from services.cli.output.consoles import console, print_lines, print_warnings
 from services.cli.output.documents import print_document
-from services.cli.output.package_changes import change_lines, conflict_lines, warning_lines
+from services.cli.output.package_changes import change_lines, conflict_lines, number_of
 from services.cli.process.interrupts import Interrupts
 from services.cli.process.session import session
 from services.rpc.message_json import document_of
@@ -37,8 +37,7 @@ async def resolve(request: package_pb2.ResolvePackagesRequest, environ: Mapping[
     elif has_conflict:
         print_lines(console(), conflict_lines(answer.conflict))
     else:
-        count = len(answer.resolution.changes)
-        total = f"{count:,} package{'' if count == 1 else 's'}"
-        print_lines(console(), [*change_lines(answer.resolution.changes), Text(total, "bold")])
-    print_warnings(warning_lines(answer.resolution.warnings))
+        total = Text(number_of(len(answer.resolution.changes), "package"), "bold")
+        print_lines(console(), [*change_lines(answer.resolution.changes), total])
+    print_warnings(each.text for each in answer.resolution.warnings)
     return not has_conflict

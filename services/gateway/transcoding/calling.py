@@ -151,6 +151,7 @@ class Caller:
             taken.append(first)
             first = await feed.take()
         if first is not None:
+            _refuse_conflict(first)
             await _refuse_violations(first, feed)
             taken.append(first)
         return None if first is None and is_watch else taken
@@ -276,8 +277,9 @@ def _refuse_conflict(answer: Message) -> None:
     Raises:
         PackagesConflict: It does.
     """
-    if isinstance(answer, package_pb2.ResolvePackagesResponse) and answer.HasField("conflict"):
-        raise PackagesConflict(answer.conflict)
+    match answer:
+        case package_pb2.ResolvePackagesResponse() | planner_pb2.CreatePlanResponse() if answer.HasField("conflict"):
+            raise PackagesConflict(answer.conflict)
 
 
 def _violations_in(message: Message) -> Sequence[object_pb2.Violation]:

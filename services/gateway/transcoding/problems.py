@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
-from pkger.model.v1 import object_pb2, resolution_pb2
+from pkger.model.v1 import object_pb2, package_change_pb2
 
 from services.gateway.answers import Code
 from services.gateway.errors import Problem
@@ -35,7 +35,7 @@ class PackagesConflict(Problem):
         conflict: The reasons, and what works instead.
     """
 
-    def __init__(self, conflict: resolution_pb2.PackageConflict) -> None:
+    def __init__(self, conflict: package_change_pb2.PackageConflict) -> None:
         super().__init__(Code.CONFLICT, conflict.text, status=409)
         self.conflict = conflict
 

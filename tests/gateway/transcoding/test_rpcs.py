@@ -118,11 +118,11 @@ async def read_published_packages(client: Covered) -> None:
     package = await client.one("PackageService_GetPackage", "base-labels", query=[("version_range", "~1.2")])
     assert (package["repository"], package["manifest"]["version"]) == ("main", "1.2.0")
     assert package["version"] == versions[1]
-    install = {"name": "team-dashboards"}
-    resolution = (await client.one("PackageService_ResolvePackages", body={"installs": [install]}))["resolution"]
+    install = {"changes": {"changes": [{"install": {"name": "team-dashboards"}}]}}
+    resolution = (await client.one("PackageService_ResolvePackages", body=install))["resolution"]
     assert [each["name"] for each in resolution["changes"]] == ["base-labels", "web-buckets", "team-dashboards"]
-    body = {"installs": [install | {"version_range": "^9"}]}
-    conflict = await client.call("PackageService_ResolvePackages", body=body)
+    install["changes"]["changes"][0]["install"]["version_range"] = "^9"
+    conflict = await client.call("PackageService_ResolvePackages", body=install)
     assert (conflict.status, conflict.document["conflict"]["code"]) == (409, "CONFLICT_CODE_NO_MATCHING_VERSION")
     unknown = await client.call("PackageService_ListVersions", "nothing")
     assert (unknown.status, unknown.document["reason"]) == (404, "PACKAGE_NOT_FOUND")
@@ -154,7 +154,11 @@ async def make_a_stack(client: Covered) -> str:
     by_id = await client.one("StackService_ListResources", stack["id"])
     assert by_id == await client.one("StackService_ListResources_2", *AT_HOME)
     assert by_id["resources"][0]["key"] == {"kind": "Label", "name": "fleet"}
-    resource = f'{{"kind": "Label", "id": "{by_id["resources"][0]["resource_id"]}"}}'
+    resource_id = by_id["resources"][0]["resource_id"]
+    by_id = await client.one("StackService_ListPackages", stack["id"])
+    assert by_id == await client.one("StackService_ListPackages_2", *AT_HOME)
+    assert by_id["packages"] == []
+    resource = f'{{"kind": "Label", "id": "{resource_id}"}}'
     owners = await client.one("StackService_FindOwners", query=[("resources", resource)])
     assert [owner["stack_id"] for owner in owners["owners"]] == [stack["id"]]
     assert await client.one("StackService_FindOwners_2", body={"resources": []}) == {"owners": [], "users": []}
