@@ -44,7 +44,7 @@ class PackageServicer(PackageServiceServicer):
         name, repository = _checked(request)
         (after,) = page_tokens.place_of(request.page_token, ("",))
         size = page_tokens.size_of(request.page_size, 100, 1000)
-        listing = serving(await self._inputs.listings(request.refresh), name, repository)
+        listing = serving(await self._inputs.listings(request.refresh, repository), name, repository)
         package = await self._inputs.versions(listing, name, request.refresh)
         versions, token = page_tokens.page_of(
             versions_below(package, after)[: size + 1], size, version_to_pb, lambda each: (each.version.text,)
@@ -59,7 +59,7 @@ class PackageServicer(PackageServiceServicer):
         """Read one version."""
         name, repository = _checked(request)
         versions = requested_versions(request.version_range, "version_range")
-        listing = serving(await self._inputs.listings(request.refresh), name, repository)
+        listing = serving(await self._inputs.listings(request.refresh, repository), name, repository)
         package = await self._inputs.versions(listing, name, request.refresh)
         published = shown_version(package, versions, self._resolver.platform, listing.name)
         files = await self._inputs.files(listing, name, published.version)

@@ -34,12 +34,13 @@ class PackageInputs:
         self._stack = stack
         self._source = source
 
-    async def listings(self, refresh: bool) -> list[Listing]:
+    async def listings(self, refresh: bool, only: str = "") -> list[Listing]:
         """
         All configured repositories, the enabled ones with their indexes, by name.
 
         Args:
             refresh: Whether to ask the repositories, however fresh the indexes are.
+            only: The repository whose index is needed; empty: all of them.
         """
         request = repository_pb2.ListRepositoriesRequest(page_size=_PAGE)
         listed = pages(self._stack, RepositoryServiceStub(self._stack.channel).ListRepositories, request)
@@ -48,7 +49,7 @@ class PackageInputs:
 
         async def listing(repository: repository_pb2.Repository) -> Listing:
             async with at_once:
-                return await self._listing(repository, refresh)
+                return await self._listing(repository, refresh, is_read=only in ("", repository.name))
 
         return list(await asyncio.gather(*map(listing, repositories)))
 
@@ -109,9 +110,9 @@ class PackageInputs:
         )
         return await parse_package(self._parser, request)
 
-    async def _listing(self, repository: repository_pb2.Repository, refresh: bool) -> Listing:
+    async def _listing(self, repository: repository_pb2.Repository, refresh: bool, *, is_read: bool) -> Listing:
         index, problem = None, None
-        if repository.enabled:
+        if repository.enabled and is_read:
             try:
                 index = await self._source.reader(repository.name, repository.address).index(refresh)
             except RepositoryInvalid as invalid:

@@ -18,6 +18,17 @@ from services.packages.versions import Version
 AT_ONCE = 4
 """How many resolutions run at the same time, as each may take 150 MiB of memory; others wait."""
 
+READ_SECONDS = 60
+"""How long one resolution reads repositories."""
+
+_TOO_SLOW = Conflict(
+    ConflictCode.LIMIT,
+    "",
+    f"the repositories took longer than {READ_SECONDS} s to list the versions that the request leads to; what was read"
+    " is kept for a minute, so try again, or name other packages",
+    is_explained=False,
+)
+
 _TOO_MANY = Conflict(
     ConflictCode.LIMIT,
     "",
@@ -78,11 +89,14 @@ class PackageResolver:
     ) -> Resolution | Conflict:
         folders = [each.as_repository() for each in changes.folders.values()]
         try:
-            repositories = await reachable(
-                self.inputs, changes.request, installed, changes.refresh, staying=staying, folders=folders
-            )
+            async with asyncio.timeout(READ_SECONDS):
+                repositories = await reachable(
+                    self.inputs, changes.request, installed, changes.refresh, staying=staying, folders=folders
+                )
         except TooManyVersions:
             return _TOO_MANY
+        except TimeoutError:
+            return _TOO_SLOW
         return await self._solved(repositories, [*installed.values()], changes.request, options)
 
     async def _solved(

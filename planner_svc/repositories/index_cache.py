@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +10,16 @@ from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from planner_svc.repositories.memory import memory_of
-from planner_svc.repositories.transport import Transport
+from planner_svc.repositories.transport import Transport, Unavailable
 from services.packages.index_files import PackageVersions, RepositoryIndex
 from services.repositories.file_problem import FileProblem
 from services.rpc.call import loop_time
 
 FRESH_SECONDS = 60
 """How long an index file is used without a question to its repository."""
+
+FAILED_SECONDS = 5
+"""How long a repository that did not answer for a file is not asked for it again."""
 
 CACHE_BYTES = 64 * 1024 * 1024
 
@@ -51,6 +55,7 @@ class IndexCache:
         self._clock = clock
         self._files: OrderedDict[_Key, _Cached] = OrderedDict()
         self._size = 0
+        self._failures: dict[_Key, tuple[float, str]] = {}
         # Several calls that need one file send one request.
         self._locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
 
@@ -94,7 +99,14 @@ class IndexCache:
             if cached and (cached.read_at > asked_at or (not refresh and cached.read_at >= asked_at - FRESH_SECONDS)):
                 self._files.move_to_end(key)
                 return cast(T, cached.value)
-            return await self._fetch(key, transport, max_bytes, parse)
+            failed_at, problem = self._failures.get(key, (-math.inf, ""))
+            if failed_at > asked_at or (not refresh and failed_at >= asked_at - FAILED_SECONDS):
+                raise Unavailable(problem)
+            try:
+                return await self._fetch(key, transport, max_bytes, parse)
+            except Unavailable as error:
+                self._fail(key, str(error))
+                raise
 
     async def _fetch(self, key: _Key, transport: Transport, max_bytes: int, parse: Callable[[bytes], T]) -> T:
         cached = self._files.get(key)
@@ -114,6 +126,12 @@ class IndexCache:
             raise
         self._keep(key, _Cached(value, digest, content.etag, memory_of(value), now))
         return value
+
+    def _fail(self, key: _Key, problem: str) -> None:
+        """Keep a failure for a moment: calls that wait for the same file need not wait for a timeout each."""
+        now = self._clock()
+        recent = {each: failure for each, failure in self._failures.items() if failure[0] >= now - FAILED_SECONDS}
+        self._failures = recent | {key: (now, problem)}
 
     def _keep(self, key: _Key, cached: _Cached) -> None:
         self._drop(key)

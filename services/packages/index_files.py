@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from services.kinds.format.fields import described
 from services.kinds.format.package_names import is_package_name
@@ -175,7 +175,7 @@ def read_index(tree: Any) -> RepositoryIndex:
     """
     root = _root(tree, INDEX_KIND)
     packages: dict[str, ListedPackage] = {}
-    for item in root.items("packages", MAX_PACKAGES):
+    for item in root.needed("packages").items("packages", MAX_PACKAGES):
         name = item.name("name")
         if name.value in packages:
             name.refuse(f"the package {name.value!r} is listed twice; make the index anew with `pkger repo index`")
@@ -196,7 +196,7 @@ def read_versions(tree: Any, name: str) -> PackageVersions:
         own_name.refuse(f"the file lists versions of {own_name.value!r}, and stands in the folder of {name!r}")
     latest, is_latest_set = root.version("latest"), root.field("latestSet").value is True
     versions: dict[Version, PublishedVersion] = {}
-    for item in root.items("versions", MAX_VERSIONS):
+    for item in root.needed("versions").items("versions", MAX_VERSIONS):
         published = _published(item)
         if published.version in versions:
             problem = f"the version {published.version} is listed twice; make the file anew with `pkger repo index`"
@@ -292,6 +292,12 @@ class _Node:
 
     def field(self, key: str) -> "_Node":
         return _Node(self.value.get(key), (*self.pointer, key))
+
+    def needed(self, key: str) -> Self:
+        """The same mapping, in which *key* must not be left out: a file that was cut looks like an empty one."""
+        if key not in self.value:
+            self.refuse(f"{key} are missing; {_MADE_ANEW}")
+        return self
 
     def items(self, key: str, most: int) -> "list[_Node]":
         """The mappings in a list; none if it is left out."""

@@ -1,6 +1,7 @@
 """Reads and writes the files of a repository, within bounds."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from services.core.errors import SourceTooLarge, SourceUndecodable
@@ -21,6 +22,7 @@ from services.packages.index_files import (
 from services.packages.manifest import Manifest, is_manifest, read_manifest
 from services.repositories.file_problem import FileProblem
 from services.settings import MAX_INDEX_BYTES, Bounds
+from services.syntax.json_reader import read_array
 from services.syntax.places import NOWHERE, places
 from services.syntax.usage import Usage
 from services.syntax.web_pages import is_web_page
@@ -133,6 +135,10 @@ def _text(data: bytes, fault: RepositoryFault) -> str:
 
 def _documents(file: str, text: str, usage: Usage, fault: RepositoryFault) -> list[Any]:
     """The documents of a file that have content."""
+    if text.lstrip().startswith("{"):
+        # YAML has no pairs of surrogates, with which JSON may write a character.
+        with suppress(SourceUndecodable):
+            return read_array(file, f"[{text}]", usage)[0]
     try:
         return [root for root in read_stream(file, text, usage).documents if root is not None]
     except SourceUndecodable as error:

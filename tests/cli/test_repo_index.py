@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.command import Ended, environment, pkger
 from tests.conftest import ROOT
+from tests.packages.folders import write_repository
 
 MANIFEST = "apiVersion: pkger/v1\nkind: Package\nmetadata: {{name: {}}}\nspec:\n  version: {}\n"
 LABEL = "---\napiVersion: influxdata.com/v2alpha1\nkind: Label\nmetadata: {name: env}\n"
@@ -176,7 +177,7 @@ async def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         "linked/1.0.0/package.yaml: error: a link leads out of the folder of the repository",
         "broken/1.0.0/a.yaml:2:1: error: did not find expected node content",
         "binary/1.0.0/a.yaml: error: the file is no UTF-8 text (byte 0xff)",
-        "jsonnet/1.0.0/package.yaml: error: spec.files[0] of the manifest: the file 'a.jsonnet' is Jsonnet",
+        "jsonnet/1.0.0/package.yaml:6:11: error: the file 'a.jsonnet' is Jsonnet",
         "14 errors; nothing was written",
     ):
         assert expected in shown, shown
@@ -319,3 +320,25 @@ async def test_the_result_as_data(repository: Path) -> None:
     second = json.loads((await index(repository, "-o", "json")).out)
     assert second["written_files"] == []
     assert [each["severity"] for each in second["findings"]] == ["error", "warning"]
+
+
+async def test_all_mistakes_of_a_manifest_are_told_with_their_places(tmp_path: Path) -> None:
+    manifest = (
+        "apiVersion: pkger/v1\nkind: Package\nmetadata: {name: base}\nspec:\n  version: v1\n"
+        '  requires: [{name: base}, {name: other, version: "~>1"}]\n  files: [../x.yaml]\n'
+    )
+    (tmp_path / "base" / "1.0.0").mkdir(parents=True)
+    (tmp_path / "base" / "1.0.0" / "package.yaml").write_text(manifest)
+    ended = await pkger("repo", "index", str(tmp_path), env=environment(tmp_path / "home"))
+    assert ended.code == 1
+    places = [line.partition(": error: ")[0] for line in ended.out.splitlines() if ": error: " in line]
+    assert places == [f"base/1.0.0/package.yaml:{place}" for place in ("5:12", "6:21", "6:51", "7:11")]
+
+
+async def test_a_package_that_vanished_is_told(tmp_path: Path) -> None:
+    env = environment(tmp_path / "home")
+    repository = write_repository(tmp_path / "repository", ["base 1.0.0", "gone 1.0.0"])
+    shutil.rmtree(repository / "gone")
+    ended = await pkger("repo", "index", str(repository), env=env)
+    assert "index.yaml: warning: packages that were listed have no folder any more: gone" in ended.out
+    assert ended.code == 0

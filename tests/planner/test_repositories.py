@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from aiohttp import web
 
-from planner_svc.repositories.index_cache import FRESH_SECONDS, IndexCache
+from planner_svc.repositories.index_cache import FAILED_SECONDS, FRESH_SECONDS, IndexCache
 from planner_svc.repositories.reader import RepositoryReader, RepositorySource, VersionFiles
 from planner_svc.repositories.transport import REQUESTS, WebTransport, transport_of
 from services.core.errors import RepositoryInvalid, RepositoryUnavailable
@@ -189,10 +189,23 @@ async def test_an_older_index_takes_no_ones_place(publisher: Publisher) -> None:
     publisher.answers["index.yaml"] = _status(503)
     assert "answered 503" in await unavailable(publisher.reader)
     del publisher.answers["index.yaml"]
+    assert "answered 503" in await unavailable(publisher.reader)
+    publisher.now += FAILED_SECONDS + 1
     publisher.files["index.yaml"] = b"["
     assert (await fault(publisher.reader)).fault == RepositoryFault.INDEX_INVALID
     publisher.files["index.yaml"] = INDEX.encode()
     await publisher.reader.index()
+
+
+async def test_calls_that_wait_for_a_failure_share_it(publisher: Publisher) -> None:
+    """Otherwise each of them would wait for a timeout of its own, one after the other."""
+    publisher.answers["index.yaml"] = _status(503)
+    texts = await asyncio.gather(*(unavailable(publisher.reader) for _ in range(20)))
+    assert len(set(texts)) == 1
+    assert publisher.asked() == ["index.yaml"]
+    with pytest.raises(RepositoryUnavailable):
+        await publisher.reader.index(refresh=True)
+    assert publisher.asked() == ["index.yaml"]
 
 
 async def test_the_memory_of_indexes_is_bounded() -> None:

@@ -1,6 +1,6 @@
 """The packages in the folder of a repository, each version parsed as a whole."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,18 +42,33 @@ class FolderContents(NamedTuple):
 
 
 class VersionsBefore(NamedTuple):
-    """The versions that the index files list, by package, with what is wrong in each file."""
+    """
+    What the index files list.
+
+    Attributes:
+        packages: The versions that they list, by package.
+        findings: What is wrong in each file.
+        listed: The packages of the index.
+    """
 
     packages: Mapping[str, PackageVersions]
     findings: list[Finding]
+    listed: Collection[str] = ()
 
 
 class _PathFault(Exception):
-    """A file cannot be used, for the reason in the finding."""
+    """
+    A file cannot be used.
 
-    def __init__(self, finding: Finding) -> None:
+    Attributes:
+        finding: Why.
+        text: The text of the file, if its manifest breaks a rule; else empty.
+    """
+
+    def __init__(self, finding: Finding, text: str = "") -> None:
         super().__init__(finding.text)
         self.finding = finding
+        self.text = text
 
 
 async def read_folder(root: Path, parser: Parser, settings: Settings) -> FolderContents:
@@ -71,7 +86,7 @@ async def read_folder(root: Path, parser: Parser, settings: Settings) -> FolderC
             version = _version_of(name, folder)
             manifest, files = _files(root, name, version, settings)
         except _PathFault as fault:
-            findings.append(fault.finding)
+            findings += await _mistakes(parser, fault) or [fault.finding]
             continue
         content = await _parsed(parser, manifest, files, findings)
         if content:
@@ -97,11 +112,12 @@ def versions_before(root: Path, max_index_bytes: int) -> VersionsBefore:
             packages[name] = versions_of(read_file(root, path, MAX_VERSIONS_BYTES), name)
         except FileProblem as problem:
             findings += _unless_missing(path, problem)
+    listed: Collection[str] = ()
     try:
-        index_of(read_file(root, INDEX_FILE, max_index_bytes), max_index_bytes)
+        listed = index_of(read_file(root, INDEX_FILE, max_index_bytes), max_index_bytes).packages.keys()
     except FileProblem as problem:
         findings += _unless_missing(INDEX_FILE, problem)
-    return VersionsBefore(packages, findings)
+    return VersionsBefore(packages, findings, listed)
 
 
 def _unless_missing(path: str, problem: FileProblem) -> Iterator[Finding]:
@@ -172,11 +188,25 @@ def _files(root: Path, name: str, version: Version, settings: Settings) -> tuple
     try:
         manifest = manifest_of(files[PACKAGE_FILE], settings.bounds)
     except FileProblem as problem:
-        raise _PathFault(Finding(place, problem.problem)) from None
+        raise _PathFault(Finding(place, problem.problem), files[PACKAGE_FILE].decode(errors="replace")) from None
     if mismatch := identity_problem(manifest, name, version):
         raise _PathFault(Finding(place, mismatch))
     files |= {path: read(path) for path in manifest.files}
     return manifest, files
+
+
+async def _mistakes(parser: Parser, fault: _PathFault) -> list[Finding]:
+    """All mistakes in a file whose manifest has one, at their places; none where the parser finds none."""
+    if not fault.text:
+        return []
+    source = parser_pb2.Source(name=fault.finding.place, text=fault.text)
+    try:
+        package = await parser.parse(parser_pb2.ParsePackageRequest(sources=[source], allow_empty=True))
+    except PkgerError as error:
+        if "source" not in error.metadata:
+            raise
+        return []
+    return [Finding(_place(each), each.reason) for each in package.violations]
 
 
 async def _parsed(

@@ -1,7 +1,7 @@
 """Makes, writes and compares the index files of a repository."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -16,8 +16,9 @@ from services.cli.output.documents import print_document
 from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
 from services.cli.publishing.folder import FolderContents, VersionsBefore, read_folder, versions_before
+from services.core.text_lists import listed as listed_text
 from services.packages.index_files import INDEX_FILE, versions_file
-from services.packages.publishing import Finding, IndexFiles, IndexSettings, index_files
+from services.packages.publishing import Contents, Finding, IndexFiles, IndexSettings, index_files
 from services.repositories.file_problem import FileProblem
 from services.repositories.texts import index_of, index_text, versions_of, versions_text
 from services.settings import load
@@ -95,6 +96,19 @@ async def index(
     return outcome.ends_well
 
 
+def _vanished(listed: Collection[str], contents: Contents) -> Iterator[Finding]:
+    """A warning about the packages that the index lists and that have no folder any more."""
+    if gone := sorted(set(listed).difference(contents)):
+        text = (
+            f"packages that were listed have no folder any more: {listed_text(gone, _SHOWN)}; they are listed no more"
+        )
+        yield Finding(INDEX_FILE, text, is_error=False)
+
+
+_SHOWN = 10
+"""How many packages a warning names."""
+
+
 _NO_VERSIONS = Finding(
     INDEX_FILE, "the folder has no packages; put each version into NAME/VERSION, with package.yaml", is_error=False
 )
@@ -110,6 +124,7 @@ def _outcome(
     findings = (
         *before.findings,
         *folder.findings,
+        *_vanished(before.listed, folder.contents),
         *(each for each in files.findings if is_complete or each.is_error),
         *_unreadable(files, texts),
         *(() if folder.contents or folder.findings else (_NO_VERSIONS,)),

@@ -236,6 +236,8 @@ def found_text(fields: Fields, key: str) -> str:
 def described(value: Any) -> str:
     """A value of a source or of the environment, as part of a reason: ``the text 'x'``, ``a list``."""
     match value:
+        case None:
+            return "null"
         case dict():
             return "a mapping"
         case list():
