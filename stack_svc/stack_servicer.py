@@ -7,7 +7,9 @@ from functools import partial
 from pkger.model.v1 import plan_pb2
 from pkger.stack.v1 import stack_pb2, stack_pb2_grpc
 
+from services.core.model import PlanDiffs
 from services.kinds.format.canonical import canonical_text
+from services.packages.installed import PackageMove, moves_between
 from services.packages.package_text import read_package
 from services.rpc import page_tokens
 from services.rpc.convert.packages import installed_to_pb
@@ -236,7 +238,9 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         choice = fields.choice_from_pb(request.stack)
         numbers = {"old": request.old, "new": request.new}
         (_, _, old), (_, _, new) = await self._store.read(lambda tx: _revisions(tx, choice, **numbers))
-        listed = await asyncio.to_thread(lambda: revisions.differences(read_package(old), read_package(new)))
+        listed, moves = await asyncio.to_thread(_differences, old, new)
+        if moves:
+            yield stack_pb2.DiffRevisionsResponse(packages=map(stack_messages.move_to_pb, moves))
         for part in diffs_parts(listed):
             yield stack_pb2.DiffRevisionsResponse(diffs=shown_part(part).diffs)
 
@@ -255,6 +259,12 @@ class StackServicer(stack_pb2_grpc.StackServiceServicer):
         """Remove a plan that no operation has run."""
         await self._store.write(lambda tx: plans.delete(tx, sanitize.clean(request.plan_id)))
         return stack_pb2.DeletePlanResponse()
+
+
+def _differences(old: str, new: str) -> tuple[PlanDiffs, tuple[PackageMove, ...]]:
+    """The differences between two packages as they are kept."""
+    before, after = read_package(old), read_package(new)
+    return revisions.differences(before, after), moves_between(before.packages, after.packages)
 
 
 def _with_drift_check(reading: ReadTransaction, choice: Choice) -> tuple[Stack, DriftCheck | None]:

@@ -1,7 +1,9 @@
 """The packages that are installed in a stack."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from services.packages.manifest import Requirement
 from services.packages.ranges import Range
@@ -43,6 +45,31 @@ class InstalledPackage:
     requires: tuple[Requirement, ...] = ()
     digest: str = ""
     content_digest: str = ""
+
+
+class PackageMove(NamedTuple):
+    """
+    An installed package that differs between two states of a stack.
+
+    Attributes:
+        name: Its name.
+        old: Its version before; empty: it was not installed.
+        new: Its version after; empty: it is not installed. Equal versions: what is recorded of it differs.
+    """
+
+    name: str
+    old: str
+    new: str
+
+
+def moves_between(before: Iterable[InstalledPackage], after: Iterable[InstalledPackage]) -> tuple[PackageMove, ...]:
+    """The packages that differ, sorted by name."""
+    old, new = ({each.name: each for each in packages} for packages in (before, after))
+    return tuple(
+        PackageMove(name, old[name].version.text if name in old else "", new[name].version.text if name in new else "")
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    )
 
 
 def versions_in(text: str) -> Range | Version | None:

@@ -10,6 +10,7 @@ from pkger.stack.v1 import policy_pb2, stack_pb2
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.core.model import Baseline, InventoryEntry, Key, ResourceKey
+from services.packages.installed import PackageMove
 from services.packages.package_text import KeptPackage
 from services.rpc.convert.drift import counts_fields
 from services.rpc.convert.objects import (
@@ -80,7 +81,13 @@ def revision_to_pb(revision: Revision, stack_id: str) -> stack_pb2.Revision:
         leftover_count=revision.leftover_count,
         rollback_of=revision.rollback_of,
         create_time=timestamp(revision.create_time),
+        packages=map(move_to_pb, revision.packages),
     )
+
+
+def move_to_pb(move: PackageMove) -> stack_pb2.RevisionPackage:
+    """Translate a package that differs between two revisions."""
+    return stack_pb2.RevisionPackage(name=move.name, old_version=move.old, new_version=move.new)
 
 
 def revision_parts_to_pb(

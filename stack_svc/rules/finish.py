@@ -332,21 +332,21 @@ def _recorded(
     kept_baselines = baselines.of_entries(tx, stack.record.id, changes, [*seen, *record.baselines])
     moved = {} if has_succeeded else baselines.moved(tx, stack.record.id, changes)
     inventory_changed, count = inventory.change(tx, stack, changes, now)
-    packages_changed, installed = packages.change(tx, stack, plan) if plan and has_succeeded else (False, ())
-    is_changed = inventory_changed or packages_changed or record.platform_changed
+    moves, installed = packages.change(tx, stack, plan) if plan and has_succeeded else ((), ())
+    is_changed = inventory_changed or bool(moves) or record.platform_changed
     if is_changed or record.secrets_written:
         recorded = replace(recorded, record=replace(stack.record, generation=stack.record.generation + 1))
     if is_changed:
         recorded = replace(
             recorded,
             resource_count=count,
-            package_count=len(installed) if packages_changed else stack.package_count,
+            package_count=len(installed) if moves else stack.package_count,
             record=replace(recorded.record, sources=tuple(record.sources)),
             # A clock may be set back; ``update_time`` is never before ``create_time``.
             update_time=max(now, stack.update_time),
         )
     if plan and has_succeeded and (is_changed or plan.package_digest != stack.record.package_digest):
-        revised = revisions.after(tx, operation, plan, installed, recorded.record, request.leftover_count, now)
+        revised = revisions.after(tx, operation, plan, moves, installed, recorded.record, request.leftover_count, now)
         recorded = replace(recorded, record=revised)
     tx.baselines.put(stack.record.id, kept_baselines)
     if moved:

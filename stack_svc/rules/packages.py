@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from services.core.errors import PackageStack
-from services.packages.installed import InstalledPackage
+from services.packages.installed import InstalledPackage, PackageMove, moves_between
 from stack_svc.rules import stacks
 from stack_svc.store.packages import START, PackagePlace
 from stack_svc.store.plans import StoredPlan
@@ -47,15 +47,16 @@ def own_names(reading: ReadTransaction, stack: Stack, names: Iterable[str]) -> l
     return own
 
 
-def change(tx: Transaction, stack: Stack, plan: StoredPlan) -> tuple[bool, Sequence[InstalledPackage]]:
+def change(tx: Transaction, stack: Stack, plan: StoredPlan) -> tuple[Sequence[PackageMove], Sequence[InstalledPackage]]:
     """
     Change the packages of *stack* as *plan* says.
 
     Returns:
-        Whether anything changed, and all packages of the stack afterwards.
+        The packages that changed, and all packages of the stack afterwards.
     """
     packages = {package.name: package for package in tx.packages.page(stack.record.id, START, ALL)}
     changes = {name: package for name, package in tx.plan_packages.of(plan.id).items() if packages.get(name) != package}
     if changes:
         tx.packages.change(stack.record.id, changes)
-    return bool(changes), [package for package in (packages | changes).values() if package]
+    after = [package for package in (packages | changes).values() if package]
+    return moves_between(packages.values(), after), after

@@ -1,13 +1,13 @@
 """The history of a stack: each operation that changes it makes a revision, and the newest ones are retained."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from services.core.diff import changes
 from services.core.errors import RequestInvalid, RevisionNotFound
 from services.core.model import DiffStatus, LabelMappingDiff, PlanDiffs, ResourceDiff, StackRecord
 from services.kinds.policy import HISTORY
-from services.packages.installed import InstalledPackage
+from services.packages.installed import InstalledPackage, PackageMove
 from services.packages.package_text import KeptPackage
 from stack_svc.store.operations import Operation
 from stack_svc.store.plans import StoredPlan
@@ -20,6 +20,7 @@ def after(
     tx: Transaction,
     operation: Operation,
     plan: StoredPlan,
+    moves: Sequence[PackageMove],
     installed: Iterable[InstalledPackage],
     record: StackRecord,
     leftover_count: int,
@@ -32,6 +33,7 @@ def after(
         tx: The store.
         operation: The operation.
         plan: Its plan.
+        moves: The packages that it changed.
         installed: The packages of its stack after the operation; the store retains their contents with the revision.
         record: The record of its stack after the operation.
         leftover_count: Number of its leftovers.
@@ -51,6 +53,7 @@ def after(
         leftover_count,
         plan.rollback_of,
         now,
+        tuple(moves),
     )
     tx.revisions.add(record.id, revision)
     tx.revision_contents.add(record.id, number, {each.content_digest for each in installed if each.content_digest})

@@ -7,6 +7,7 @@ import orjson
 import sqlite_utils
 
 from services.core.model import OperationKind
+from services.packages.installed import PackageMove
 from stack_svc.store.revisions import Revision
 
 
@@ -52,8 +53,8 @@ class SqliteRevisions:
         self._db.execute(
             """
             INSERT INTO revisions (stack, number, kind, package_digest, sources, author, operation, leftover_count,
-                rollback_of, create_time)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                rollback_of, create_time, packages)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 stack,
@@ -66,6 +67,7 @@ class SqliteRevisions:
                 revision.leftover_count,
                 revision.rollback_of,
                 revision.create_time,
+                orjson.dumps([list(each) for each in revision.packages]).decode(),
             ],
         )
 
@@ -85,4 +87,5 @@ def _revision(row: dict[str, Any]) -> Revision:
         leftover_count=row["leftover_count"],
         rollback_of=row["rollback_of"],
         create_time=row["create_time"],
+        packages=tuple(PackageMove(*each) for each in orjson.loads(row["packages"])),
     )

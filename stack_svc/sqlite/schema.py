@@ -124,6 +124,7 @@ CREATE TABLE revisions (
     leftover_count BIGINT NOT NULL,
     rollback_of BIGINT NOT NULL,
     create_time BIGINT NOT NULL,
+    packages TEXT NOT NULL,
     PRIMARY KEY (stack, number)
 ) WITHOUT ROWID;
 CREATE INDEX revisions_by_package ON revisions (package_digest);
@@ -306,7 +307,7 @@ the table.
     ``repository`` is empty for a package of a folder, and ``requested`` where no range was requested.
     ``requires`` is a JSON list of [name, range or null]. ``content_digest`` is that of an attachment.
 ``revisions``
-    ``sources`` is a JSON list of texts.
+    ``sources`` is a JSON list of texts, ``packages`` one of [name, old version, new version].
 ``revision_contents``
     The attachments with the files of the packages that were installed after a revision.
 ``attachments``

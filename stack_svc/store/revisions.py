@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from services.core.model import OperationKind
+from services.packages.installed import PackageMove
 
 NEWEST = 2**63 - 1
 """Higher than the number of every revision."""
@@ -28,6 +29,7 @@ class Revision:
         leftover_count: Number of leftovers of the operation.
         rollback_of: The revision whose package it rolled back to; 0 when it was no rollback.
         create_time: When the operation ended, in microseconds since 1970.
+        packages: The installed packages that the operation changed, sorted by name.
     """
 
     number: int
@@ -39,6 +41,7 @@ class Revision:
     leftover_count: int
     rollback_of: int
     create_time: int
+    packages: tuple[PackageMove, ...] = ()
 
 
 class RevisionsReading(Protocol):

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable
 
 from pkger.model.v1 import package_change_pb2
+from pkger.stack.v1 import stack_pb2
 from rich.text import Text
 
 from services.cli.output.escapes import one_line
@@ -42,6 +43,20 @@ def change_lines(changes: Iterable[package_change_pb2.PlannedPackage]) -> list[T
             source, needed = f" {' '.join(_flags(change.record))}".rstrip(), ""
         lines.append(Text(one_line(f"{sign} {_moved(change)}{source}{needed}"), style))
     return lines
+
+
+def move_texts(packages: Iterable[stack_pb2.RevisionPackage]) -> list[str]:
+    """The packages that differ between two revisions, such as "base-labels 1.1.0 -> 1.3.0" and "+ team 0.1.0"."""
+    texts = []
+    for each in packages:
+        if each.old_version == each.new_version:
+            texts.append(one_line(f"~ {each.name} {each.new_version}"))
+        elif each.old_version and each.new_version:
+            texts.append(one_line(f"{each.name} {each.old_version} -> {each.new_version}"))
+        else:
+            sign = "+" if each.new_version else "-"
+            texts.append(one_line(f"{sign} {each.name} {each.new_version or each.old_version}"))
+    return texts
 
 
 def held_back_lines(packages: Iterable[package_change_pb2.HeldBackPackage]) -> list[Text]:

@@ -14,6 +14,7 @@ from services.cli.output.documents import print_document, print_records
 from services.cli.output.enum_words import word
 from services.cli.output.escapes import one_line
 from services.cli.output.facts import moment
+from services.cli.output.package_changes import move_texts
 from services.cli.output.plan_text import entries_lines
 from services.cli.output.tables import print_table
 from services.cli.process.interrupts import Interrupts
@@ -43,7 +44,8 @@ async def history(name: str, platform: str, org: str, environ: Mapping[str, str]
         kind = word(plan_pb2.OperationKind, "OPERATION_KIND", revision.kind)
         notes = f" of {revision.rollback_of}" if revision.rollback_of else ""
         notes += f", {revision.leftover_count} left to do" if revision.leftover_count else ""
-        sources = ", ".join(revision.sources)
+        # The sources of a package stack are the files of the packages that changed.
+        sources = ", ".join(move_texts(revision.packages)) or ", ".join(revision.sources)
         rows.append((str(revision.number), moment(revision.create_time), kind + notes, revision.author, sources))
     print_table(console(), ("REVISION", "TIME", "KIND", "AUTHOR", "SOURCES"), rows)
 
@@ -64,9 +66,11 @@ async def diff(
         print_records(map(document_of, answers), output)
         return
     diffs = plan_pb2.PlanDiffs()
+    moves: list[stack_pb2.RevisionPackage] = []
     for answer in answers:
         diffs.MergeFrom(answer.diffs)
-    lines = entries_lines(difference_entries(diffs), full)
+        moves += answer.packages
+    lines = [*map(Text, move_texts(moves)), *entries_lines(difference_entries(diffs), full)]
     print_lines(console(), lines or [Text(f"Revisions {old} and {new} of stack {one_line(name)} are equal.")])
 
 
