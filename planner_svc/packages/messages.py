@@ -151,5 +151,7 @@ def warning_text(warning: ResolutionWarning) -> str:
             return f"the installed version of {warning.package} is for other versions of pkger"
         case WarningCode.REPOSITORY_UNAVAILABLE:
             return f"repository {warning.repository} does not answer; `pkger packages search` prints why"
+        case WarningCode.VERSION_CHANGED:
+            return f"the installed version of {warning.package} was published anew with other content, and stays"
         case WarningCode.YANKED:
             return f"the installed version of {warning.package} is yanked; `pkger packages versions` prints why"

@@ -80,8 +80,9 @@ class _Reading:
         sources = Sources([*self._unread.values(), *folders], self._installed, self._request)
         names = {each.name for each in (*self._request.installs, *self._request.updates)} | self._installed.keys()
         names |= _required(package for folder in folders for package in folder.packages.values())
-        new = names - set(staying)
+        new, read = names - set(staying), set[str]()
         while new:
+            read |= new
             named = [(name, sources.of(name)) for name in sorted(new)]
             served = [
                 (name, source.repository)
@@ -91,7 +92,8 @@ class _Reading:
             packages = await asyncio.gather(*(self._read(name, repository) for name, repository in served))
             if self._bytes_left < 0:
                 raise TooManyVersions
-            new = _required(packages) - names
+            # What stays is met where a package that is read requires it. It leads no further.
+            new = _required(each for each in packages if each.name not in staying) - read
             names |= new
         return [self._repository(each, names) for each in self._unread.values()]
 

@@ -87,6 +87,10 @@ def _broken_before(world: World, installed: InstalledPackage, solution: Assignme
 def _unwelcome(world: World, installed: InstalledPackage, solution: Assignment) -> Iterator[ResolutionWarning]:
     edition = world.choice(installed.name).edition(solution[installed.name])
     platform = world.situation.options.platform
+    source = world.situation.sources.of(installed.name)
+    published = source.package.versions.get(installed.version) if isinstance(source, Source) else None
+    if published and installed.digest not in ("", published.digest):
+        yield ResolutionWarning(WarningCode.VERSION_CHANGED, installed.name)
     if edition.yanked is not None:
         yield ResolutionWarning(WarningCode.YANKED, installed.name)
     if platform is not None and not fits(edition.platform, platform.release, False):

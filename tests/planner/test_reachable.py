@@ -13,6 +13,8 @@ from planner_svc.packages.reachable import TooManyVersions, reachable
 from planner_svc.repositories.index_cache import FRESH_SECONDS
 from planner_svc.resolution.model import Conflict, ConflictCode, PackageRequest, Repository, Request, Resolution
 from planner_svc.resolution.resolve import resolve
+from services.packages.installed import InstalledPackage
+from services.packages.versions import Version
 from tests.cluster import Cluster
 from tests.packages.folders import repository_files
 from tests.packages.resolving import published
@@ -117,3 +119,16 @@ async def test_the_memory_of_what_is_read_is_bounded(repositories: Repositories)
     answer = await repositories.answer()
     assert isinstance(answer, Resolution)
     assert [each.name for each in answer.changes] == ["old", "base", "left", "right", "top"]
+
+
+async def test_installed_packages_that_stay_are_read_only_where_they_are_required(repositories: Repositories) -> None:
+    installed = {
+        name: InstalledPackage(name, Version.parse("1.0.0"), "spare" if name == "base" else "main")
+        for name in ("base", "other")
+    }
+    whole = await reachable(repositories.inputs, REQUEST, installed, refresh=False, staying=installed.keys())
+    spare = {
+        name for each in whole if each.name == "spare" for name, package in each.packages.items() if package.versions
+    }
+    assert spare == {"base", "old"}
+    assert "other/versions.yaml" not in repositories.main.asked()
