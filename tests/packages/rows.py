@@ -48,7 +48,7 @@ def case(
     return {
         "repositories": repositories,
         "installed": list(map(_installed, installed)),
-        "request": _request(request),
+        "request": request_of(request),
         "options": dict(options or {}),
     }
 
@@ -96,7 +96,8 @@ def _installed(text: str) -> dict[str, Any]:
     }
 
 
-def _request(text: str) -> dict[str, Any]:
+def request_of(text: str) -> dict[str, Any]:
+    """A request as the recorded cases have it, from words as for ``case``."""
     request: dict[str, Any] = {}
     for part in text.split(";"):
         verb, *names = part.split()

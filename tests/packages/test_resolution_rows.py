@@ -133,6 +133,7 @@ def test_installs_and_updates(row: str) -> None:
     assert as_text(resolved(case(published, installed, request or "install p@12.2.0"))) == lines
 
 
+PUBLISHED = ("p 12.2.0 [d]", "e 1.0.0 [d]", D, "x 1.0.0 [d]")
 CHAIN = ["p 12.2.0 [e]", "e 1.0.0 [d] auto", "d 1.4.0 auto"]
 UNINSTALLS: Mapping[str, tuple[Sequence[str], str, Sequence[str]]] = {
     "U01": (["p 12.2.0 [d]", "d 1.4.0"], "d", ["N REQUIRED_BY", "cascade: -p, -d", "facts: d p"]),
@@ -151,8 +152,7 @@ UNINSTALLS: Mapping[str, tuple[Sequence[str], str, Sequence[str]]] = {
 @pytest.mark.parametrize("row", UNINSTALLS)
 def test_uninstalls(row: str) -> None:
     installed, names, lines = UNINSTALLS[row]
-    published = ["p 12.2.0 [d]", "e 1.0.0 [d]", D, "x 1.0.0 [d]"]
-    assert as_text(resolved(case(published, installed, f"uninstall {names}"))) == lines
+    assert as_text(resolved(case(PUBLISHED, installed, f"uninstall {names}"))) == lines
 
 
 MAIN = {"name": "main", "packages": ["p 12.2.0 [d]", "d 1.0.0"]}
