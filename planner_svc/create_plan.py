@@ -17,6 +17,7 @@ from pkger.stack.v1 import stack_pb2
 from planner_svc.changes.ignored_fields import used_as_they_are, with_ignored
 from planner_svc.changes.prepare_specs import specs_to_prepare
 from planner_svc.changes.protection import protected_replacements
+from planner_svc.composition.key_moves import key_moves
 from planner_svc.credentials import refuse_written_secrets, with_references, without_credentials
 from planner_svc.inputs import BaseState, PlanInputs
 from planner_svc.matching.desired import Desired
@@ -103,6 +104,7 @@ async def create_plan(
             return parsed.violations
         after = await _packages_after(request, header, reader)
         base_state = await reading
+        after = await _with_moves(after, parsed, base_state, reader)
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
@@ -153,6 +155,23 @@ async def _packages_after(
         after = PackagesAfter(revision.packages, planned, revision.declarations)
     refuse_pinned(header, installed, after.planned)
     return after if after.installed or after.planned else None
+
+
+async def _with_moves(
+    after: PackagesAfter | None, parsed: ParsedPackage, base_state: BaseState, reader: PlanInputs
+) -> PackagesAfter | None:
+    """*after* a rollback, with the keys of objects that other packages share with their own."""
+    if after is None or not after.installed:
+        return after
+    previous, recorded = await reader.current_package(base_state.stack), base_state.stack.resources
+    moves = key_moves(
+        previous,
+        map(object_from_pb, parsed.objects),
+        after.declarations,
+        base_state.platform,
+        [entry.key for entry in recorded if not entry.is_pending_delete],
+    )
+    return replace(after, key_moves=moves)
 
 
 async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanInputs) -> Mapping[str, str]:

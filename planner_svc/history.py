@@ -96,6 +96,9 @@ def kept_package(
         referred: Keys of the objects that others refer to.
     """
     entries, before = by_key([*inventory]), previous.applied
+    if desired.packages:
+        # What these objects name may have got another key: another package declares it.
+        before |= {item.key: item for item in desired.package.objects if item.key in before}
     kept = matching.protected_entries
     left_alone = {key for key, entry in matching.untouched.items() if not (entry.is_pending_delete or key in kept)}
     protected = {each.key for each in matching.protected_replacements}

@@ -1,22 +1,29 @@
 """Takes the packages of a stack apart again, as the current revision has them."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
 from planner_svc.composition.full_names import renamed
 from planner_svc.composition.model import Component
-from services.core.model import Object, Package
+from services.core.model import Key, Object, Package
 from services.kinds.registry import family_of
 from services.packages.package_text import KeptPackage
 
 
-def decompose(kept: KeptPackage) -> dict[str, Component]:
+def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Component]:
     """
     The components that were composed, by the names of their packages; their objects have full names.
 
     An object that several packages declare is one of each of them, under the full name and with the labels that it has
-    there. Packages without objects are among them.
+    there. Where others name it, they name the declaration of a package that they require. Packages without objects are
+    among them.
+
+    Args:
+        kept: The package of a revision.
+        dropped: Declarations, by their full names, that are not there any more. They are named only by objects that can
+            name no other one.
     """
+    dropped_names = {(family_of(key.kind), key.name) for key in dropped}
     objects: defaultdict[str, list[Object]] = defaultdict(list)
     own_names: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for item in kept.objects:
@@ -29,18 +36,42 @@ def decompose(kept: KeptPackage) -> dict[str, Component]:
             package = _package_of(each.key.name)
             objects[package].append(item._replace(associations=each.labels))
             own_names[package][family_of(item.key.kind), item.key.name] = each.key.name
-    return {
-        each.name: Component(
-            each.name,
-            Package(tuple(_under_own_names(item, own_names[each.name]) for item in objects[each.name])),
-            frozenset(required.name for required in each.requires),
-        )
-        for each in kept.packages
+    shared: dict[tuple[str, str], list[str]] = {
+        (family_of(key.kind), key.name): [key.name, *(each.key.name for each in declarations if each.key != key)]
+        for key, declarations in kept.declarations.items()
     }
+    components: dict[str, Component] = {}
+    for installed in kept.packages:
+        requires = frozenset(each.name for each in installed.requires)
+        name_of = _names_in(shared, own_names[installed.name], requires, dropped_names)
+        items = tuple(renamed(item, name_of) if shared else item for item in objects[installed.name])
+        components[installed.name] = Component(installed.name, Package(items), requires)
+    return components
 
 
-def _under_own_names(item: Object, names: Mapping[tuple[str, str], str]) -> Object:
-    return renamed(item, lambda family, name: names.get((family, name), name)) if names else item
+def _names_in(
+    shared: Mapping[tuple[str, str], Sequence[str]],
+    own_names: Mapping[tuple[str, str], str],
+    requires: Set[str],
+    dropped: Collection[tuple[str, str]],
+) -> Callable[[str, str], str]:
+    """
+    How a package names the objects that several packages declare.
+
+    Args:
+        shared: The full names of each of them, the one that the revision has first.
+        own_names: Those that the package declares itself.
+        requires: The packages that it requires.
+        dropped: Declarations that are not there any more.
+    """
+
+    def name_of(family: str, name: str) -> str:
+        if own := own_names.get((family, name)):
+            return own
+        names = [each for each in shared.get((family, name), ()) if _package_of(each) in requires]
+        return next((each for each in names if (family, each) not in dropped), names[0] if names else name)
+
+    return name_of
 
 
 def _package_of(full_name: str) -> str:

@@ -1,5 +1,6 @@
 """The desired state of a plan."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pkger.planner.v1 import planner_pb2
@@ -48,6 +49,11 @@ class Desired:
     def deletes_stack(self) -> bool:
         """Whether the stack is deleted with its resources."""
         return self.is_end and self.after_uninstall is AfterUninstall.DELETE
+
+    @property
+    def key_moves(self) -> Mapping[Key, Key]:
+        """The new keys of recorded objects whose resource goes to the declaration of another package."""
+        return self.packages.key_moves if self.packages else {}
 
     def ends(self, entry: InventoryEntry) -> bool:
         """Whether *entry* leaves with its stack or with its package, rather than by a change of the package."""

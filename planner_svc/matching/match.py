@@ -284,6 +284,8 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
     objects = {item.key: item for item in desired.package.objects if not desired.skips(item.key)}
     by_id = {(resource.kind, resource.id): resource for resource in live}
     entries = entries_of(objects.keys(), recorded)
+    if desired.key_moves:
+        entries = _with_moves(entries, desired.key_moves, by_key(recorded))
     resources = {key: by_id.get((entry.key.kind, entry.resource_id)) for key, entry in entries.items()}
     owned = {(entry.key.kind, entry.resource_id): entry for entry in recorded}
     holders: NameIndex = {}
@@ -425,6 +427,14 @@ def entries_of(keys: Collection[Key], recorded: Iterable[InventoryEntry]) -> dic
     alike = {(family_of(key.kind), key.name): entry for key, entry in exact.items() if key not in keys}
     entries = {key: exact.get(key) or alike.get((family_of(key.kind), key.name)) for key in keys}
     return {key: entry for key, entry in entries.items() if entry}
+
+
+def _with_moves(
+    entries: Mapping[Key, InventoryEntry], moves: Mapping[Key, Key], recorded: Mapping[Key, InventoryEntry]
+) -> dict[Key, InventoryEntry]:
+    """*entries* of objects, where the entries of some *recorded* keys are those of other objects."""
+    moved = {new_key: recorded[key] for key, new_key in moves.items() if key in recorded}
+    return {key: entry for key, entry in entries.items() if entry.key not in moves} | moved
 
 
 def _named(item: Object, holders: NameIndex, platform: PlatformTraits) -> list[Resource]:

@@ -17,6 +17,7 @@ def left_out(
     entries: Iterable[InventoryEntry],
     installed: Collection[InstalledPackage],
     compared: Set[str],
+    moves: Mapping[Key, Key],
 ) -> frozenset[Key]:
     """
     The keys that a plan leaves as they are, like those of skipped objects.
@@ -30,6 +31,8 @@ def left_out(
         entries: The inventory of the stack.
         installed: The packages after the change.
         compared: Names of the packages that are compared.
+        moves: The new keys of recorded objects whose resource goes to the declaration of another package. Compared are
+            also those that get a resource, and those that name an object that gives one away.
     """
     objects = {item.key: item for item in composition.package.objects}
     shared = {
@@ -38,14 +41,25 @@ def left_out(
         if not compared.isdisjoint(_package(each.key) for each in declarations)
         for each in declarations
     }
-    starts = [key for key in objects if key in shared or not compared.isdisjoint(_packages(composition, key))]
+    starts = [
+        item.key
+        for item in objects.values()
+        if item.key in shared
+        or not compared.isdisjoint(_packages(composition, item.key))
+        or (moves and _names_any(item, moves))
+    ]
     reached = _reached(objects.values(), starts)
     suspended = {each.name for each in installed if each.is_suspended}
     left = {key for key in objects if key not in reached or _packages(composition, key) <= suspended}
     others = {each.name for each in installed} - compared
     # What a package of these has no more: a deletion that is still to be done, or a resource that is protected.
     gone = {each.object_key for each in entries if each.object_key not in objects}
-    return frozenset(left | {key for key in gone if _package(key) in others})
+    return frozenset(left | {key for key in gone if _package(key) in others}).difference(moves, moves.values())
+
+
+def _names_any(item: Object, keys: Collection[Key]) -> bool:
+    names = {(family_of(key.kind), key.name) for key in keys}
+    return any((family, name) in names for _, family, name in named(item))
 
 
 def _reached(objects: Iterable[Object], keys: Iterable[Key]) -> set[Key]:

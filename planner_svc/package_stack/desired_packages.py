@@ -1,7 +1,7 @@
 """From a request for changes of packages to the desired state of a plan."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pkger.model.v1 import object_pb2
@@ -12,6 +12,7 @@ from pkger.stack.v1 import stack_pb2
 from planner_svc.composition.compose import compose
 from planner_svc.composition.decompose import decompose
 from planner_svc.composition.full_names import full_name
+from planner_svc.composition.key_moves import key_moves
 from planner_svc.composition.model import Component, CompositionProblems
 from planner_svc.inputs import PlanInputs
 from planner_svc.package_stack.compared import left_out
@@ -36,6 +37,7 @@ from planner_svc.resolution.model import ChangeAction, Conflict, ConflictCode, F
 from planner_svc.resolution.situation import read_situation
 from services.core.errors import SharedDiffers, SourceTooLarge
 from services.core.model import Key, Package, StackRecord
+from services.kinds.registry import family_of
 from services.packages.installed import InstalledPackage
 from services.packages.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.convert.manifests import package_reference_from_pb
@@ -111,17 +113,25 @@ class PackageStackInputs:
         contents = {name: content_of(each) for name, each in files.items()}
         planned = planned_packages(by_name, edited, resolution, changes, contents)
         after = installed_after(by_name, planned)
-        components = _components(after, files, parsed, decompose(previous))
+        components = _components(after, files, parsed, previous)
         platform = await self._reader.traits(stack.target)
         composition = compose(components, platform, [entry.key for entry in stack.resources])
         if isinstance(composition, CompositionProblems):
             return _problems(composition, after, files)
         compared = _compared(changes, planned, after)
+        objects, declarations = composition.package.objects, composition.declarations
+        moves = key_moves(
+            previous,
+            objects,
+            declarations,
+            platform,
+            [entry.key for entry in stack.resources if not entry.is_pending_delete],
+        )
         return DesiredPackages(
             stack,
             composition.package,
-            PackagesAfter(after, planned, composition.declarations, _texts(planned, contents), resolution.held_back),
-            left_out(composition, previous.declarations, stack.resources, after, compared),
+            PackagesAfter(after, planned, declarations, _texts(planned, contents), resolution.held_back, moves),
+            left_out(composition, previous.declarations, stack.resources, after, compared, moves),
             previous,
             _remarks(parsed),
             tuple(_warnings(resolution, kept_for_data)),
@@ -188,14 +198,15 @@ def _components(
     after: Iterable[InstalledPackage],
     files: Mapping[str, VersionFiles],
     parsed: Mapping[str, ParsedPackage],
-    previous: Mapping[str, Component],
+    kept: KeptPackage,
 ) -> list[Component]:
-    """The packages, each after those that it requires; those that do not change are as in the current revision."""
+    """The packages, each after those that it requires; those that do not change are as in *kept*, the current one."""
     records = {each.name: each for each in after}
     graph = {
         name: sorted(required.name for required in each.requires if required.name in records)
         for name, each in records.items()
     }
+    previous = decompose(kept, _dropped(kept, records, files, parsed))
     components = []
     for name in ordered(graph):
         if name in files:
@@ -212,6 +223,25 @@ def _components(
         elif name in previous:
             components.append(previous[name])
     return components
+
+
+def _dropped(
+    kept: KeptPackage,
+    installed: Collection[str],
+    files: Mapping[str, VersionFiles],
+    parsed: Mapping[str, ParsedPackage],
+) -> list[Key]:
+    """The declarations of objects of several packages, by their full names, that packages have no more."""
+    present = {
+        (family_of(each.key.kind), full_name(name, each.key.name)) for name in files for each in parsed[name].objects
+    }
+    return [
+        each.key
+        for declarations in kept.declarations.values()
+        for each in declarations
+        for package in (each.key.name.partition(".")[0],)
+        if package not in installed or (package in files and (family_of(each.key.kind), each.key.name) not in present)
+    ]
 
 
 def _problems(

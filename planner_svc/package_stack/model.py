@@ -34,6 +34,7 @@ class PackagesAfter:
         declarations: The declarations of objects that several packages declare.
         contents: The contents of the packages that change, by their digest.
         held_back: The packages that were to be updated, and are not at the version that comes first.
+        key_moves: The new keys of recorded objects whose resource goes to the declaration of another package.
     """
 
     installed: tuple[InstalledPackage, ...] = ()
@@ -41,6 +42,7 @@ class PackagesAfter:
     declarations: Mapping[Key, tuple[Declaration, ...]] = field(default_factory=dict)
     contents: Mapping[str, str] = field(default_factory=dict)
     held_back: tuple[HeldBack, ...] = ()
+    key_moves: Mapping[Key, Key] = field(default_factory=dict)
 
     @property
     def leaving(self) -> frozenset[str]:
