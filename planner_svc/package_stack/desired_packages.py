@@ -1,7 +1,7 @@
 """From a request for changes of packages to the desired state of a plan."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pkger.model.v1 import object_pb2
@@ -134,7 +134,7 @@ class PackageStackInputs:
             left_out(composition, previous.declarations, stack.resources, after, compared, moves),
             previous,
             _remarks(parsed),
-            tuple(_warnings(resolution, kept_for_data)),
+            tuple(_warnings(resolution, kept_for_data, changes, after)),
         )
 
     async def _resolved(
@@ -298,9 +298,18 @@ def _remarks(parsed: Mapping[str, ParsedPackage]) -> ParsedPackage:
     return whole
 
 
-def _warnings(resolution: Resolution, kept_for_data: Iterable[str]) -> list[str]:
-    texts = [warning_text(each) for each in resolution.warnings]
-    return texts + [
-        f"package {name} is required by nothing, and stays with its data; `pkger uninstall {name}` removes both"
-        for name in sorted(kept_for_data)
-    ]
+def _warnings(
+    resolution: Resolution, kept_for_data: Iterable[str], changes: ChangesRequest, after: Iterable[InstalledPackage]
+) -> Iterator[str]:
+    yield from map(warning_text, resolution.warnings)
+    for name in sorted(kept_for_data):
+        yield f"package {name} is required by nothing, and stays with its data; `pkger uninstall {name}` removes both"
+    records = {each.name: each for each in after}
+    for request in sorted(changes.request.installs, key=lambda each: each.name):
+        record, is_folder = records.get(request.name), request.name in changes.folders
+        if record and request.repository and not is_folder and record.repository != request.repository:
+            source = f"repository {record.repository}" if record.repository else "a folder"
+            yield (
+                f"package {request.name} stays as it was installed from {source}; uninstall it first to have it from"
+                f" {request.repository}"
+            )

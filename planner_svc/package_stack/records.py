@@ -71,8 +71,8 @@ def planned_packages(
         before = installed.get(name)
         if before is None or name in planned:
             continue
-        record = _requested(_marked(edited[name], name in marks), requests.get(name))
         content = contents.get(name)
+        record = _requested(_marked(edited[name], name in marks), requests.get(name), comes=content is not None)
         if content and content.digest != before.content_digest:
             change = Change(ChangeAction.UPDATE, name, before.version, before.version)
             planned[name] = PlannedPackage(change, _with_content(record, content))
@@ -139,7 +139,7 @@ def _record(
         record = InstalledPackage(change.name, change.new, _repository(change.repository), origin)
     else:
         record = _marked(before, change.name in marks)
-    return _with_content(_requested(record, requests.get(change.name)), content)
+    return _with_content(_requested(record, requests.get(change.name), comes=True), content)
 
 
 def _with_content(record: InstalledPackage, content: PackageContent) -> InstalledPackage:
@@ -156,11 +156,11 @@ def _marked(record: InstalledPackage, is_marked: bool) -> InstalledPackage:
     return replace(record, origin=PackageOrigin.MANUAL) if is_marked else record
 
 
-def _requested(record: InstalledPackage, request: PackageRequest | None) -> InstalledPackage:
-    """*record* with the range that was requested, and the source that was named."""
+def _requested(record: InstalledPackage, request: PackageRequest | None, comes: bool) -> InstalledPackage:
+    """*record* with the range that was requested, and the source that was named if the package *comes* from there."""
     if request is None:
         return record
-    if request.repository is not None:
+    if request.repository is not None and comes:
         record = replace(record, repository=_repository(request.repository))
     # The version of a folder is no range that an update has to stay in.
     is_folder = record.repository is None

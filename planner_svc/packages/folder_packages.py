@@ -66,7 +66,7 @@ def folder_package(files: Iterable[package_pb2.PackageFile], bounds: Bounds, fie
     for file in files:
         problem = unsafe_path_problem(file.path)
         if problem or file.path in contents:
-            raise RequestInvalid(f"{field}.files", problem or f"{file.path} is there twice; send it once")
+            raise RequestInvalid(f"{field}.files", f"{file.path[:100]} {problem or 'is there twice; send it once'}")
         contents[file.path] = file.text.encode()
     if sum(map(len, contents.values())) > bounds.bytes:
         raise RequestInvalid(f"{field}.files", files_too_large(bounds.bytes))
