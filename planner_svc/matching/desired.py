@@ -56,10 +56,10 @@ class Desired:
         return self.packages.key_moves if self.packages else {}
 
     def ends(self, entry: InventoryEntry) -> bool:
-        """Whether *entry* leaves with its stack or with its package, rather than by a change of the package."""
+        """Whether *entry* leaves with its stack or as its package is not there, rather than by a change of this one."""
         if self.is_end or self.packages is None:
             return self.is_end
-        return entry.key.name.partition(".")[0] in self.packages.leaving
+        return entry.key.name.partition(".")[0] not in self.packages.names
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

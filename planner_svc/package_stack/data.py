@@ -27,13 +27,13 @@ def unneeded_with_data(
     """
     removed = {each.name for each in resolution.changes if each.action is ChangeAction.REMOVE}
     pruned = removed.difference(uninstalled)
-    return frozenset(
-        package
-        for entry in stack.resources
-        if (package := _package(entry.key)) in pruned
-        and _loses_data(entry, stack, platform)
-        and not _is_declared_by_others(declarations.get(entry.key, ()), removed)
-    )
+    with_data: set[str] = set()
+    for entry in stack.resources:
+        packages = {_package(entry.key), *(_package(each.key) for each in declarations.get(entry.key, ()))}
+        if packages <= removed and not pruned.isdisjoint(packages) and _loses_data(entry, stack, platform):
+            # If one of them is uninstalled by name, its data goes to those that are not.
+            with_data |= packages & pruned
+    return frozenset(with_data)
 
 
 def _loses_data(entry: InventoryEntry, stack: StackRecord, platform: PlatformTraits) -> bool:
@@ -43,10 +43,6 @@ def _loses_data(entry: InventoryEntry, stack: StackRecord, platform: PlatformTra
         return False
     policy = policy_of_leaving(stack, entry)
     return not (policy.protect or stays_behind(policy, entry, is_end=True))
-
-
-def _is_declared_by_others(declarations: Iterable[Declaration], removed: Iterable[str]) -> bool:
-    return bool({_package(each.key) for each in declarations}.difference(removed))
 
 
 def _package(key: Key) -> str:

@@ -35,6 +35,7 @@ class PackagesAfter:
         contents: The contents of the packages that change, by their digest.
         held_back: The packages that were to be updated, and are not at the version that comes first.
         key_moves: The new keys of recorded objects whose resource goes to the declaration of another package.
+        names: The names of the installed packages.
     """
 
     installed: tuple[InstalledPackage, ...] = ()
@@ -43,8 +44,7 @@ class PackagesAfter:
     contents: Mapping[str, str] = field(default_factory=dict)
     held_back: tuple[HeldBack, ...] = ()
     key_moves: Mapping[Key, Key] = field(default_factory=dict)
+    names: frozenset[str] = field(init=False)
 
-    @property
-    def leaving(self) -> frozenset[str]:
-        """Names of the packages that are removed."""
-        return frozenset(each.change.name for each in self.planned if each.record is None)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", frozenset(each.name for each in self.installed))

@@ -1,0 +1,125 @@
+"""What policies and adoption mean for resources whose package leaves, or drops them."""
+
+from typing import Any
+
+import pytest
+
+from tests.applier.drifting import drift
+from tests.applier.history import check_history
+from tests.applier.test_policies import set_policy
+from tests.apply.packages import an_object
+from tests.drivers.client import create
+from tests.package_stacks.client import Client, a_label, change_words, step_words
+
+WEB = {"p@1.0.0": [an_object("Bucket", "web", "web")], "p@2.0.0": [a_label("p")]}
+PROTECTED = {"overrides": [{"match": {"kind": "Bucket", "names": ["p.*"]}, "protect": True}]}
+
+
+async def buckets(client: Client) -> list[str]:
+    return [each.id for each in (await client.look()).resources if each.kind == "Bucket"]
+
+
+async def adopted_by_p(client: Client) -> str:
+    """Install package p, which adopts a bucket of a person; returns its id."""
+    await client.services.mutate(create("Bucket", {"name": "web", "retentionRules": []}))
+    await client.publish("p 1.0.0", "d 1.0.0", objects=WEB)
+    await client.change("install p d")
+    [bucket] = await buckets(client)
+    assert (await client.ids())["Bucket:p.web"] == bucket
+    return bucket
+
+
+@pytest.mark.parametrize("words", ["update p", "uninstall p"])
+async def test_a_protected_resource_stays_in_the_record_and_is_found_again(client: Client, words: str) -> None:
+    await client.publish("p 1.0.0", "d 1.0.0", objects=WEB)
+    await client.change("install p d")
+    await set_policy(client.case, **PROTECTED)
+    before = (await client.ids())["Bucket:p.web"]
+    await client.publish("p 1.0.0 | 2.0.0", "d 1.0.0", "e 1.0.0", objects=WEB)
+    await client.change(words)
+    assert (await client.ids())["Bucket:p.web"] == before
+    await client.change("install e")
+    assert (await client.ids())["Bucket:p.web"] == before
+    await check_history(client.case, [("Bucket", "p.web")])
+    if words == "update p":
+        await client.change("uninstall p")
+    await client.change("install p@1.0.0")
+    assert (await client.ids())["Bucket:p.web"] == before
+    await check_history(client.case)
+    assert (await drift(client.case)).differences == {}
+
+
+async def test_a_protection_that_is_lifted_removes_what_no_package_has_with_the_next_plan(client: Client) -> None:
+    await client.publish("p 1.0.0", "d 1.0.0", objects=WEB)
+    await client.change("install p d")
+    await set_policy(client.case, **PROTECTED)
+    await client.change("uninstall p")
+    await set_policy(client.case)
+    # The first plan lifts the protection, the second one deletes.
+    assert step_words(await client.change("install d")) == []
+    assert step_words(await client.change("install d")) == ["delete Bucket p.web"]
+    assert "Bucket:p.web" not in await client.ids()
+
+
+async def test_an_adopted_resource_stays_though_its_package_left_earlier(client: Client) -> None:
+    """It was protected when its package left, so it leaves the record with a later plan of another package."""
+    bucket = await adopted_by_p(client)
+    await set_policy(client.case, **PROTECTED)
+    await client.change("uninstall p")
+    await set_policy(client.case)
+    await client.change("install d")
+    await client.change("install d")
+    assert "Bucket:p.web" not in await client.ids()
+    assert await buckets(client) == [bucket]
+
+
+async def test_an_adopted_resource_is_deleted_with_its_object(client: Client) -> None:
+    """As in any stack: ``adopted_on_delete`` counts where the package leaves."""
+    await adopted_by_p(client)
+    await client.publish("p 2.0.0", "d 1.0.0", objects=WEB)
+    assert "delete Bucket p.web" in step_words(await client.change("update p"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "words", "stays"),
+    [
+        ({"on_remove": "orphan"}, "update p", True),
+        ({"on_remove": "orphan"}, "uninstall p", False),
+        ({"on_delete": "orphan"}, "update p", False),
+        ({"on_delete": "orphan"}, "uninstall p", True),
+        ({"overrides": [{"match": {"kind": "Bucket", "names": ["p.*"]}, "on_delete": "orphan"}]}, "uninstall p", True),
+        ({"overrides": [{"match": {"kind": "Bucket", "names": ["q.*"]}, "on_delete": "orphan"}]}, "uninstall p", False),
+    ],
+)
+async def test_policies_of_leaving(client: Client, policy: dict[str, Any], words: str, stays: bool) -> None:
+    await client.publish("p 1.0.0", "d 1.0.0", objects=WEB)
+    await client.change("install p d")
+    await set_policy(client.case, **policy)
+    await client.publish("p 2.0.0", "d 1.0.0", objects=WEB)
+    await client.change(words)
+    assert len(await buckets(client)) == stays
+    assert "Bucket:p.web" not in await client.ids()
+
+
+async def test_data_that_an_unneeded_package_shares_with_one_that_is_uninstalled_stays(client: Client) -> None:
+    """The bucket has the key of the package that is named, and goes to the dependency, which stays with it."""
+    objects = {"p": [an_object("Bucket", "web", "web")], "d": [an_object("Bucket", "site", "web")]}
+    await client.publish("p 1.0.0", objects=objects)
+    await client.change("install p")
+    await client.publish("p 2.0.0 [d]", "d 1.0.0", objects=objects)
+    await client.change("update p")
+    before = (await client.ids())["Bucket:p.web"]
+    plan = await client.change("uninstall p")
+    assert change_words(plan.header.packages) == "-p"
+    assert await client.ids() == {"Bucket:d.site": before}
+    await client.change("uninstall d")
+    assert await buckets(client) == []
+
+
+async def test_a_policy_that_keeps_the_data_lets_an_unneeded_package_leave(client: Client) -> None:
+    await client.publish("p 1.0.0 [d]", "d 1.0.0", objects={"d": [an_object("Bucket", "web", "web")]})
+    await client.change("install p")
+    await set_policy(client.case, overrides=[{"match": {"kind": "Bucket", "names": ["d.*"]}, "on_delete": "orphan"}])
+    plan = await client.change("uninstall p")
+    assert change_words(plan.header.packages) == "-p, -d"
+    assert len(await buckets(client)) == 1
