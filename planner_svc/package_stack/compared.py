@@ -14,7 +14,7 @@ from services.packages.package_text import Declaration
 def left_out(
     composition: Composition,
     before: Mapping[Key, Sequence[Declaration]],
-    entries: Iterable[InventoryEntry],
+    entries: Collection[InventoryEntry],
     installed: Collection[InstalledPackage],
     compared: Set[str],
     moves: Mapping[Key, Key],
@@ -23,7 +23,8 @@ def left_out(
     The keys that a plan leaves as they are, like those of skipped objects.
 
     Compared are the objects of some packages, also those that they share with others or shared before, and all that
-    these refer to; and the entries that belong to no installed package. Suspended packages are never compared.
+    these refer to, or are recorded to have as labels; and the entries that belong to no installed package. Suspended
+    packages are never compared.
 
     Args:
         composition: All objects after the change.
@@ -54,7 +55,10 @@ def left_out(
     others = {each.name for each in installed} - compared
     # What a package of these has no more: a deletion that is still to be done, or a resource that is protected.
     gone = {each.object_key for each in entries if each.object_key not in objects}
-    return frozenset(left | {key for key in gone if _package(key) in others}).difference(moves, moves.values())
+    left |= {key for key in gone if _package(key) in others}
+    left.difference_update(moves, moves.values())
+    labels = {label for each in entries if each.object_key not in left for label in each.associations}
+    return frozenset(left - {label for label in labels if not _packages(composition, label) <= suspended})
 
 
 def _names_any(item: Object, keys: Collection[Key]) -> bool:

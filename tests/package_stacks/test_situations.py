@@ -152,6 +152,19 @@ async def test_an_association_goes_before_the_label_that_an_update_drops(faulty:
     await check_history(faulty.case)
 
 
+async def test_a_label_of_a_package_that_is_not_compared_is_detached(client: Client) -> None:
+    await client.publish("d 1.0.0", "p 1.0.0 [d]", objects=LABELLED)
+    await client.change("install p d")
+    await client.publish("d 1.0.0", "p 2.0.0 [d]", objects=LABELLED)
+    plan = await client.change("update p")
+    assert step_words(plan) == ["detach Dashboard p.board d.env", "attach Dashboard p.board d.other"]
+    assert [each[2] for each in (await client.look()).content if each[0] == "Dashboard"] == [("label of other",)]
+    await check_history(client.case)
+    await client.publish("d 1.0.0", "p 3.0.0 [d]", objects={**LABELLED, "p": [a_dashboard("board")]})
+    assert step_words(await client.change("update p")) == ["detach Dashboard p.board d.other"]
+    assert (await drift(client.case)).differences == {}
+
+
 async def test_a_label_that_an_installed_package_uses_is_not_dropped(client: Client) -> None:
     """Row X04: the package that uses it is not compared."""
     await client.publish("d 1.0.0", "p 1.0.0 [d]", objects=LABELLED)
