@@ -127,7 +127,8 @@ def _objects(
     if draw(st.booleans()):
         endpoints.append("pager")
         yield an_endpoint("PagerDuty", "pager", f"pager {draw(st.sampled_from(_DISPLAY_NAMES))}")
-    if endpoints and draw(st.booleans()):
+    has_rule: bool = draw(st.booleans())
+    if endpoints and has_rule:
         yield a_rule("rule", draw(st.sampled_from(endpoints)), f"rule of {package}")
 
 
