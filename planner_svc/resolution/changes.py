@@ -88,7 +88,8 @@ def _unwelcome(world: World, installed: InstalledPackage, solution: Assignment) 
     edition = world.choice(installed.name).edition(solution[installed.name])
     platform = world.situation.options.platform
     source = world.situation.sources.of(installed.name)
-    published = source.package.versions.get(installed.version) if isinstance(source, Source) else None
+    is_own = isinstance(source, Source) and source.repository == installed.repository
+    published = source.package.versions.get(installed.version) if isinstance(source, Source) and is_own else None
     if published and installed.digest not in ("", published.digest):
         yield ResolutionWarning(WarningCode.VERSION_CHANGED, installed.name)
     if edition.yanked is not None:

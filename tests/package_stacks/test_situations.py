@@ -370,7 +370,7 @@ async def test_a_package_of_sources_is_refused_by_a_package_stack(client: Client
     await client.publish("p 1.0.0")
     await client.change("install p")
     before = await client.state()
-    problem = "has installed packages; change these with `pkger install`, `update` and `uninstall`"
+    problem = "has installed packages; change these, or use another stack"
     with pytest.raises(PackageStack, match=problem):
         await client.services.plan(text(a_bucket("web")), stack="packages", store=True)
     with pytest.raises(PackageStack, match=problem):
