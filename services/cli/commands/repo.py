@@ -68,9 +68,10 @@ def list_repositories(limit: int | None) -> None:
 @_priority_option
 @_only_option
 @click.option("--no-only", is_flag=True, help="Remove all patterns: it may serve every package.")
+@click.option("--force", is_flag=True, help="Change the address although packages are installed from the repository.")
 @common_options
 def update_repository(
-    name: str, address: str | None, priority: int | None, only: tuple[str, ...], no_only: bool
+    name: str, address: str | None, priority: int | None, only: tuple[str, ...], no_only: bool, force: bool
 ) -> None:
     """Change address, priority or patterns of repository NAME; --only replaces all of its patterns."""
     from pkger.stack.v1.repository_pb2 import NamePatterns
@@ -80,7 +81,7 @@ def update_repository(
     if address is None and priority is None and not (only or no_only):
         raise click.UsageError("nothing to change; use --address, --priority, --only or --no-only")
     patterns = NamePatterns(patterns=only) if only or no_only else None
-    _update(name, address=address, priority=priority, only=patterns)
+    _update(name, address=address, priority=priority, only=patterns, force=force)
 
 
 @repo.command("remove", epilog="\b\nExamples:\n  pkger repo remove lab")
