@@ -127,8 +127,7 @@ async def _planned_packages(
         options=request.options,
         packages=answer.after,
     )
-    traits = await reader.traits(answer.stack.target)
-    base_state = BaseState(answer.stack, traits, left_out=answer.left_out)
+    base_state = await reader.compared(answer.stack, answer.left_out)
     return await _planned(
         request, desired, answer.parsed, base_state, reader, previous=answer.previous, warnings=answer.warnings
     )

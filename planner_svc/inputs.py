@@ -227,6 +227,19 @@ class PlanInputs:
         live = await live_resources(driver, stack.target.org, kinds, _recorded(stack), platform)
         return BaseState(stack, platform, kinds, live)
 
+    async def compared(self, stack: StackRecord, left_out: frozenset[Key]) -> BaseState:
+        """
+        The facts for a plan that leaves some recorded objects out: of kinds with a costly listing, the others are read.
+
+        Args:
+            stack: The record.
+            left_out: The keys of these objects.
+        """
+        platform = await self.traits(stack.target)
+        driver, recorded = self.driver(stack.target), _recorded(stack, left_out)
+        live = await live_resources(driver, stack.target.org, (), recorded, platform)
+        return BaseState(stack, platform, (), live, left_out)
+
     async def live(self, base_state: BaseState, kinds: Sequence[str]) -> list[Resource]:
         """
         All resources of *kinds*; one call lists all kinds that are not listed yet.

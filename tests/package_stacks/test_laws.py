@@ -64,7 +64,7 @@ async def test_the_platform_has_what_the_installed_packages_declare(
     """
     Resources, labels, record, revision and drift, after each change.
 
-    A bucket keeps its data as long as an installed package has one of its name.
+    A bucket keeps its data as long as an installed package has it under the same name.
     """
     fresh(client, orgs)
     await client.publish(*world.rows(), objects=world.objects())
@@ -79,7 +79,7 @@ async def test_the_platform_has_what_the_installed_packages_declare(
         installed = await client.versions()
         assert content(await client.look()) == world.content(installed)
         after = await buckets(client)
-        staying = world.buckets(packages) & world.buckets(installed)
+        staying = {name for _, _, name in world.buckets(packages) & world.buckets(installed)}
         assert {name: after[name] for name in staying} == {name: before[name] for name in staying}
         if (await client.look()).record:
             await check_history(client.case)

@@ -84,9 +84,14 @@ class Published:
         ]
         return str(found)
 
-    def buckets(self, installed: Mapping[str, str]) -> set[str]:
-        """The display names of the buckets."""
-        return {name for kind, name, _ in self.content(installed) if kind == "Bucket"}
+    def buckets(self, installed: Mapping[str, str]) -> set[tuple[str, str, str]]:
+        """The buckets: package, name, display name."""
+        return {
+            (name, item["metadata"]["name"], item["spec"]["name"])
+            for name, version in installed.items()
+            for item in self.releases[name, version].objects
+            if item["kind"] == "Bucket"
+        }
 
 
 @st.composite
