@@ -13,6 +13,7 @@ from bench.door import door
 from bench.evaluating import evaluating
 from bench.figures import Figure, median_of, seconds, table
 from bench.influxdb import on_influxdb
+from bench.installing import installing
 from bench.journaling import journaling
 from bench.listing import listing
 from bench.package import Mix
@@ -59,6 +60,7 @@ def main() -> None:
         figures += asyncio.run(serving(sizes))
         figures += asyncio.run(door(min(500, max(sizes))))
         figures += resolving(min(1_000, max(sizes)))
+        figures += asyncio.run(installing(max(1, max(sizes) // 50)))
         figures.append(command_ratio())
     print(table(figures))
 

@@ -93,6 +93,11 @@ ROWS = [
     "most memory, of this and of the conflict",
     "resolve: one of the installed to update",
     "resolve: a conflict along a chain",
+    "install, plan and apply: packages that are new",
+    "time of it / apply of one package with these objects",
+    "install, plan: one more package",
+    "time of it / plan of all as one package, nothing to do",
+    "calls to the driver",
     "pkger apply, nothing to do: CPU time",
 ]
 
