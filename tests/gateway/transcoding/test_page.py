@@ -29,7 +29,7 @@ async def test_the_commands_of_the_page_run_and_call_every_rpc(services: Cluster
     settings = load_gateway({"PKGER_HTTP_ADDRESS": "127.0.0.1:0"})
     async with gateway(settings, services, home_token(tmp_path)) as address:
         script = "\n".join(blocks(PAGE, "sh")).replace("127.0.0.1:8086", address)
-        output = await run(f"cd {tmp_path}\n{script}", environment(tmp_path))
+        output = await run(f"cd {tmp_path}\ncp -r {ROOT}/examples .\n{script}", environment(tmp_path))
     assert output.count("OPERATION_STATE_SUCCEEDED") >= 4
     assert "id: 3\ndata: " in output
     assert "nmes: there is no such parameter of this query" in output
