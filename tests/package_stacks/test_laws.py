@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from services.core.errors import NameTaken, SharedDiffers
 from tests.applier.drifting import drift
-from tests.applier.history import check_history
-from tests.applier.world import SUCCEEDED, Snapshot
+from tests.applier.history import check_history, roll_back
+from tests.applier.world import SUCCEEDED, Snapshot, end
 from tests.cluster import InvalidPackage, Shown
 from tests.package_stacks.client import Client, Conflict, a_label, change_words, folder, step_words
 from tests.package_stacks.worlds import NAMES, Published, changes, published
@@ -57,31 +57,45 @@ async def buckets(client: Client) -> dict[str, str]:
     return {_name(each.spec_json): each.id for each in (await client.look()).resources if each.kind == "Bucket"}
 
 
-@given(world=published(), words=st.lists(changes, min_size=1, max_size=4))
+rollbacks = st.integers(1, 3)
+"""Rollbacks by the number of revisions."""
+
+
+@given(world=published(), acts=st.lists(changes | rollbacks, min_size=1, max_size=4))
 async def test_the_platform_has_what_the_installed_packages_declare(
-    client: Client, orgs: Iterator[int], world: Published, words: Sequence[str]
+    client: Client, orgs: Iterator[int], world: Published, acts: Sequence[str | int]
 ) -> None:
     """
-    Resources, labels, record, revision and drift, after each change.
+    Resources, labels, record, revision and drift, after each change and each rollback.
 
     A bucket keeps its data as long as an installed package has it under the same name.
     """
     fresh(client, orgs)
     await client.publish(*world.rows(), objects=world.objects())
-    for each in words:
+    versions: dict[int, dict[str, str]] = {}
+    for act in acts:
         before, packages = await buckets(client), await client.versions()
-        plan = await attempt(client, each)
-        if plan is None:
+        if isinstance(act, str):
+            plan = await attempt(client, act)
+            if plan is None:
+                continue
+            finished = await client.run(plan)
+            assert finished.no_change == plan.no_change
+        elif max(versions, default=0) > act:
+            number = max(versions) - act
+            finished = end(await roll_back(client.case, number))
+            assert await client.versions() == versions[number]
+        else:
             continue
-        finished = await client.run(plan)
         assert (finished.state, finished.leftover_count) == (SUCCEEDED, 0), finished
-        assert finished.no_change == plan.no_change
         installed = await client.versions()
         assert content(await client.look()) == world.content(installed)
         after = await buckets(client)
         staying = {name for _, _, name in world.buckets(packages) & world.buckets(installed)}
         assert {name: after[name] for name in staying} == {name: before[name] for name in staying}
-        if (await client.look()).record:
+        record = (await client.look()).record
+        if record:
+            versions[record.stack.revision] = installed
             await check_history(client.case)
             assert (await drift(client.case)).differences == {}
 
