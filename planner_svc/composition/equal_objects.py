@@ -28,7 +28,9 @@ class Merging(NamedTuple):
     declarations: Mapping[Key, tuple[Declaration, ...]] = MappingProxyType({})
 
 
-def merged(objects: Sequence[Object], platform: PlatformTraits, recorded: Iterable[Key]) -> Merging:
+def merged(
+    objects: Sequence[Object], platform: PlatformTraits, recorded: Iterable[Key], previous: Iterable[Object] = ()
+) -> Merging:
     """
     Make one object of those whose unique names are equal, with the labels of all of them.
 
@@ -38,12 +40,17 @@ def merged(objects: Sequence[Object], platform: PlatformTraits, recorded: Iterab
         objects: The objects of all packages, under full names.
         platform: Which names are unique, and when they are equal.
         recorded: The keys of the stack. The object that has one of them keeps its key, else the first one does.
+        previous: The objects of the current revision. Of several recorded objects, the one that had the name keeps its
+            key: its resource has it.
     """
     recorded_names = {_name_of(key) for key in recorded}
-    groups = [
-        sorted(group, key=lambda item: _name_of(item.key) not in recorded_names)
-        for group in _with_equal_names(objects, platform)
-    ]
+    display_names = {_name_of(item.key): item.spec.display_name for item in previous}
+
+    def rank(item: Object) -> tuple[bool, bool]:
+        name = _name_of(item.key)
+        return name not in recorded_names, not _is_equal_name(item, display_names.get(name), platform)
+
+    groups = [sorted(group, key=rank) for group in _with_equal_names(objects, platform)]
     if not groups:
         return Merging(tuple(objects))
     names = {_name_of(other.key): first.key.name for first, *others in groups for other in others}
@@ -80,6 +87,12 @@ def _with_equal_names(objects: Iterable[Object], platform: PlatformTraits) -> li
         if traits and unique_name is not None:
             groups[traits.scope, unique_name].setdefault(item.key.name.partition(".")[0], item)
     return [[*group.values()] for group in groups.values() if len(group) > 1]
+
+
+def _is_equal_name(item: Object, display_name: str | None, platform: PlatformTraits) -> bool:
+    """Whether *display_name* and that of an *item* with a unique name are equal for the platform."""
+    unique_name = platform.kinds[item.key.kind].unique_name
+    return display_name is not None and unique_name(display_name) == unique_name(item.spec.display_name)
 
 
 def _name_of(key: Key) -> tuple[str, str]:

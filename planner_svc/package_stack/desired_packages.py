@@ -115,7 +115,8 @@ class PackageStackInputs:
         after = installed_after(by_name, planned)
         components = _components(after, files, parsed, previous)
         platform = await self._reader.traits(stack.target)
-        composition = compose(components, platform, [entry.key for entry in stack.resources])
+        recorded = [entry.key for entry in stack.resources]
+        composition = compose(components, platform, recorded, previous.applied.values())
         if isinstance(composition, CompositionProblems):
             return _problems(composition, after, files)
         compared = _compared(changes, planned, after)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.core.errors import NameTaken, SharedDiffers
+from services.core.errors import DependencyCycle, NameTaken, SharedDiffers
 from tests.applier.drifting import drift
 from tests.applier.history import check_history, roll_back
 from tests.applier.world import SUCCEEDED, Snapshot, end
@@ -34,12 +34,17 @@ def fresh(client: Client, orgs: Iterator[int]) -> Client:
 
 async def attempt(client: Client, words: str) -> Shown | None:
     """The plan of a change; None if there is none: nothing has changed then."""
-    before = await client.state()
+    before, refusal = await client.state(), ""
+    plan: Shown | None = None
     try:
         plan = await client.plan(words, **CONSENT)
-    except (Conflict, InvalidPackage, NameTaken, SharedDiffers):
-        plan = None
+    except NameTaken as taken:
+        refusal = str(taken)
+    except (Conflict, InvalidPackage, DependencyCycle, SharedDiffers):
+        pass
     assert await client.state() == before
+    # Resources that packages of the stack have are shared. An object can only wait for a name that the plan sets free.
+    assert "on the platform has it" not in refusal
     return plan
 
 
