@@ -38,7 +38,7 @@ def classify(resolver: Resolver, unsolved: Unsolved) -> Classified:
     situation = unsolved.world.situation
     if any(_fits_nothing(unsolved.world, name) for name in sorted({*situation.installs, *situation.updates})):
         return Classified(ConflictCode.NO_MATCHING_VERSION)
-    pinned = [each for name, each in situation.installed.items() if name in situation.uninstalls()]
+    pinned = [each for name, each in situation.installed.items() if name in situation.uninstalls]
     for condition in _conditions(unsolved):
         if condition.code is ConflictCode.PINNED and any(each.is_pinned and not each.is_suspended for each in pinned):
             return Classified(condition.code)
@@ -123,7 +123,7 @@ def _conditions(unsolved: Unsolved) -> Iterator[_Condition]:
         Lifted(downgrade=True),
         lambda: not situation.options.allow_downgrade and bool(situation.installs or situation.updates),
     )
-    yield _Condition(ConflictCode.REQUIRED_BY, Lifted(uninstalls=True), lambda: bool(situation.uninstalls()))
+    yield _Condition(ConflictCode.REQUIRED_BY, Lifted(uninstalls=True), lambda: bool(situation.uninstalls))
     yield _Condition(
         ConflictCode.PLATFORM,
         Lifted(platform=True),

@@ -90,7 +90,7 @@ def facts_against(resolver: Resolver, world: World) -> tuple[Fact, ...]:
         reduced: Reduced = reduce(world, outcome.failure, resolver.search, resolver.budget)
     except SearchLimit:
         return ()
-    return Narration(world, reduced.reasons).facts
+    return Narration(world, reduced.reasons).facts if reduced.is_minimal else ()
 
 
 def pin_fact(world: World, package: str) -> tuple[Fact, ...]:

@@ -267,7 +267,8 @@ def reasons_about(world: World, package: str) -> list[Reason]:
     """The facts about one package, without what it requires."""
     situation, installed = world.situation, world.installed(package)
     reasons = []
-    if package in {*situation.installs, *situation.updates, *situation.uninstalls(), *world.instead}:
+    requested = (situation.installs, situation.updates, situation.uninstalls, world.instead)
+    if any(package in names for names in requested):
         reasons.append(Reason(FactKind.REQUESTED, package))
     if installed:
         reasons.append(Reason(FactKind.INSTALLED, package))
@@ -418,15 +419,18 @@ def _by_importance(reason: Reason) -> tuple[int, str, str, str]:
     return _LEFT_OUT_FIRST.index(reason.kind), reason.package, reason.required, str(reason.range)
 
 
-def versions_that_require(world: World, reason: Reason) -> list[Version]:
-    """The versions that say a fact of the kind REQUIRES, highest first."""
-    choice = world.choice(reason.package)
-    versions = [
-        choice.edition(value).version
-        for value in values_of(choice.domain)
-        if Requirement(reason.required, reason.range) in choice.edition(value).requires
-    ]
-    return sorted((each for each in versions if each is not None), reverse=True)
+def versions_that_require(world: World, package: str) -> dict[Reason, list[Version]]:
+    """The facts of the kind REQUIRES about *package*, each with the versions that say so, highest first."""
+    choice = world.choice(package)
+    versions: dict[Reason, list[Version]] = {}
+    for value in reversed(values_of(choice.domain)):
+        edition = choice.edition(value)
+        if edition.version is None:
+            continue
+        for each in edition.requires:
+            reason = Reason(FactKind.REQUIRES, package, each.name, each.range)
+            versions.setdefault(reason, []).append(edition.version)
+    return versions
 
 
 def is_below(world: World, package: str, requirers: Iterable[Reason]) -> bool:

@@ -31,10 +31,11 @@ def components(graph: Graph) -> list[list[str]]:
                     work.append((graph[name][at], 0))
                 continue
             if lowest[name] == numbers[name]:
-                start = stack.index(name)
-                groups.append(sorted(stack[start:]))
-                on_stack.difference_update(stack[start:])
-                del stack[start:]
+                group = [stack.pop()]
+                while group[-1] != name:
+                    group.append(stack.pop())
+                groups.append(sorted(group))
+                on_stack.difference_update(group)
     return groups
 
 
@@ -63,33 +64,35 @@ def ordered(graph: Graph) -> list[str]:
     Of packages that require each other, the first by name comes first, as soon as all that they require besides is
     there.
     """
-    group_of = {name: number for number, group in enumerate(components(graph)) for name in group}
+    groups = components(graph)
+    group_of = {name: number for number, group in enumerate(groups) for name in group}
     waiting = {name: set(required) for name, required in graph.items()}
+    outside = [
+        sum(group_of[each] != number for name in group for each in waiting[name]) for number, group in enumerate(groups)
+    ]
     dependents: dict[str, list[str]] = {name: [] for name in graph}
     for name, required in waiting.items():
         for each in required:
             dependents[each].append(name)
     ready = sorted(name for name, required in waiting.items() if not required)
+    # The packages of cycles that wait for nothing outside of them.
+    cyclic = sorted(name for number, group in enumerate(groups) if not outside[number] for name in group)
     order: list[str] = []
     while waiting:
-        name = heapq.heappop(ready) if ready else _first_of_cycles(waiting, group_of)
+        name = heapq.heappop(ready or cyclic)
         if name not in waiting:
             continue
         del waiting[name]
         order.append(name)
         for dependent in dependents[name]:
-            if dependent in waiting:
-                waiting[dependent].discard(name)
-                if not waiting[dependent]:
-                    heapq.heappush(ready, dependent)
+            if dependent not in waiting:
+                continue
+            waiting[dependent].discard(name)
+            if not waiting[dependent]:
+                heapq.heappush(ready, dependent)
+            group = group_of[dependent]
+            if group != group_of[name]:
+                outside[group] -= 1
+                for each in groups[group] if not outside[group] else ():
+                    heapq.heappush(cyclic, each)
     return order
-
-
-def _first_of_cycles(waiting: Mapping[str, set[str]], group_of: Mapping[str, int]) -> str:
-    """The first package by name of a cycle that waits for nothing outside of it."""
-    blocked = {
-        group_of[name]
-        for name, required in waiting.items()
-        if any(group_of[each] != group_of[name] for each in required)
-    }
-    return min(name for name in waiting if group_of[name] not in blocked)

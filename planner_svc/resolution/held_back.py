@@ -39,6 +39,8 @@ def _has_higher(installed: InstalledPackage, source: Source | NoSource) -> bool:
 
 def _facts(resolver: Resolver, solved: Solved, name: str) -> tuple[Fact, ...]:
     """Why a package is not at the version that comes first: by itself, or after those that are decided before it."""
+    if resolver.budget.is_used_up():
+        return ()
     world = solved.world
     first = {name: _version(world, name, solved.first[name])}
     facts = facts_against(resolver, World(world.situation, world.level, world.lifted, first))

@@ -1,6 +1,6 @@
 """Finds solutions in which as few installed packages as possible move."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from planner_svc.resolution.search import Assignment, Failure, Values
@@ -49,7 +49,7 @@ class Mover:
         bound = self.bound - sum(1 for name in self._stays if name in limits and name not in stays)
         blamed = [each for each in self._blamed if each <= stays.keys()]
         while True:
-            moves = next(_hitting(blamed, max(bound, 0)), None) if bound >= 0 else None
+            moves = self._hitting(blamed, bound)
             if moves is None:
                 return Failure(frozenset(), frozenset())
             staying = {name: values for name, values in stays.items() if name not in moves}
@@ -63,17 +63,22 @@ class Mover:
             if answer.limits <= movable and not answer.limits & limits.keys():
                 self._blamed.append(movable)
 
+    def _hitting(self, blamed: Collection[frozenset[str]], bound: int) -> frozenset[str] | None:
+        """The smallest set of packages that has one of each of the *blamed* sets; None: all have more than *bound*."""
+        for size in range(bound + 1):
+            moves = self._of_size(blamed, size, frozenset())
+            if moves is not None:
+                return moves
+        return None
 
-def _hitting(blamed: Collection[frozenset[str]], bound: int) -> Iterator[frozenset[str]]:
-    """The sets of at most *bound* packages that have one of each of the *blamed* sets, smallest first."""
-    for size in range(bound + 1):
-        yield from _of_size(blamed, size, frozenset())
-
-
-def _of_size(blamed: Collection[frozenset[str]], size: int, moves: frozenset[str]) -> Iterator[frozenset[str]]:
-    missed = next((each for each in blamed if not each & moves), None)
-    if missed is None:
-        yield moves
-    elif size:
-        for name in sorted(missed):
-            yield from _of_size(blamed, size - 1, moves | {name})
+    def _of_size(self, blamed: Collection[frozenset[str]], size: int, moves: frozenset[str]) -> frozenset[str] | None:
+        # There may be more such sets than can be looked at.
+        self.finder.budget.check()
+        missed = next((each for each in blamed if not each & moves), None)
+        if missed is None:
+            return moves
+        for name in sorted(missed) if size else ():
+            more = self._of_size(blamed, size - 1, moves | {name})
+            if more is not None:
+                return more
+        return None

@@ -1,20 +1,23 @@
 """The ways by which requested and installed packages lead to others, along facts."""
 
-from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from planner_svc.resolution.facts import Reason
+from planner_svc.resolution.graphs import components
 from planner_svc.resolution.model import FactKind
 
 MAX_PATHS = 10
 """The number of ways that a fact has."""
 
 _MAX_COUNT = 1_000
-"""The number of ways up to which they are counted, as there may be more than can be."""
+"""The number of ways to a package up to which they are counted, as there may be more than can be."""
 
-_MAX_STEPS = 10_000
-"""The number of beginnings of ways that are looked at."""
+_MAX_STEPS = 200_000
+"""The number of steps along requirements; where there are many of these, fewer ways are counted."""
+
+_MAX_CHECKS = 1_000_000
+"""The number of packages that are looked at to see whether a way would lead through a package twice."""
 
 Path = tuple[str, ...]
 
@@ -35,33 +38,79 @@ class Paths:
     further: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Way:
+    """A way to *package*; ways share their beginnings, as all of them together may be long."""
+
+    package: str
+    before: "_Way | None" = None
+
+    def path(self) -> Path:
+        """The packages on the way."""
+        return tuple(way.package for way in self.backwards())[::-1]
+
+    def backwards(self) -> "Iterator[_Way]":
+        """The way, and its beginnings, longest first."""
+        way: _Way | None = self
+        while way is not None:
+            yield way
+            way = way.before
+
+
 class Ways:
-    """Finds the ways along a set of facts."""
+    """Finds the ways along a set of facts, shortest first; none leads through a package twice."""
 
     def __init__(self, reasons: Collection[Reason]) -> None:
         """Go along *reasons*."""
-        requirers: dict[str, set[str]] = {}
+        required: dict[str, set[str]] = {}
         for reason in reasons:
+            required.setdefault(reason.package, set())
             if reason.kind is FactKind.REQUIRES:
-                requirers.setdefault(reason.required, set()).add(reason.package)
-        self._requirers = {name: sorted(names) for name, names in requirers.items()}
-        self._starts = {reason.package for reason in reasons if reason.kind in _STARTS}
+                required[reason.package].add(reason.required)
+                required.setdefault(reason.required, set())
+        self._required = {name: sorted(names) for name, names in required.items()}
+        self._group_of = {name: at for at, group in enumerate(components(self._required)) for name in group}
+        self._checks = _MAX_CHECKS
+        self._ways: dict[str, list[_Way]] = {}
         self._paths: dict[str, Paths] = {}
+        self._find(sorted({reason.package for reason in reasons if reason.kind in _STARTS}))
 
     def to(self, package: str) -> Paths:
         """The ways from the requested and installed packages to *package*."""
         if package not in self._paths:
-            ways = [path for path, _ in zip(self._ways(package), range(_MAX_COUNT), strict=False)]
-            self._paths[package] = Paths(tuple(ways[:MAX_PATHS]), max(0, len(ways) - MAX_PATHS))
+            ways = self._ways.get(package, [])
+            shortest = tuple(way.path() for way in ways[:MAX_PATHS])
+            self._paths[package] = Paths(shortest, len(ways) - len(shortest))
         return self._paths[package]
 
-    def _ways(self, package: str) -> Iterator[Path]:
-        """The ways to *package*, shortest first; none goes through a package twice."""
-        queue: deque[Path] = deque([(package,)])
-        for _ in range(_MAX_STEPS):
-            if not queue:
-                return
-            path = queue.popleft()
-            if path[0] in self._starts:
-                yield path
-            queue.extend((each, *path) for each in self._requirers.get(path[0], ()) if each not in path)
+    def _find(self, starts: Collection[str]) -> None:
+        """Find the ways from *starts*: all ways of one length before longer ones."""
+        edges = sum(map(len, self._required.values()))
+        most = max(MAX_PATHS, min(_MAX_COUNT, _MAX_STEPS // max(1, edges)))
+        ways = [_Way(name) for name in starts]
+        while ways:
+            for way in ways:
+                self._ways.setdefault(way.package, []).append(way)
+            counts: dict[str, int] = {}
+            longer = []
+            for way in ways:
+                for required in self._required[way.package]:
+                    count = counts.get(required, len(self._ways.get(required, ())))
+                    if count < most and not self._leads_through(required, way):
+                        counts[required] = count + 1
+                        longer.append(_Way(required, way))
+            ways = sorted(longer, key=lambda way: way.package)
+
+    def _leads_through(self, package: str, way: _Way) -> bool:
+        """Whether *way* leads through *package*, or the number of checks is used up."""
+        if package not in self._ways:
+            return False
+        group = self._group_of[package]
+        for each in way.backwards():
+            # A way that has left a group of packages which require each other does not come back.
+            if self._group_of[each.package] != group:
+                return False
+            self._checks -= 1
+            if each.package == package or self._checks < 0:
+                return True
+        return False

@@ -61,8 +61,12 @@ class Budget:
         Raises:
             SearchLimit: One of them is reached.
         """
-        if self.steps <= 0 or self._is_over():
+        if self.is_used_up():
             raise SearchLimit
+
+    def is_used_up(self) -> bool:
+        """Whether one of the bounds is reached."""
+        return self.steps <= 0 or self._is_over()
 
 
 class Question(Protocol):

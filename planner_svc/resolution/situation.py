@@ -1,5 +1,6 @@
 """What a resolution starts from: the input, read once, in an order that does not depend on that of the input."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,10 @@ class Situation:
         options: What the client consents to.
         sources: Where packages come from.
         memo: What worlds work out of *installed* and *sources* alone, so that each does not do so again.
+        installs: The packages to install.
+        updates: The packages to update that are named.
+        uninstalls: The packages to uninstall; with ``cascade``, those that require them, unless they are to be changed,
+            too.
     """
 
     installed: Mapping[str, InstalledPackage]
@@ -31,32 +36,30 @@ class Situation:
     options: Options
     sources: Sources
     memo: dict[Any, Any] = field(default_factory=dict)
+    installs: Mapping[str, PackageRequest] = field(init=False)
+    updates: Mapping[str, PackageRequest] = field(init=False)
+    uninstalls: frozenset[str] = field(init=False)
 
-    @property
-    def installs(self) -> Mapping[str, PackageRequest]:
-        """The packages to install."""
-        return {each.name: each for each in self.request.installs}
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "installs", {each.name: each for each in self.request.installs})
+        object.__setattr__(self, "updates", {each.name: each for each in self.request.updates})
+        object.__setattr__(self, "uninstalls", self._uninstalls())
 
-    @property
-    def updates(self) -> Mapping[str, PackageRequest]:
-        """The packages to update that are named."""
-        return {each.name: each for each in self.request.updates}
-
-    def uninstalls(self) -> frozenset[str]:
-        """The packages to uninstall; with ``cascade``, those that require them, unless they are to be changed, too."""
-        names = frozenset(self.request.uninstalls)
+    def _uninstalls(self) -> frozenset[str]:
+        names = set(self.request.uninstalls)
         if not self.options.cascade:
-            return names
-        kept = {each.name for each in (*self.request.installs, *self.request.updates)}
-        while True:
-            more = {
-                name
-                for name, each in self.installed.items()
-                if name not in kept and not names.isdisjoint(required.name for required in each.requires)
-            }
-            if more <= names:
-                return names
-            names |= more
+            return frozenset(names)
+        requirers: dict[str, list[str]] = {}
+        for name, each in self.installed.items():
+            for required in each.requires:
+                requirers.setdefault(required.name, []).append(name)
+        pending = list(names)
+        while pending:
+            for name in requirers.get(pending.pop(), ()):
+                if name not in names and name not in self.installs and name not in self.updates:
+                    names.add(name)
+                    pending.append(name)
+        return frozenset(names)
 
 
 def read_situation(
@@ -69,7 +72,7 @@ def read_situation(
         RequestInvalid: A package is named twice.
     """
     names = [*(each.name for each in (*request.installs, *request.updates)), *request.uninstalls]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, number in Counter(names).items() if number > 1)
     if repeated:
         raise RequestInvalid("packages", f"package {repeated[0]} is named more than once; name it once")
     by_name = {each.name: each for each in sorted(installed, key=lambda each: each.name)}

@@ -48,7 +48,10 @@ class Finder:
         if exclusion:
             self.world.exclude(exclusion)
             return True
-        conditions = list(_unadmitted(self.world, answer, solution))
+        conditions = []
+        for condition in _unadmitted(self.world, answer, solution):
+            self.budget.check()
+            conditions.append(condition)
         for condition in conditions:
             self.world.demand(condition)
         return bool(conditions)
@@ -104,7 +107,7 @@ def cycle_of(world: World, solution: Assignment) -> Exclusion | None:
     for component in components(graph):
         new = sorted(name for name in component if world.is_new(name, solution[name]))
         if new and (len(component) > 1 or new[0] in graph[new[0]]):
-            return _exclusion(world, path_within(graph, new[0], component))
+            return _exclusion(world, path_within(graph, new[0], frozenset(component)))
     return None
 
 
@@ -117,7 +120,7 @@ def _exclusion(world: World, cycle: Sequence[str]) -> Exclusion:
     own = world.choice(cycle[0]).own
     parts = []
     for name, required in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
-        values = world.requirers(name, required)
+        values = world.requirers(name, {required})
         if name == cycle[0] and own is not None:
             values &= ~(1 << own)
         parts.append((name, values))
@@ -167,8 +170,6 @@ def _admitting(world: World, name: str, value: int) -> list[tuple[str, Values]]:
 def _supporting(world: World, unfounded: Mapping[str, int]) -> Iterable[tuple[str, Values]]:
     """The packages outside of *unfounded* with the values that require one of these."""
     for other in sorted(world.universe() - unfounded.keys()):
-        values = 0
-        for name in unfounded:
-            values |= world.requirers(other, name)
+        values = world.requirers(other, unfounded)
         if values:
             yield other, values

@@ -37,6 +37,7 @@ class Narration:
         self.reasons = in_order(reasons)
         self._ranges: dict[str, dict[str, Range | Version]] = {}
         self._requirers: dict[str, list[Reason]] = {}
+        self._versions_of: dict[str, dict[Reason, list[Version]]] = {}
         self._ways = Ways(self.reasons)
         for reason in self.reasons:
             self._read(reason)
@@ -95,7 +96,9 @@ class Narration:
 
     def _versions(self, reason: Reason) -> str:
         """The versions that say a fact of the kind REQUIRES."""
-        versions = versions_that_require(self.world, reason)
+        if reason.package not in self._versions_of:
+            self._versions_of[reason.package] = versions_that_require(self.world, reason.package)
+        versions = self._versions_of[reason.package].get(reason, [])
         if len(versions) == 1:
             return f"{reason.package} {versions[0]}"
         return f"{_listed(versions)} of {reason.package}"
@@ -175,7 +178,7 @@ class Narration:
             reasons.sort(key=lambda each: each[1].text.startswith("only "))
         names = [reason.package for reason, _ in reasons]
         if code is ConflictCode.REQUIRED_BY:
-            names = [name for name in names if name in self.world.situation.uninstalls()]
+            names = [name for name in names if name in self.world.situation.uninstalls]
         if code is ConflictCode.VERSION_CONFLICT:
             names = [name for name in names if name in self._requirers] or names
         return names[0] if names else ""
@@ -212,7 +215,7 @@ class Narration:
             return ""
         state = "pinned" if code is ConflictCode.PINNED else "suspended"
         text = f"{subject} is {state} at {installed.version}"
-        if subject in self.world.situation.uninstalls():
+        if subject in self.world.situation.uninstalls:
             return f"{text}, and cannot be uninstalled"
         for requirer in self._requirers.get(subject, ()):
             return f"{text}, and {self._versions(requirer)} requires {requirer.range or subject}"

@@ -5,7 +5,7 @@ A *world* is one reading of the input: how far installed packages may move, and 
 find out which one keeps a request from being carried out.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,7 +85,7 @@ class World:
     conditions: list[Condition] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._uninstalls = frozenset() if self.lifted.uninstalls else self.situation.uninstalls()
+        self._uninstalls = frozenset() if self.lifted.uninstalls else self.situation.uninstalls
         self._installs, self._updates = self.situation.installs, self.situation.updates
         lifted = self.lifted
         key = "masks", self.situation.options.prereleases, lifted.prereleases, lifted.missing, lifted.unmatched
@@ -168,8 +168,12 @@ class World:
             self.situation.request.updates_all
             and installed
             and not (installed.is_pinned or installed.is_suspended)
-            and package not in {*self._installs, *self._updates, *self._uninstalls}
+            and not self._is_named(package)
         )
+
+    def _is_named(self, package: str) -> bool:
+        """Whether the request names *package*, or removes it."""
+        return package in self._installs or package in self._updates or package in self._uninstalls
 
     def is_requested(self, package: str) -> bool:
         """Whether *package* comes first in the order of decisions: it is named, or to be updated with all others."""
@@ -193,7 +197,7 @@ class World:
         movables = {}
         for name in self.situation.installed:
             choice = self.choice(name)
-            is_free = name not in {*self._installs, *self._updates, *self._uninstalls} and not self.moves_all(name)
+            is_free = not self._is_named(name) and not self.moves_all(name)
             if is_free and choice.own is not None and choice.domain & ~(1 << choice.own):
                 movables[name] = 1 << choice.own
         return movables
@@ -212,13 +216,13 @@ class World:
         # Ranges are those of the input, so they outlive their ids, and to compare them takes long.
         return package, id(versions)
 
-    def requirers(self, package: str, required: str) -> Values:
-        """The values of *package* that require another one."""
+    def requirers(self, package: str, required: Container[str]) -> Values:
+        """The values of *package* that require one of the *required* packages."""
         choice = self.choice(package)
         return _sum(
             value
             for value in values_of(choice.domain)
-            if any(each.name == required for each in self.requirements(package, value))
+            if any(each.name in required for each in self.requirements(package, value))
         )
 
     def requirements(self, package: str, value: int) -> Sequence[Requirement]:
