@@ -61,7 +61,7 @@ def explain(resolver: Resolver, situation: Situation, unsolved: Unsolved) -> Con
         resolvable,
         narration.facts,
         tuple(suggestions),
-        is_explained and reduced.is_minimal,
+        is_explained and reduced.is_minimal and narration.is_whole,
     )
 
 

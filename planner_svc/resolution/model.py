@@ -176,7 +176,8 @@ class Fact:
         kind: What it is about.
         packages: The packages in its text.
         text: The fact, for people.
-        paths: The shortest ways by which a requested or an installed package leads to the first of *packages*.
+        paths: The shortest ways by which a requested or an installed package leads to the first of *packages*; none if
+            the facts before have so many long ones that there is no space for more.
         further_paths: The number of ways that *paths* leaves out.
     """
 
@@ -272,7 +273,8 @@ class Conflict:
         resolvable: Whether the suggestion UPDATE is there.
         facts: The reasons, none of which can be left out.
         suggestions: What works instead.
-        is_explained: False: a bound was reached, so some of the facts may not matter, and suggestions may be missing.
+        is_explained: False: a bound was reached, so some of the facts may not matter, and facts or suggestions may be
+            missing.
     """
 
     code: ConflictCode

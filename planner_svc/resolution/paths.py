@@ -10,6 +10,9 @@ from planner_svc.resolution.model import FactKind
 MAX_PATHS = 10
 """The number of ways that a fact has."""
 
+MAX_NAMES = 20_000
+"""The number of names in the ways of all facts together: along a chain, it would grow with the square of its length."""
+
 _MAX_COUNT = 1_000
 """The number of ways to a package up to which they are counted, as there may be more than can be."""
 
@@ -30,7 +33,7 @@ class Paths:
     The ways to one package.
 
     Attributes:
-        shortest: At most ``MAX_PATHS`` of them, shortest first, ties by name.
+        shortest: At most ``MAX_PATHS`` of them, shortest first, ties by name; none if they would have too many names.
         further: The number of the others; of very many, a part.
     """
 
@@ -44,6 +47,7 @@ class _Way:
 
     package: str
     before: "_Way | None" = None
+    length: int = 1
 
     def path(self) -> Path:
         """The packages on the way."""
@@ -71,17 +75,19 @@ class Ways:
         self._required = {name: sorted(names) for name, names in required.items()}
         self._group_of = {name: at for at, group in enumerate(components(self._required)) for name in group}
         self._checks = _MAX_CHECKS
+        self._names = MAX_NAMES
         self._ways: dict[str, list[_Way]] = {}
-        self._paths: dict[str, Paths] = {}
         self._find(sorted({reason.package for reason in reasons if reason.kind in _STARTS}))
 
     def to(self, package: str) -> Paths:
-        """The ways from the requested and installed packages to *package*."""
-        if package not in self._paths:
-            ways = self._ways.get(package, [])
-            shortest = tuple(way.path() for way in ways[:MAX_PATHS])
-            self._paths[package] = Paths(shortest, len(ways) - len(shortest))
-        return self._paths[package]
+        """The ways from the requested and installed packages to *package*; the names of all answers are bounded."""
+        ways = self._ways.get(package, [])
+        shortest = ways[:MAX_PATHS]
+        names = sum(way.length for way in shortest)
+        if names > self._names:
+            return Paths((), len(ways))
+        self._names -= names
+        return Paths(tuple(way.path() for way in shortest), len(ways) - len(shortest))
 
     def _find(self, starts: Collection[str]) -> None:
         """Find the ways from *starts*: all ways of one length before longer ones."""
@@ -98,7 +104,7 @@ class Ways:
                     count = counts.get(required, len(self._ways.get(required, ())))
                     if count < most and not self._leads_through(required, way):
                         counts[required] = count + 1
-                        longer.append(_Way(required, way))
+                        longer.append(_Way(required, way, way.length + 1))
             ways = sorted(longer, key=lambda way: way.package)
 
     def _leads_through(self, package: str, way: _Way) -> bool:

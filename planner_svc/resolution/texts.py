@@ -1,6 +1,6 @@
 """Facts and conflicts as sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from planner_svc.resolution.catalogue import Edition
 from planner_svc.resolution.facts import Reason, is_below, versions_that_require
@@ -17,6 +17,9 @@ from services.packages.versions import Version
 _MAX_VERSIONS = 2
 """The number of versions that a text names, before it counts them."""
 
+MAX_CHARACTERS = 2**20
+"""The size of all facts without their ways: more than anyone reads, and a message of gRPC has 4 MiB at most."""
+
 _PRESENT = (FactKind.INSTALLED, FactKind.PINNED, FactKind.SUSPENDED)
 _ORDER = (FactKind.REQUESTED, *_PRESENT, FactKind.PUBLISHED, FactKind.REQUIRES)
 
@@ -28,7 +31,8 @@ class Narration:
     Attributes:
         world: The world in which they count.
         reasons: The facts in the order in which they are met from the requested packages on.
-        facts: The same facts as texts.
+        facts: The same facts as texts, as many as there is space for.
+        is_whole: Whether all of them are there.
     """
 
     def __init__(self, world: World, reasons: Iterable[Reason]) -> None:
@@ -41,7 +45,8 @@ class Narration:
         self._ways = Ways(self.reasons)
         for reason in self.reasons:
             self._read(reason)
-        self.facts = tuple(map(self._fact, self.reasons))
+        self.facts = tuple(self._within_bounds())
+        self.is_whole = len(self.facts) == len(self.reasons)
 
     def _read(self, reason: Reason) -> None:
         situation = self.world.situation
@@ -55,6 +60,15 @@ class Narration:
             ranges[str(request.versions)] = request.versions
 
     # Facts
+
+    def _within_bounds(self) -> Iterator[Fact]:
+        characters = 0
+        for reason in self.reasons:
+            fact = self._fact(reason)
+            characters += len(fact.text) + sum(map(len, fact.packages))
+            if characters > MAX_CHARACTERS:
+                return
+            yield fact
 
     def _fact(self, reason: Reason) -> Fact:
         kind, name = reason.kind, reason.package
@@ -172,7 +186,8 @@ class Narration:
     def subject(self, code: ConflictCode) -> str:
         """The package that the text of a conflict is about; empty: it is about no one package."""
         kind = _SUBJECTS.get(code)
-        reasons = [(reason, fact) for reason, fact in zip(self.reasons, self.facts, strict=True) if reason.kind is kind]
+        pairs = zip(self.reasons, self.facts, strict=False)
+        reasons = [(reason, fact) for reason, fact in pairs if reason.kind is kind]
         if kind is FactKind.PUBLISHED:
             # Where some version fits, others are to blame.
             reasons.sort(key=lambda each: each[1].text.startswith("only "))
@@ -309,7 +324,8 @@ _SUBJECTS = {
 
 def cycle_text(cycle: Sequence[str]) -> str:
     """The conflict of a cycle, whose last package requires the first."""
-    ways = " -> ".join([*cycle, cycle[0]])
+    more = len(cycle) - _MAX_NAMES
+    ways = " -> ".join([*cycle[:_MAX_NAMES], *([f"{more} more packages"] if more > 0 else []), cycle[0]])
     if len(cycle) == 2:
         return f"{cycle[0]} and {cycle[1]} require each other: {ways}"
     return f"{cycle[0]} requires itself: {ways}"
