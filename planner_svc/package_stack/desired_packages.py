@@ -148,7 +148,7 @@ class PackageStackInputs:
         """The versions that go together, with the dependencies that stay only for their data."""
         keep: frozenset[str] = frozenset()
         platform = await self._reader.traits(stack.target)
-        uninstalled = read_situation((), installed, changes.request, changes.options).uninstalls()
+        uninstalled = read_situation((), installed, changes.request, changes.options).uninstalls
         while True:
             answer = await self._resolver.resolved(changes, installed, keep)
             if isinstance(answer, Conflict):

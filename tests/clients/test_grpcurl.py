@@ -54,10 +54,11 @@ async def test_services_and_messages_are_found_by_reflection(home: Home) -> None
     status, output, errors = await shell(script, home)
 
     assert (status, errors) == (0, "")
-    assert output.splitlines()[:4] == [
+    assert output.splitlines()[:5] == [
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
         "pkger.journal.v1.PlanningService",
+        "pkger.planner.v1.PackageService",
         "pkger.planner.v1.PlannerService",
     ]
     assert "pkger.planner.v1.CreatePlanRequest is a message:" in output
@@ -170,6 +171,24 @@ async def test_the_commands_about_a_stack_run_from_its_first_apply_to_its_deleti
     sorts = [key for change in changes for key in change if key != "position"]
     assert (sorts[0], sorts[-1]) == ("stack", "gone")
     assert await services.stack_names() == []
+
+
+async def test_the_commands_about_packages_of_repositories_install_one(home: Home) -> None:
+    reads, installs = blocks("Packages of repositories")
+
+    repository, packages, resolution, conflict = await answers(reads, home)
+    assert repository["repository"]["name"] == "main"
+    assert [each["name"] for each in packages["packages"]] == ["base-labels"]
+    assert [each["name"] for each in resolution["resolution"]["changes"]] == [
+        "base-labels",
+        "web-buckets",
+        "team-dashboards",
+    ]
+    assert conflict["conflict"]["code"]
+
+    *events, installed = await answers(installs, home)
+    assert events[-1]["finished"]["state"] == "OPERATION_STATE_SUCCEEDED"
+    assert [each["name"] for each in installed["packages"]] == ["base-labels", "web-buckets"]
 
 
 async def test_the_violations_of_a_package_have_locations(home: Home) -> None:

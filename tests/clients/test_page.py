@@ -11,7 +11,13 @@ from tests.clients.page import PAGE, section
 def test_every_section_has_its_test() -> None:
     """Sections about grpcurl in test_grpcurl.py, each other section in a file of its own."""
     grpcurl = ["Tokens", "Explore a server", "A dry run", "An apply", "A plan, and its apply"]
-    grpcurl += ["A stack, its history and its platform", "An error", "What to retry", "Limits"]
+    grpcurl += [
+        "A stack, its history and its platform",
+        "Packages of repositories",
+        "An error",
+        "What to retry",
+        "Limits",
+    ]
     others = ["Go", "TypeScript", "Python", "Other languages", "Compatibility of the contracts"]
     assert re.findall("^## (.*)$", PAGE.read_text(), re.MULTILINE) == grpcurl + others
 
