@@ -60,7 +60,7 @@ class Cluster:
             Unexpected: The package breaks rules.
         """
         request = planner_pb2.CreatePlanRequest(
-            validate_only=True, package=_package(text), view=[plan_pb2.PLAN_VIEW_STEPS]
+            validate_only=True, package=sources(text), view=[plan_pb2.PLAN_VIEW_STEPS]
         )
         request.stack.name = STACK
         answers = self.planner.stream(PlannerServiceStub(self.planner.channel).CreatePlan, request)
@@ -78,7 +78,7 @@ class Cluster:
         Raises:
             Unexpected: It ended in another state than *end*.
         """
-        request = applier_pb2.ApplyRequest(package=_package(text))
+        request = applier_pb2.ApplyRequest(package=sources(text))
         request.stack.name = STACK
         stub = ApplierServiceStub(self.applier.channel)
         *_, last = [event async for event in self.applier.stream(stub.Apply, request)]
@@ -198,7 +198,8 @@ def cpu_of(pid: int) -> Seconds:
     return sum(int(run.split()[0]) for run in runs) / 1e9
 
 
-def _package(text: str) -> planner_pb2.PackageSources:
+def sources(text: str) -> planner_pb2.PackageSources:
+    """The package *text* in one source."""
     source = parser_pb2.Source(name="bench.yml", encoding=parser_pb2.ENCODING_YAML, text=text)
     return planner_pb2.PackageSources(sources=[source])
 
