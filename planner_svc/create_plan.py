@@ -148,7 +148,8 @@ async def _packages_after(
         after = PackagesAfter(planned=removed_packages(reversed(installed)))
     elif request.HasField("revision"):
         revision = await reader.revision(request)
-        refuse_earlier_revision(header, request.revision, revision.packages)
+        if installed and revision.objects and not revision.packages:
+            refuse_earlier_revision(header, request.revision)
         by_name = {each.name: each for each in installed}
         planned = restored_packages(by_name, {each.name: each for each in revision.packages})
         after = PackagesAfter(revision.packages, planned, revision.declarations)

@@ -39,16 +39,15 @@ def refuse_package_stack(request: planner_pb2.CreatePlanRequest, header: stack_p
         raise PackageStack(header.name or header.id, problem)
 
 
-def refuse_earlier_revision(header: stack_pb2.Stack, number: int, packages: Collection[InstalledPackage]) -> None:
+def refuse_earlier_revision(header: stack_pb2.Stack, number: int) -> None:
     """
-    Refuse to roll a stack with packages back to a revision without any, which is from before it had packages.
+    Refuse a rollback of a stack with installed packages to a revision that has objects of no package.
 
     Raises:
-        PackageStack: The revision has none.
+        PackageStack: Names the revision.
     """
-    if header.package_count and not packages:
-        problem = f"has installed packages, and revision {number} has none; uninstall them, or choose another revision"
-        raise PackageStack(header.name or header.id, problem)
+    problem = f"has installed packages, and revision {number} is from before; uninstall the packages first"
+    raise PackageStack(header.name or header.id, problem)
 
 
 def refuse_pinned(

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from google.protobuf.json_format import ParseDict
-from pkger.stack.v1 import stack_pb2
-from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
+from pkger.model.v1 import plan_pb2
 
 from services.core.errors import PackageStack, StackMoved, StackNotFound
 from services.core.model import Undo
 from tests.applier.drifting import drift
 from tests.applier.faulty import ItemFault
 from tests.applier.history import check_history, numbers, package_of, roll_back
+from tests.applier.test_policies import set_policy
 from tests.applier.world import BLOCKED, ROLLED_BACK, SUCCEEDED, end
-from tests.apply.packages import an_object, text
+from tests.apply.packages import an_endpoint, an_object, text
 from tests.drivers.client import create, delete, update
 from tests.package_stacks.client import Client, a_label, change_words, spec_of, step_words
 
@@ -26,14 +25,6 @@ def a_bucket(name: str, display_name: str = "", labels: Sequence[str] = (), **sp
 
 def a_dashboard(name: str, labels: Sequence[str] = (), **spec: Any) -> dict[str, Any]:
     return an_object("Dashboard", name, name, labels, **spec)
-
-
-async def set_policy(client: Client, policy: dict[str, Any]) -> None:
-    """Set the policy of the stack."""
-    peer = client.services.peers["stack"]
-    request = stack_pb2.UpdateStackRequest(stack=client.ref)
-    ParseDict(policy, request.policy)
-    await peer.call(StackServiceStub(peer.channel).UpdateStack, request)
 
 
 @pytest.mark.parametrize("change", ["gains", "loses", "is gone"])
@@ -388,3 +379,74 @@ async def test_a_whole_stack_is_uninstalled(client: Client) -> None:
         await client.services.record("packages")
     await client.change("install p")
     assert await client.versions() == {"d": "1.0.0", "p": "1.0.0"}
+
+
+async def test_a_rollback_to_a_revision_without_packages_uninstalls_them(client: Client) -> None:
+    await client.publish("p 1.0.0", "q 1.0.0", objects={"p": [a_bucket("web")]})
+    await client.change("install p q")
+    packages = await client.installed()
+    await client.change("uninstall p q")
+    assert end(await roll_back(client.case, 1)).state == SUCCEEDED
+    assert await client.installed() == packages
+    await check_history(client.case)
+    assert end(await roll_back(client.case, 2)).state == SUCCEEDED
+    assert (await client.installed(), (await client.look()).content) == ([], [])
+
+
+async def test_a_revision_from_before_the_packages_is_refused(client: Client) -> None:
+    await client.services.apply(text(a_bucket("web")), stack="packages")
+    await client.services.apply("[]", stack="packages", allow_empty=True)
+    await client.publish("p 1.0.0")
+    await client.change("install p")
+    before = await client.state()
+    with pytest.raises(PackageStack, match="and revision 1 is from before; uninstall the packages first"):
+        await roll_back(client.case, 1)
+    assert await client.state() == before
+
+
+async def test_a_stack_that_is_kept_takes_packages_again(client: Client) -> None:
+    await client.publish("p 1.0.0", "q 1.0.0", objects={"p": [a_bucket("web")]})
+    await client.change("install p q")
+    keep = plan_pb2.AFTER_UNINSTALL_KEEP
+    assert (await client.services.uninstall("packages", after_uninstall=keep)).state == SUCCEEDED
+    assert (await client.versions(), await client.ids()) == ({}, {})
+    await client.change("install q")
+    assert await client.versions() == {"q": "1.0.0"}
+    await check_history(client.case)
+
+
+async def test_what_is_protected_when_a_stack_is_uninstalled_is_found_again(client: Client) -> None:
+    await client.publish("p 1.0.0", "q 1.0.0", objects={"p": [a_bucket("web")]})
+    await client.change("install p q")
+    before = await client.ids()
+    await set_policy(client.case, protect=True)
+    assert (await client.services.uninstall("packages")).state == SUCCEEDED
+    assert (await client.versions(), await client.ids()) == ({}, before)
+    await client.change("install q")
+    assert await client.ids() == before
+    await client.change("install p")
+    assert await client.ids() == before
+    await check_history(client.case)
+
+
+async def test_an_adopted_bucket_that_two_packages_declare_stays_when_both_leave(client: Client) -> None:
+    await client.services.mutate(create("Bucket", {"name": "web", "retentionRules": []}))
+    await client.publish("p 1.0.0", "q 1.0.0", objects={"p": [a_bucket("web")], "q": [a_bucket("web")]})
+    await client.change("install p q")
+    [person] = (await client.ids()).values()
+    await client.change("uninstall p")
+    await client.change("uninstall q")
+    assert await client.ids() == {}
+    assert [each.id for each in (await client.look()).resources] == [person]
+
+
+async def test_secrets_of_packages_are_those_of_the_organization(client: Client) -> None:
+    pager = an_endpoint("PagerDuty", "pager", "pager")
+    await client.publish("p 1.0.0", "q 1.0.0", objects={"p": [pager]})
+    assert (await client.plan("install p q")).missing_secrets == ["routing-key"]
+    plan = await client.plan("install p", secret_keys=["routing-key"])
+    assert plan.missing_secrets == []
+    assert (await client.run(plan, secrets={"routing-key": "value"})).state == SUCCEEDED
+    assert (await client.plan("install q")).missing_secrets == []
+    await client.change("uninstall p")
+    assert await client.services.secret_keys() == ["routing-key"]
