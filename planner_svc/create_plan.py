@@ -137,16 +137,18 @@ async def _packages_after(
     request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack, reader: PlanInputs
 ) -> PackagesAfter | None:
     """
-    The packages after an uninstall or a rollback of their stack; None for a stack without packages.
+    The packages after an uninstall or a rollback of their stack; None for a stack without packages, and for sources.
 
     Raises:
         PackagePinned: A pinned package would be moved or removed.
         PackageStack: The revision is from before the stack had packages.
     """
-    installed, after = await reader.installed(header), PackagesAfter()
+    if request.WhichOneof("desired") not in ("destroy", "revision"):
+        return None
+    installed = await reader.installed(header)
     if request.HasField("destroy"):
         after = PackagesAfter(planned=removed_packages(reversed(installed)))
-    elif request.HasField("revision"):
+    else:
         revision = await reader.revision(request)
         if installed and revision.objects and not revision.packages:
             refuse_earlier_revision(header, request.revision)
