@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
-from planner_svc.composition.full_names import renamed
+from planner_svc.composition.full_names import named, renamed
 from planner_svc.composition.model import Component
 from services.core.model import Key, Object, Package
 from services.kinds.registry import family_of
@@ -44,9 +44,18 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
     for installed in kept.packages:
         requires = frozenset(each.name for each in installed.requires)
         name_of = _names_in(shared, own_names[installed.name], requires, dropped_names)
-        items = tuple(renamed(item, name_of) if shared else item for item in objects[installed.name])
+        items = tuple(
+            renamed(item, name_of) if shared and _names_any(item, shared) else item for item in objects[installed.name]
+        )
         components[installed.name] = Component(installed.name, Package(items), requires)
     return components
+
+
+def _names_any(item: Object, shared: Collection[tuple[str, str]]) -> bool:
+    """Whether *item* is one of the objects that several packages declare, or names one."""
+    return (family_of(item.key.kind), item.key.name) in shared or any(
+        (family, name) in shared for _, family, name in named(item)
+    )
 
 
 def _names_in(
