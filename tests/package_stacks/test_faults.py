@@ -139,3 +139,49 @@ async def test_an_interrupted_change_is_ended_by_the_next_applier(faulty: Client
     driver.heal()
     assert (await faulty.plan("update-all")).no_change
     await consistent(faulty)
+
+
+LEFTOVERS = {"p@1.0.0": [_LABEL, _bucket("web")], "p@2.0.0": [_LABEL], "z": [_OWN]}
+
+
+async def left_over(client: Client, words: str) -> None:
+    """Apply a change whose deletion of a bucket is refused after the seal."""
+    assert client.driver
+    await client.publish("p 1.0.0", objects=LEFTOVERS)
+    await client.change("install p")
+    await client.publish("p 2.0.0", "z 1.0.0", objects=LEFTOVERS)
+    plan = await client.plan(words)
+    [number] = [each.number for each in plan.steps if each.key.kind == "Bucket"]
+    client.driver.fail({number: ItemFault.REJECT}, lasting=True)
+    finished = await client.run(plan)
+    assert (finished.state, finished.leftover_count) == (SUCCEEDED, 1)
+    client.driver.heal()
+
+
+async def test_a_deletion_that_is_left_over_is_tried_again_when_its_package_is_gone(faulty: Client) -> None:
+    """With any plan of packages of the stack."""
+    await left_over(faulty, "uninstall p")
+    assert await faulty.versions() == {}
+    plan = await faulty.change("install z")
+    assert [str(each.key) for each in plan.steps if each.key.kind == "Bucket"] == ["Bucket 'p.web'"]
+    assert {each[0] for each in (await faulty.look()).content} == {"Label"}
+    await consistent(faulty)
+
+
+async def test_a_deletion_that_is_left_over_waits_for_a_plan_of_its_package(faulty: Client) -> None:
+    await left_over(faulty, "update p")
+    plan = await faulty.change("install z")
+    assert not [each for each in plan.steps if each.key.kind == "Bucket"]
+    assert "Bucket" in {each[0] for each in (await faulty.look()).content}
+    await faulty.change("install p")
+    assert {each[0] for each in (await faulty.look()).content} == {"Label"}
+    await consistent(faulty)
+
+
+async def test_a_package_comes_back_while_the_deletion_of_its_bucket_is_left_over(faulty: Client) -> None:
+    await left_over(faulty, "update p")
+    await faulty.publish("p 1.0.0", "z 1.0.0", objects=LEFTOVERS)
+    before = [each.id for each in (await faulty.look()).resources if each.kind == "Bucket"]
+    await faulty.change("install p@1.0.0", allow_downgrade=True)
+    assert [each.id for each in (await faulty.look()).resources if each.kind == "Bucket"] == before
+    await consistent(faulty)
