@@ -36,6 +36,7 @@ from planner_svc.resolution.graphs import ordered
 from planner_svc.resolution.model import ChangeAction, Conflict, ConflictCode, Fact, FactKind, Resolution
 from planner_svc.resolution.situation import read_situation
 from services.core.errors import SharedDiffers, SourceTooLarge
+from services.core.limits import MOST_PACKAGES
 from services.core.model import Key, Package, StackRecord
 from services.kinds.registry import family_of
 from services.packages.installed import InstalledPackage
@@ -43,6 +44,9 @@ from services.packages.package_text import NOTHING_KEPT, KeptPackage
 from services.rpc.convert.manifests import package_reference_from_pb
 from services.rpc.convert.objects import object_from_pb, violation_to_pb
 from services.rpc.parsed_package import ParsedPackage
+
+_CHANGING = "the packages that change together (change fewer at once)"
+"""What is too large, in errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +169,11 @@ class PackageStackInputs:
         The files of each package that is installed or moves, or comes from a folder, by name.
 
         Raises:
-            SourceTooLarge: They are larger than those of one package may be.
+            SourceTooLarge: They are larger than those of one package may be, or there are too many.
         """
+        count = len({each.name for each in resolution.changes if each.new is not None} | changes.folders.keys())
+        if count > MOST_PACKAGES:
+            raise SourceTooLarge(_CHANGING, "packages, with those that they require,", MOST_PACKAGES)
         requested = {each.name: each.repository for each in changes.request.installs if each.repository}
         moved = [each for each in resolution.changes if each.new is not None and each.name not in changes.folders]
         listings = {each.name: each for each in await self._packages.listings(refresh=False)} if moved else {}
@@ -187,7 +194,7 @@ class PackageStackInputs:
         )
         limit = self._packages.bounds.bytes
         if sum(len(data) for each in files.values() for data in each.files.values()) > limit:
-            raise SourceTooLarge("the packages that change", "bytes of all together; change fewer at once", limit)
+            raise SourceTooLarge(_CHANGING, "bytes", limit)
         return dict(sorted(files.items()))
 
     async def _parsed(self, files: Mapping[str, VersionFiles]) -> dict[str, ParsedPackage]:

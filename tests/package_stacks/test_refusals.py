@@ -227,9 +227,25 @@ async def test_packages_that_are_too_large_together_are_refused(client: Client) 
         change = folder(f"{name} 1.0.0", a_label(name))
         change.folder.files[0].text += _big(half)
         changes.append(change)
-    with pytest.raises(SourceTooLarge, match="bytes of all together; change fewer at once"):
+    with pytest.raises(SourceTooLarge, match=r"change fewer at once\): exceeds the limit for bytes of 8,388,608"):
         await client.plan(*changes)
     assert (await client.look()).record is None
+
+
+async def test_more_packages_than_a_plan_may_change_are_refused(client: Client) -> None:
+    """Dependencies count as well."""
+    first, second = ([f"{name}{number}" for number in range(100)] for name in ("a", "b"))
+    await client.publish(
+        f"p 1.0.0 [{', '.join(first)}]",
+        f"a0 1.0.0 [{', '.join(second)}]",
+        *(f"{name} 1.0.0" for name in [*first[1:], *second]),
+    )
+    with pytest.raises(
+        SourceTooLarge, match=r"change fewer at once\): .* packages, with those that they require, of 200"
+    ):
+        await client.plan("install p")
+    assert (await client.look()).record is None
+    await client.plan("install a0")
 
 
 FOLDERS: Mapping[str, tuple[Mapping[str, str], str]] = {
