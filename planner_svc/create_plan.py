@@ -143,12 +143,11 @@ async def _packages_after(
         PackagePinned: A pinned package would be moved or removed.
         PackageStack: The revision is from before the stack had packages.
     """
-    if request.WhichOneof("desired") not in ("destroy", "revision"):
-        return None
-    installed = await reader.installed(header)
+    changes_packages = request.WhichOneof("desired") in ("destroy", "revision")
+    installed, after = await reader.installed(header) if changes_packages else (), PackagesAfter()
     if request.HasField("destroy"):
         after = PackagesAfter(planned=removed_packages(reversed(installed)))
-    else:
+    elif request.HasField("revision"):
         revision = await reader.revision(request)
         if installed and revision.objects and not revision.packages:
             refuse_earlier_revision(header, request.revision)
