@@ -24,16 +24,19 @@ class Processes:
         addresses: Their addresses, which stay the same when a service is down.
     """
 
-    def __init__(self, folder: Path, lease: int, modules: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, lease: int, modules: Mapping[str, str], variables: Mapping[str, str] | None = None
+    ) -> None:
         """
         Databases, sockets and logs are in *folder*; leases last *lease* seconds.
 
-        *modules* replaces the module of a service.
+        *modules* replaces the module of a service; *variables* are added to the environment of all.
         """
         self._modules = {**MODULES, **modules}
         self.addresses = {name: f"unix:{folder / name}.sock" for name in MODULES}
         self._folder = folder
         self._lease = lease
+        self._variables = variables or {}
         self._running: dict[str, Fork] = {}
         self._serving: set[str] = set()
         self._changed = asyncio.Condition()
@@ -49,7 +52,7 @@ class Processes:
         environ = {key: value for key, value in os.environ.items() if not key.startswith("PKGER_")}
         environ |= {address_variable(service): address for service, address in self.addresses.items()}
         environ |= {"PKGER_HOME": str(self._folder), "PKGER_LEASE": str(self._lease), "PKGER_LISTEN": address}
-        environ |= more or {}
+        environ |= {**self._variables, **(more or {})}
         self._running[called] = await fork(self._modules[name], environ, self._folder / f"{called}.log")
         ready = asyncio.ensure_future(problem_of(address, READY_SECONDS, wait=True))
         gone = asyncio.ensure_future(self._running[called].wait())
@@ -109,9 +112,14 @@ class Processes:
 
 
 @asynccontextmanager
-async def processes(folder: Path, lease: int = 2, modules: Mapping[str, str] | None = None) -> AsyncIterator[Processes]:
+async def processes(
+    folder: Path,
+    lease: int = 2,
+    modules: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> AsyncIterator[Processes]:
     """Run all services but the applier; arguments as of ``Processes``."""
-    running = Processes(folder, lease, modules or {})
+    running = Processes(folder, lease, modules or {}, variables)
     try:
         async with asyncio.TaskGroup() as tasks:
             for name in MODULES:

@@ -96,13 +96,18 @@ def check(before: Snapshot, operation: operation_pb2.Operation, after: Snapshot,
 
 
 @asynccontextmanager
-async def crashing(folder: Path, lease: int = 2, modules: Mapping[str, str] | None = None) -> AsyncIterator[Crashing]:
+async def crashing(
+    folder: Path,
+    lease: int = 2,
+    modules: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> AsyncIterator[Crashing]:
     """
     Run all services but the applier; arguments as of ``Processes``.
 
     The driver cannot prepare specs, so that the platform may refuse an object when others are written already.
     """
-    async with processes(folder, lease, {"platform": "tests.older_platform", **(modules or {})}) as running:
+    async with processes(folder, lease, {"platform": "tests.older_platform", **(modules or {})}, variables) as running:
         peers = {name: Peer(name, address) for name, address in running.addresses.items()}
         yield Crashing(running, Cluster(running.addresses, peers))
         for peer in peers.values():
