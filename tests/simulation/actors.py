@@ -10,15 +10,18 @@ from pkger.applier.v1 import applier_pb2
 from pkger.applier.v1.applier_pb2_grpc import ApplierServiceStub
 from pkger.driver.v1 import driver_pb2
 from pkger.driver.v1.driver_pb2_grpc import DriverServiceStub
-from pkger.model.v1 import object_pb2, operation_pb2, plan_pb2
+from pkger.model.v1 import object_pb2, operation_pb2, package_change_pb2, plan_pb2
 from pkger.parser.v1 import parser_pb2
-from pkger.planner.v1 import planner_pb2
+from pkger.planner.v1 import package_pb2, planner_pb2
 from pkger.planner.v1.planner_pb2_grpc import PlannerServiceStub
+from pkger.stack.v1 import repository_pb2
+from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
 
 from services.core.errors import PkgerError, Reason
 from services.rpc.client import Peer
+from tests.simulation.package_pool import REPOSITORY
 from tests.simulation.packages import display_name, secret_of, text_of
-from tests.simulation.scenario import OBJECTS, Action, Client, Edit
+from tests.simulation.scenario import OBJECTS, Action, Client, Edit, PackageChange
 from tests.simulation.world import World
 
 TARGET = object_pb2.Target(platform="embedded", org="default")
@@ -76,7 +79,9 @@ class StackClient:
             if {name for item in action.items if (name := item.name) not in action.skip} & skipped:
                 self._world.trace.count("case 8: an object is skipped, and not skipped afterwards")
             skipped |= set(action.skip)
-            if action.do == "plan":
+            if action.do in ("plan", "change"):
+                if action.do == "change":
+                    await self._configure_repository()
                 await self._plan_and_apply(action, request_id)
             else:
                 self.wanted[request_id] = action
@@ -105,11 +110,26 @@ class StackClient:
         if restoring:
             await asyncio.sleep(restoring.when() - self._world.loop.now)
 
+    async def _configure_repository(self) -> None:
+        """Configure the repository of the packages; the store may have it, or have lost it in a restore."""
+        request = repository_pb2.CreateRepositoryRequest(name=REPOSITORY, address=self._world.repository.as_uri())
+        for _ in range(TRIES):
+            peer = self._world.peer("stack", self._name)
+            try:
+                await peer.call(RepositoryServiceStub(peer.channel).CreateRepository, request)
+            except _ERRORS as error:
+                if not _is_worth_asking_again(error):
+                    return
+                await self._pause()
+            else:
+                return
+
     async def _plan(self, action: Action, request_id: str) -> str:
         """Store a plan; returns its name, or an empty text if planning failed."""
         request = planner_pb2.CreatePlanRequest(
             stack=object_pb2.StackRef(target=TARGET, name=self._client.stack),
-            package=self._package(action),
+            package=None if action.packages else self._package(action),
+            packages=_changes(action) if action.packages else None,
             options=_options(action),
             request_id=f"{request_id} plan",
             secret_keys=action.secrets,
@@ -119,6 +139,13 @@ class StackClient:
             try:
                 async for answer in peer.stream(PlannerServiceStub(peer.channel).CreatePlan, request):
                     name = answer.part.header.id or name
+                    if answer.HasField("violations"):
+                        self._world.trace.violate("DEFECT", f"a package of the pool breaks rules: {answer}")
+                    if answer.HasField("conflict"):
+                        code = package_change_pb2.ConflictCode.Name(answer.conflict.code)
+                        self._world.trace.count(f"conflict {code}")
+                        self._say(f"{request_id}: conflict {code} of {answer.conflict.package}")
+                        return ""
             except _ERRORS as error:
                 self._say(f"{request_id}: no plan: {_shown(error)}")
                 if not _is_worth_asking_again(error):
@@ -190,6 +217,14 @@ class StackClient:
             after_uninstall = AFTER_UNINSTALL[action.do]
             return applier_pb2.UninstallStackRequest(
                 stack=stack, request_id=request_id, after_uninstall=after_uninstall
+            )
+        if action.do == "rollback":
+            return applier_pb2.RollbackStackRequest(
+                stack=stack,
+                revision=action.revision,
+                options=_options(action),
+                run_options=RUN,
+                request_id=request_id,
             )
         return applier_pb2.ApplyRequest(
             stack=stack,
@@ -338,6 +373,8 @@ def _method(peer: Any, request: Any) -> Any:
             return stub.Apply
         case applier_pb2.ApplyPlanRequest():
             return stub.ApplyPlan
+        case applier_pb2.RollbackStackRequest():
+            return stub.RollbackStack
         case _:
             return stub.UninstallStack
 
@@ -345,6 +382,27 @@ def _method(peer: Any, request: Any) -> Any:
 def _options(action: Action) -> planner_pb2.PlanOptions:
     skip = [planner_pb2.Skip(kind=OBJECTS[name], name=name) for name in action.skip]
     return planner_pb2.PlanOptions(skip=skip, allow_empty=True, allow_replace=True)
+
+
+def _changes(action: Action) -> package_pb2.PackageChanges:
+    options = package_pb2.ResolutionOptions(
+        update_dependencies=action.consents, allow_downgrade=action.consents, cascade=action.consents
+    )
+    return package_pb2.PackageChanges(changes=map(_change, action.packages), options=options)
+
+
+def _change(change: PackageChange) -> package_pb2.PackageChange:
+    match change.do:
+        case "install":
+            install = package_pb2.PackageInstall(name=change.name, version_range=change.version)
+            return package_pb2.PackageChange(install=install)
+        case "update":
+            update = package_pb2.PackageUpdate(name=change.name, version_range=change.version)
+            return package_pb2.PackageChange(update=update)
+        case "uninstall":
+            return package_pb2.PackageChange(uninstall=package_pb2.PackageUninstall(name=change.name))
+        case _:
+            return package_pb2.PackageChange(update_all=package_pb2.UpdateAll())
 
 
 def _is_worth_asking_again(error: BaseException) -> bool:

@@ -49,6 +49,16 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "bad_describe": SITUATIONS[11],
     "clock": ("clock jumps", *SITUATIONS[12]),
     "backup": SITUATIONS[9],
+    "install": (
+        "client change",
+        "client rollback",
+        "package installed",
+        "package moved",
+        "package removed",
+        "packages of a revision restored",
+        "packages planned, ROLLED_BACK",
+        "content of packages compared",
+    ),
 }
 """The names that runs with a feature have to reach."""
 
@@ -104,12 +114,10 @@ UNREACHABLE: dict[str, str] = {
             Reason.PLAN_TOO_LARGE,
             Reason.REQUEST_ID_REUSED,
             Reason.REPOSITORY_NOT_FOUND,
-            Reason.REPOSITORY_EXISTS,
             Reason.REPOSITORY_INVALID,
             Reason.REPOSITORY_UNAVAILABLE,
             Reason.PACKAGE_NOT_FOUND,
             Reason.RANGE_INVALID,
-            Reason.PACKAGE_STACK,
             Reason.PACKAGE_PINNED,
             Reason.REPOSITORY_IN_USE,
         )

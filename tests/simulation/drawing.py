@@ -12,6 +12,8 @@ from tests.simulation.scenario import (
     LABELS,
     OBJECTS,
     OTHER_KINDS,
+    PACKAGE_STACK,
+    PACKAGES,
     SECRETS,
     SERVERS,
     Action,
@@ -20,6 +22,7 @@ from tests.simulation.scenario import (
     Edit,
     Item,
     Jump,
+    PackageChange,
     Platform,
     Scenario,
 )
@@ -50,6 +53,11 @@ def drawn(seed: int, allowed: Collection[str], *, known: bool = False) -> Scenar
     clients = tuple(_client(draws, number, features) for number in range(_stacks(draws, features)))
     if "rivals" in features:
         clients = (*clients, _client(draws, 0, features, "'"))
+    if "install" in features:
+        rivals = ("", "'") if "rivals" in features else ("",)
+        # Alone, so that a rollback can be compared with what was before.
+        is_alone = draws.chance("packages alone", 0.3)
+        clients = (*(() if is_alone else clients), *(_package_client(draws, features, each) for each in rivals))
     return Scenario(
         seed,
         tuple(sorted(features)),
@@ -85,6 +93,56 @@ def _client(draws: Draws, number: int, features: Collection[str], rival: str = "
         _action(draws, f"{name} {index}", features) for index in range(draws.between(f"actions {name}", 1, 4))
     )
     return Client(stack, "" if {"same_names", "share"} & set(features) else f"{stack} ", actions, rival)
+
+
+def _package_client(draws: Draws, features: Collection[str], rival: str) -> Client:
+    name = f"{PACKAGE_STACK}{rival}"
+    actions = tuple(
+        _package_action(draws, f"{name} {index}", features, is_first=not index)
+        for index in range(draws.between(f"actions {name}", 2, 6))
+    )
+    return Client(PACKAGE_STACK, "", actions, rival)
+
+
+def _package_action(draws: Draws, label: str, features: Collection[str], *, is_first: bool) -> Action:
+    """
+    As ``_action``, with other verbs: the first one installs.
+
+    Objects are not skipped, and no secrets are written.
+    """
+    action = replace(_action(draws, label, features), items=(), skip=(), secrets=(), applies=1, lag=0.0)
+    kind = draws.fraction(f"do packages {label}")
+    if kind < 0.12 and not is_first:
+        return replace(action, do="uninstall" if kind < 0.06 else "delete")
+    if kind < 0.3 and not is_first:
+        return replace(action, do="rollback", revision=draws.choice(f"revision {label}", (1, 1, 1, 2, 2, 3)))
+    if kind < 0.34 and not is_first:
+        # Refused while the stack has packages; else it has nothing to do.
+        return replace(action, do="apply")
+    return replace(
+        action,
+        do="change",
+        packages=_package_changes(draws, label, is_first=is_first),
+        consents=draws.chance(f"consents {label}", 0.7),
+        applies=draws.between(f"applies {label}", 1, 2) if "plans" in features else 1,
+        lag=round(draws.spread(f"lag {label}", 0.01, 10.0), 3) if "plans" in features else 0.0,
+    )
+
+
+def _package_changes(draws: Draws, label: str, *, is_first: bool) -> tuple[PackageChange, ...]:
+    """Changes of one to four packages."""
+    if draws.chance(f"all packages {label}", 0.15) and not is_first:
+        return (PackageChange("update_all"),)
+    names = draws.some(f"packages {label}", list(PACKAGES), 0.4) or [draws.choice(f"package {label}", list(PACKAGES))]
+    changes = []
+    for name in names:
+        verbs = ("install",) if is_first else ("install", "install", "install", "install", "update", "uninstall")
+        do = draws.choice(f"do {name} {label}", verbs)
+        # Low versions first, so that later changes move them.
+        versions = PACKAGES[name][:1] * 3 if is_first else PACKAGES[name]
+        version = draws.choice(f"version {name} {label}", ("", *versions))
+        changes.append(PackageChange(do, name, "" if do == "uninstall" else version))
+    return tuple(changes)
 
 
 def _action(draws: Draws, label: str, features: Collection[str]) -> Action:

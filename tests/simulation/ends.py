@@ -11,9 +11,10 @@ from pkger.model.v1 import operation_pb2
 from tests.simulation.actors import Operator, StackClient
 from tests.simulation.faults import VERY_LATE_SECONDS
 from tests.simulation.oracle import Oracle
+from tests.simulation.package_pool import items_of
 from tests.simulation.packages import description
 from tests.simulation.records import Entry, Operation
-from tests.simulation.scenario import Action, Client, Item
+from tests.simulation.scenario import PACKAGE_STACK, Action, Client, Item
 from tests.simulation.world import World
 
 LONGEST_CALM = 2400.0
@@ -63,7 +64,10 @@ class Ends:
             return
         for stack in () if self._is_meddled_with() else self._stacks:
             self._check_existence(stack)
-            self._check_content(stack)
+            if stack == PACKAGE_STACK:
+                self._check_packages()
+            else:
+                self._check_content(stack)
             self._check_repetitions(stack)
         await self._probe()
 
@@ -149,13 +153,51 @@ class Ends:
             else:
                 self._trace.violate("CONTENT", f"{stack} does not own {name}")
 
+    def _check_packages(self) -> None:
+        """Check the package stack: its resources are exactly those of its packages."""
+        store, platform = self._oracle.store, self._oracle.platform
+        mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == PACKAGE_STACK]
+        decided = self._decided & {operation.name for operation in mine}
+        # What is left past the seal differs from the packages until they are compared again.
+        left = [each for each in mine if each.state == "SUCCEEDED" and _is_incomplete(each)]
+        if decided or left:
+            return
+        ids = [id_ for id_, name in store.stacks.items() if name == PACKAGE_STACK]
+        versions = {name: row[0] for id_ in ids for name, row in store.packages.get(id_, {}).items()}
+        self._trace.count("content of packages compared")
+        labels: dict[str, set[str]] = {}
+        wanted: dict[str, tuple[str, str]] = {}
+        for item in items_of(versions):
+            labels.setdefault(item.name, set()).update(item.labels)
+            wanted[item.name] = (item.kind, description(item.version))
+        found: dict[str, tuple[str, str]] = {}
+        for entry in store.entries:
+            if entry.stack not in ids:
+                continue
+            resource = platform.resources.get(entry.resource_id)
+            if resource is None:
+                self._trace.violate("GHOST", f"{PACKAGE_STACK} owns {entry.name}, which is nowhere")
+                continue
+            name = resource.display_name
+            attached = {platform.resources[each].display_name for each in resource.labels}
+            if name in found:
+                self._trace.violate("CONTENT", f"{PACKAGE_STACK} owns {resource.kind} {name} twice")
+            if attached != labels.get(name, set()):
+                expected = sorted(labels.get(name, ()))
+                self._trace.violate("CONTENT", f"{entry.name} has the labels {sorted(attached)}, and not {expected}")
+            found[name] = (resource.kind, json.loads(resource.spec).get("description"))
+        if found != wanted:
+            self._trace.violate("CONTENT", f"{PACKAGE_STACK} owns {found}, and its packages have {wanted}")
+
     def _check_repetitions(self, stack: str) -> None:
         """Check that the second of two equal applies has nothing to do but to write secrets."""
         store, actions = self._oracle.store, self._actions(stack)
         mine = [each for each in store.operations.values() if store.stack_names.get(each.stack) == stack]
         for first, second in pairwise(mine):
             packages = [
-                (each.do, each.items, each.skip) for name in (first.name, second.name) if (each := actions.get(name))
+                (each.do, each.items, each.skip, each.packages, each.revision)
+                for name in (first.name, second.name)
+                if (each := actions.get(name))
             ]
             is_repetition = len(packages) == len({*packages}) + 1
             is_done = all(first.fact(number).state == "DONE" for number in first.steps)
@@ -282,6 +324,10 @@ class Ends:
                 if shown.blocked_reason == operation_pb2.BLOCKED_REASON_STORE_RESTORED:
                     return await self._operator.decide(shown, operation_pb2.DECISION_RETRY)
         return ""
+
+
+def _is_incomplete(operation: Operation) -> bool:
+    return any(operation.fact(number).state != "DONE" for number in operation.steps)
 
 
 def _left(operation: Operation) -> dict[str, bool | None]:

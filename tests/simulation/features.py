@@ -35,6 +35,7 @@ FEATURES: Mapping[str, str] = {
     "bad_describe": "Describe lacks a kind, or returns a wrong trait",
     "clock": "wall clocks jump by up to an hour",
     "backup": "the store is restored from a backup without a call of MarkRestored; the platform fences",
+    "install": "packages are installed, updated, uninstalled and rolled back in a stack of their own",
 }
 
 

@@ -25,6 +25,7 @@ from tests.simulation.records import (
     Entry,
     LeaseRow,
     Operation,
+    PackageRow,
     PlatformReader,
     Resource,
     Seen,
@@ -121,6 +122,7 @@ class Oracle:
         # Operations that the operator has recovered since the store was restored.
         self._with_consent: set[str] = set()
         self._last_jump = -math.inf
+        self._packages: dict[str, dict[str, PackageRow]] = {}
         self._is_shared = len({client.stack for client in world.scenario.clients}) > 1
         world.loop.after_work = self._after_work
         world.on_kill = self._count_kill
@@ -389,6 +391,7 @@ class Oracle:
                 self._trace.violate("I2", f"the lease of {stack} was taken while it lasted")
         for before_state, state in self.store.transitions:
             self._trace.count(f"step {before_state} -> {state}")
+        self._check_packages()
         stacks: dict[str, str] = {}
         for operation in self.store.operations.values():
             self._note_state(operation)
@@ -402,6 +405,58 @@ class Oracle:
         if not self._has_been_restored:
             self._check_claims()
         self._situations.committed()
+
+    def _check_packages(self) -> None:
+        """The packages of a stack change when an operation has succeeded, as its plan says, and at no other time."""
+        before, after = self._packages, self.store.packages
+        self._packages = after
+        ended = {
+            each.stack: each
+            for each in self.store.operations.values()
+            if each.is_finished and self._states.get(each.name) != each.state
+        }
+        for stack in sorted(before.keys() | after.keys() | ended.keys()):
+            operation, old, new = ended.get(stack), before.get(stack, {}), after.get(stack, {})
+            wanted = old
+            if operation and operation.state == "SUCCEEDED":
+                planned = {**old, **operation.packages}
+                wanted = {name: row for name, row in planned.items() if row}
+                self._count_packages(operation, old)
+            elif operation and operation.packages:
+                self._trace.count(f"packages planned, {operation.state}")
+            if new != wanted:
+                by = f"{operation.name}, {operation.state}" if operation else "no operation"
+                problem = f"{sorted(new)} instead of {sorted(wanted)}, or other rows of these, after {by}"
+                self._trace.violate("PACKAGES", f"{stack} has the packages {problem}")
+
+    def _count_packages(self, operation: Operation, before: Mapping[str, PackageRow]) -> None:
+        for name, row in operation.packages.items():
+            what = "removed" if row is None else "moved" if name in before else "installed"
+            self._trace.count(f"package {what}")
+        if operation.packages and operation.kind == "ROLLBACK":
+            self._trace.count("packages of a revision restored")
+
+    def _check_revision(self, operation: Operation) -> None:
+        """The newest revision has the packages of the record, and all objects and entries belong to one of them."""
+        packages, revision = self.store.packages.get(operation.stack, {}), self.store.newest_revision(operation.stack)
+        if not packages and not (operation.packages and revision):
+            return
+        name = operation.name
+        if revision is None:
+            self._trace.violate("PACKAGES", f"{name} leaves packages, and no revision has them")
+            return
+        recorded = {(each, version, origin, digest) for each, (version, _, digest, _, origin, *_) in packages.items()}
+        if revision.packages != recorded:
+            difference = sorted(revision.packages ^ recorded)
+            self._trace.violate("PACKAGES", f"{name}: the revision and the record differ in {difference}")
+        if strangers := sorted(revision.packages_of_objects - packages.keys()):
+            self._trace.violate("PACKAGES", f"{name}: the revision has objects of {strangers}, not installed")
+        entries = {(each.kind, each.name): each for each in self.store.entries if each.stack == operation.stack}
+        strange = [key for key, each in entries.items() if key not in revision.objects and not each.is_pending_delete]
+        lacking = sorted(revision.objects - entries.keys())
+        if strange or (lacking and not revision.leftovers):
+            problem = f"the inventory lacks {lacking}, and has {sorted(strange)} that the revision lacks"
+            self._trace.violate("PACKAGES", f"{name}: {problem}")
 
     def _check_claims(self) -> None:
         """I8: a stack owns what its record has, and an unfinished operation has the claims that its steps need."""
@@ -481,6 +536,7 @@ class Oracle:
                 )
             elif operation.state == "SUCCEEDED" and not self._has_been_restored:
                 self._check_record(operation)
+                self._check_revision(operation)
                 self._check_steps(operation)
             elif operation.state == "ROLLED_BACK" and not self._has_been_restored:
                 self._check_undone(operation)
@@ -739,6 +795,7 @@ class Oracle:
         self._with_consent.clear()
         self._seen.store = StoreReader(self._world.data / STORE_FILE)
         self.store.refresh()
+        self._packages = self.store.packages
         self._undos_of_backup = {
             (operation.name, number)
             for operation in self.store.operations.values()

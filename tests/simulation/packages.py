@@ -11,7 +11,12 @@ _COLUMNS = [{"name": "time", "type": "timestamp"}, {"name": "value", "type": "fi
 
 def text_of(items: Iterable[Item], prefix: str) -> str:
     """The package as JSON text."""
-    return json.dumps([_object(item, prefix) for item in items])
+    return json.dumps(objects_of(items, prefix))
+
+
+def objects_of(items: Iterable[Item], prefix: str) -> list[dict[str, Any]]:
+    """The objects of the package as JSON values."""
+    return [_object(item, prefix) for item in items]
 
 
 def secret_of(stack: str) -> str:

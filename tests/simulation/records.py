@@ -41,9 +41,38 @@ class StepFacts:
     undo_token: int = 0
 
 
+PackageRow = tuple[Any, ...]
+"""A row of the table of packages: all columns of ``_PACKAGE`` but the name."""
+
+_PACKAGE = "name, version, repository, digest, content_digest, origin, requested, is_pinned, is_suspended, requires"
+
+
+class RevisionContent(NamedTuple):
+    """
+    What the newest revision of a stack has.
+
+    Attributes:
+        operation: The operation that made it.
+        leftovers: The number of leftovers of that operation.
+        packages: The packages: name, version, origin and digest of each.
+        objects: Kind and name of each object.
+        packages_of_objects: The packages that declare the objects.
+    """
+
+    operation: str
+    leftovers: int
+    packages: frozenset[tuple[str, str, str, str]]
+    objects: frozenset[tuple[str, str]]
+    packages_of_objects: frozenset[str]
+
+
 @dataclass(slots=True)
 class Operation:
-    """An operation in the store; *steps* and *facts* by number; *deletes*: whether it deletes the stack."""
+    """
+    An operation in the store; *steps* and *facts* by number; *deletes*: whether it deletes the stack.
+
+    *packages* are the rows of the packages that its plan changes, by name; None: the package is removed.
+    """
 
     name: str
     stack: str
@@ -57,6 +86,7 @@ class Operation:
     plan: str
     cause: str = ""
     deletes: bool = False
+    packages: dict[str, PackageRow | None] = field(default_factory=dict)
     steps: dict[int, plan_pb2.Step] = field(default_factory=dict)
     facts: dict[int, StepFacts] = field(default_factory=dict)
 
@@ -122,6 +152,7 @@ class StoreReader:
         entries: All rows of inventories.
         stacks: Names of active stacks, by id.
         stack_names: Names of all stacks that have existed, by id.
+        packages: The rows of the packages of stacks, by id of the stack and name; stacks without packages are left out.
         requests: The result stored for each request id.
         new_writes: Operation and token of each row that the last commit added to the journal.
         new_events: The events in these rows.
@@ -137,6 +168,7 @@ class StoreReader:
         self.entries: list[Entry] = []
         self.stacks: dict[str, str] = {}
         self.stack_names: dict[str, str] = {}
+        self.packages: dict[str, dict[str, PackageRow]] = {}
         self.requests: dict[str, str] = {}
         self.new_writes: list[tuple[str, int]] = []
         self.new_events: list[operation_pb2.OperationEvent] = []
@@ -155,6 +187,9 @@ class StoreReader:
             return False
         self._version = version
         self._read_operations()
+        self.packages = {}
+        for stack, name, *row in self._connection.execute(f"SELECT stack, {_PACKAGE} FROM packages"):
+            self.packages.setdefault(stack, {})[name] = tuple(row)
         rows = self._connection.execute("SELECT stack, token, expires, ttl, holder FROM leases")
         self.leases = {stack: LeaseRow(*rest) for stack, *rest in rows}
         rows = self._connection.execute(
@@ -204,6 +239,7 @@ class StoreReader:
                 header, steps = self._plan(plan)
                 known.deletes = header.after_uninstall == plan_pb2.AFTER_UNINSTALL_DELETE
                 known.steps = {step.number: step for step in steps}
+                known.packages = self._planned_packages(plan)
 
     def _plan(self, name: str) -> tuple[plan_pb2.Plan, list[plan_pb2.Step]]:
         """The header of a plan, and its steps."""
@@ -212,6 +248,37 @@ class StoreReader:
         parts = self._connection.execute("SELECT part FROM plan_parts WHERE plan = ? AND view = ?", of_steps)
         steps = journal_pb2.PlanBody.FromString(b"".join(zlib.decompress(part) for (part,) in parts)).steps.steps
         return plan_pb2.Plan.FromString(row[0] if row else b""), list(steps)
+
+    def _planned_packages(self, plan: str) -> dict[str, PackageRow | None]:
+        rows = self._connection.execute(f"SELECT {_PACKAGE} FROM plan_packages WHERE plan = ?", [plan])
+        return {name: None if row[0] is None else tuple(row) for name, *row in rows}
+
+    def newest_revision(self, stack: str) -> RevisionContent | None:
+        """The content of the newest revision of a stack; None: it has none."""
+        row = self._connection.execute(
+            "SELECT operation, leftover_count, package_digest FROM revisions WHERE stack = ?"
+            " ORDER BY number DESC LIMIT 1",
+            [stack],
+        ).fetchone()
+        if row is None:
+            return None
+        operation, leftovers, digest = row
+        parts = self._connection.execute("SELECT body FROM attachment_parts WHERE digest = ? ORDER BY number", [digest])
+        text = b"".join(zlib.decompress(body) for (body,) in parts).decode()
+        lines = [json.loads(line) for line in text.split("\n") if line]
+        objects = [line for line in lines if "kind" in line]
+        declared = {name for line in objects for name, _ in line.get("declared", [[line["name"], []]])}
+        return RevisionContent(
+            operation,
+            leftovers,
+            frozenset(
+                (line["package"], line["version"], line["origin"], line["digest"])
+                for line in lines
+                if "package" in line
+            ),
+            frozenset((line["kind"], line["name"]) for line in objects),
+            frozenset(name.partition(".")[0] for name in declared),
+        )
 
     def _read_journal(self) -> None:
         rows = self._connection.execute(

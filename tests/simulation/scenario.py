@@ -49,6 +49,20 @@ LABELS = tuple(name for name, kind in OBJECTS.items() if kind == "Label")
 SECRETS = ("one", "two")
 """Keys of secrets."""
 
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "base": ("1.0.0", "1.1.0", "2.0.0"),
+    "data": ("1.0.0", "1.1.0"),
+    "view": ("1.0.0", "2.0.0"),
+    "alert": ("1.0.0", "1.1.0"),
+}
+"""The published packages, with their versions (``package_pool.POOL``)."""
+
+PACKAGE_VERBS = ("install", "update", "uninstall", "update_all")
+"""The verbs of changes of packages."""
+
+PACKAGE_STACK = "packages"
+"""Name of the stack in which packages are installed."""
+
 EDITS = ("edit", "create", "delete", "attach", "detach", "put_secret", "delete_secret")
 """The verbs of edits."""
 
@@ -87,12 +101,29 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageChange:
+    """
+    One change of the packages of a stack.
+
+    Attributes:
+        do: One of ``PACKAGE_VERBS``.
+        name: The package; empty: all.
+        version: The version of an install or update; empty: the planner chooses it.
+    """
+
+    do: str
+    name: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """
     One request of a client.
 
     Attributes:
-        do: "apply"; "plan": store a plan and apply it; "uninstall"; "delete": uninstall and delete the stack.
+        do: "apply"; "plan": store a plan and apply it; "change": likewise, of changes of packages; "rollback";
+            "uninstall"; "delete": uninstall and delete the stack.
         items: The package.
         pause: Seconds before it.
         skip: Names of objects that are skipped.
@@ -104,6 +135,9 @@ class Action:
         is_backed_up: Whether the store is backed up right before the apply, when it has the plan.
         restored_after: Seconds after the start of its first apply at which the store is restored; negative: it is not.
         cancel_at: Number of the event from which *cancel_after* counts.
+        packages: The changes of packages.
+        consents: Whether dependencies may move, versions may be lower, and what needs a removed package goes, too.
+        revision: Number of the revision to which the stack is rolled back.
     """
 
     do: str
@@ -118,6 +152,9 @@ class Action:
     is_backed_up: bool = False
     restored_after: float = -1.0
     cancel_at: int = 1
+    packages: tuple[PackageChange, ...] = ()
+    consents: bool = False
+    revision: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +443,8 @@ def check(scenario: Scenario) -> None:
             _between("actions.cancel_at", action.cancel_at, 1)
             for name in ("pause", "leave_after", "lag"):
                 _between(f"actions.{name}", getattr(action, name), 0)
-            _among("actions.do", [action.do], ("apply", "plan", "uninstall", "delete"))
+            _among("actions.do", [action.do], ("apply", "plan", "change", "rollback", "uninstall", "delete"))
+            _check_changes(action)
             _among("actions.items.name", [item.name for item in action.items], OBJECTS)
             _among("actions.items.labels", [label for item in action.items for label in item.labels], LABELS)
             _among("actions.items.turned", [item.name for item in action.items if item.turned], OTHER_KINDS)
@@ -422,6 +460,18 @@ def check(scenario: Scenario) -> None:
     for call in scenario.faults or {}:
         if not re.fullmatch(r"\w+ .+/[0-9]+", call):
             raise ScenarioInvalid(f"faults: {_short(call)} is no call such as 'Mutate applier0/1'")
+
+
+def _check_changes(action: Action) -> None:
+    """Check the changes of packages of an action."""
+    _between("actions.revision", action.revision, 1)
+    if action.do == "change" and not action.packages:
+        raise ScenarioInvalid("actions.packages: there are no changes")
+    _among("actions.packages.do", [each.do for each in action.packages], PACKAGE_VERBS)
+    for each in action.packages:
+        if each.do != "update_all":
+            _among("actions.packages.name", [each.name], PACKAGES)
+            _among("actions.packages.version", [each.version], ("", *PACKAGES[each.name]))
 
 
 def _check_package(items: tuple[Item, ...]) -> None:

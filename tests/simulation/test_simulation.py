@@ -20,12 +20,12 @@ from tests.simulation import coverage
 from tests.simulation.__main__ import main
 from tests.simulation.drawing import drawn
 from tests.simulation.features import FEATURES, KNOWN, holds
+from tests.simulation.package_pool import POOL
 from tests.simulation.running import HarnessBroken, run
-from tests.simulation.scenario import from_json, to_json
+from tests.simulation.scenario import PACKAGES, from_json, to_json
 
 SAMPLE = (
     165,
-    442,
     3434,
     3585,
     5318,
@@ -35,7 +35,6 @@ SAMPLE = (
     5629,
     5641,
     5664,
-    5762,
     10036,
     10158,
     10192,
@@ -43,10 +42,17 @@ SAMPLE = (
     10235,
     10401,
     20075,
-    20151,
     20169,
     20204,
     30002,
+    50265,
+    50395,
+    60030,
+    60042,
+    80382,
+    81071,
+    90259,
+    100375,
 )
 """
 A fixed list, so that only a commit can make the gate fail. Together they reach all names of the coverage, but for those
@@ -160,6 +166,10 @@ def test_a_found_scenario_shows_the_defect_while_it_is_known(path: Path, folder:
     assert set(result.violations) == {kind for each in known for kind in each.kinds}
 
 
+def test_all_packages_of_scenarios_are_published() -> None:
+    assert {name: tuple(versions) for name, versions in POOL.items()} == PACKAGES
+
+
 def test_each_known_defect_has_its_scenario() -> None:
     for known in KNOWN:
         assert (HERE / "found" / f"{known.found}.json").exists(), known.defect
@@ -257,6 +267,22 @@ def test_the_simulation_patches_nothing() -> None:
                 ' [{"stack": "a", "prefix": "", "actions": []}, {"stack": "a", "prefix": "", "actions": []}]}',
             ],
             "clients: two are called 'a'",
+        ),
+        (
+            [
+                "--scenario",
+                '{"version": 1, "seed": 1, "features": [], "clients":'
+                ' [{"stack": "packages", "prefix": "", "actions": [{"do": "change"}]}]}',
+            ],
+            "actions.packages: there are no changes",
+        ),
+        (
+            [
+                "--scenario",
+                '{"version": 1, "seed": 1, "features": [], "clients": [{"stack": "packages", "prefix": "", "actions":'
+                ' [{"do": "change", "packages": [{"do": "install", "name": "base", "version": "7.0.0"}]}]}]}',
+            ],
+            "actions.packages.version: '7.0.0' is none of",
         ),
         (["--minutes", "nan"], "MINUTES: nan is no time"),
         (["--save", "file.json"], "SAVE takes one run"),

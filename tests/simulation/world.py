@@ -27,8 +27,9 @@ from tests.simulation.draws import DrawnIds, Draws
 from tests.simulation.faults import BY_FEATURE, Faults
 from tests.simulation.loop import NODE, Node, SimulatedLoop
 from tests.simulation.network import SimulatedNetwork, Watcher
+from tests.simulation.package_pool import write_pool
 from tests.simulation.platforms import NamedFaults, SimulatedPlatform
-from tests.simulation.scenario import IN_FLIGHT, SERVERS, Crash, Jump, Scenario
+from tests.simulation.scenario import IN_FLIGHT, PACKAGE_STACK, SERVERS, Crash, Jump, Scenario
 from tests.simulation.stores import RefusingDispatcher
 from tests.simulation.trace import Trace
 
@@ -57,6 +58,7 @@ class World:
         nodes: The nodes that run now, by name.
         skews: Seconds by which the wall clock of a node is ahead, by name.
         data: Folder of the databases.
+        repository: Folder of the published packages; there is none without a stack for packages.
         is_calm: Whether all faults have stopped.
         on_kill: Called with the name of a node that is about to be killed.
         on_jump: Called when a clock is set.
@@ -89,6 +91,9 @@ class World:
         self._crashes = list(scenario.crashes)
         self._home = folder / "home"
         self._home.mkdir()
+        self.repository = self._home / "repository"
+        if any(client.stack == PACKAGE_STACK for client in scenario.clients):
+            write_pool(self.repository)
         self._has_backup = False
         # A node for work that belongs to no process.
         self._sky = Node("sky")
@@ -193,7 +198,15 @@ class World:
 
     def _settings(self, name: str) -> Settings:
         addresses = {server: server for server in (*SERVERS, "applier")}
-        return Settings(addresses, self.data, self._home, self._home, lease=self.scenario.lease, holder=name)
+        return Settings(
+            addresses,
+            self.data,
+            self._home,
+            self._home,
+            lease=self.scenario.lease,
+            holder=name,
+            repository_folders=(self._home,),
+        )
 
     async def _serve(self, name: str) -> None:
         ids = DrawnIds(self.draws, name)
