@@ -394,6 +394,36 @@ MUTATIONS: tuple[Mutation, ...] = (
         _SHARING,
     ),
     Mutation(
+        "packages_change_with_an_operation_that_is_rolled_back",
+        "stack_svc/rules/finish.py",
+        "packages.change(tx, stack, plan) if plan and has_succeeded else ((), ())",
+        "packages.change(tx, stack, plan) if plan else ((), ())",
+        frozenset({"PACKAGES"}),
+        200,
+        frozenset({"install", "reject", "cancel"}),
+    ),
+    Mutation(
+        "packages_change_although_all_steps_were_undone",
+        "stack_svc/rules/finish.py",
+        "            return stack if stack.state is State.ACTIVE else None\n",
+        "            plan = tx.plans.find(operation.plan)\n"
+        "            if plan and stack.state is State.ACTIVE:\n"
+        "                packages.change(tx, stack, plan)\n"
+        "            return stack if stack.state is State.ACTIVE else None\n",
+        frozenset({"PACKAGES"}),
+        200,
+        frozenset({"install", "reject", "cancel"}),
+    ),
+    Mutation(
+        "packages_do_not_change_with_their_operation",
+        "stack_svc/rules/finish.py",
+        "packages.change(tx, stack, plan) if plan and has_succeeded else ((), ())",
+        "((), ())",
+        frozenset({"PACKAGES"}),
+        10,
+        frozenset({"install"}),
+    ),
+    Mutation(
         "what_was_replaced_and_not_deleted_is_forgotten",
         _CONCLUSION,
         "                entries[pending.key] = pending\n",
