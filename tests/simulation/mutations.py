@@ -424,6 +424,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         frozenset({"install"}),
     ),
     Mutation(
+        "labels_of_packages_that_are_not_compared_stay_attached",
+        "planner_svc/package_stack/compared.py",
+        "return frozenset(left - {label for label in labels if not _packages(composition, label) <= suspended})",
+        "return frozenset(left)",
+        frozenset({"CONTENT"}),
+        300,
+        frozenset({"install", "plans"}),
+    ),
+    Mutation(
         "what_was_replaced_and_not_deleted_is_forgotten",
         _CONCLUSION,
         "                entries[pending.key] = pending\n",
