@@ -553,7 +553,8 @@ class Oracle:
             if step.HasField("attach") and operation.fact(number).state != "DONE":
                 left[step.attach.key.name].add(labels.get(step.attach.label.name, ""))
         for entry in record:
-            if entry.is_pending_delete or entry.resource_id in self.by_others:
+            # What an undo creates in place of a resource that a person has changed is as the person left it.
+            if entry.is_pending_delete or entry.resource_id in self.by_others | self.remade:
                 continue
             resource = self.platform.resources.get(entry.resource_id)
             wanted = {labels[name] for name in entry.labels if name in labels} - self.by_others - left[entry.name]
