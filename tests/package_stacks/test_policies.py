@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from services.core.errors import NameTaken
 from tests.applier.drifting import drift
 from tests.applier.history import check_history
 from tests.applier.test_policies import set_policy
@@ -123,3 +124,40 @@ async def test_a_policy_that_keeps_the_data_lets_an_unneeded_package_leave(clien
     plan = await client.change("uninstall p")
     assert change_words(plan.header.packages) == "-p, -d"
     assert len(await buckets(client)) == 1
+
+
+async def test_what_a_gone_package_left_goes_to_another_one_that_declares_it(client: Client) -> None:
+    objects = {**WEB, "q": [an_object("Bucket", "site", "web")]}
+    await client.publish("p 1.0.0", "q 1.0.0", objects=objects)
+    await client.change("install p")
+    await set_policy(client.case, **PROTECTED)
+    before = (await client.ids())["Bucket:p.web"]
+    await client.change("uninstall p")
+    assert step_words(await client.change("install q")) == []
+    assert await client.ids() == {"Bucket:q.site": before}
+    await check_history(client.case)
+    assert step_words(await client.change("install p")) == []
+    assert await client.ids() == {"Bucket:q.site": before}
+    assert (await client.plan("update-all")).no_change
+    assert step_words(await client.change("uninstall q")) == []
+    assert await client.ids() == {"Bucket:p.web": before}
+    await check_history(client.case)
+
+
+async def test_a_protected_bucket_that_a_version_drops_is_shared_again(client: Client) -> None:
+    """The plan has to compare the package that dropped it, as the record has it under the key of this one."""
+    objects = {**WEB, "q": [an_object("Bucket", "site", "web")]}
+    await client.publish("p 1.0.0", "q 1.0.0", objects=objects)
+    await client.change("install p")
+    await set_policy(client.case, **PROTECTED)
+    before = (await client.ids())["Bucket:p.web"]
+    await client.publish("p 2.0.0", "q 1.0.0", objects=objects)
+    await client.change("update p")
+    with pytest.raises(NameTaken):
+        await client.plan("install q")
+    await client.change("install p q")
+    assert (await client.ids())["Bucket:q.site"] == before
+    assert "Bucket:p.web" not in await client.ids()
+    await check_history(client.case)
+    assert (await drift(client.case)).differences == {}
+    assert (await client.plan("update-all")).no_change
