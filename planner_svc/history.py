@@ -117,6 +117,11 @@ def kept_package(
         if item.key not in objects and (item.key in unknown or item.key in referred):
             objects[item.key] = item
             unknown = unknown | {item.key}
+    if desired.packages:
+        # Forgotten resources of packages that are not compared: a plan that compares them finds the objects again.
+        forgotten = {item.key: item for item in desired.package.objects if desired.skips(item.key)}
+        unknown = unknown | (forgotten.keys() - objects.keys())
+        objects = forgotten | objects
     return KeptPackage(tuple(objects[key] for key in sorted(objects)), frozenset(unknown))
 
 

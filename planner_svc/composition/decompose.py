@@ -15,8 +15,8 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
     The components that were composed, by the names of their packages; their objects have full names.
 
     An object that several packages declare is one of each of them, under the full name and with the labels that it has
-    there. Where others name it, they name the declaration of a package that they require. Packages without objects are
-    among them.
+    there. Where others name it, they name the declaration of a package that they require. Packages without objects
+    and objects whose resource was forgotten are among them.
 
     Args:
         kept: The package of a revision.
@@ -27,8 +27,6 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
     objects: defaultdict[str, list[Object]] = defaultdict(list)
     own_names: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for item in kept.objects:
-        if item.key in kept.untouched:
-            continue
         declarations = kept.declarations.get(item.key, ())
         if not declarations:
             objects[_package_of(item.key.name)].append(item)

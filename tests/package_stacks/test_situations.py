@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from pkger.model.v1 import plan_pb2
+from pkger.model.v1 import object_pb2, plan_pb2
+from pkger.stack.v1 import stack_pb2
+from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import PackageStack, StackMoved, StackNotFound
 from services.core.model import Undo
@@ -450,3 +452,22 @@ async def test_secrets_of_packages_are_those_of_the_organization(client: Client)
     assert (await client.plan("install q")).missing_secrets == []
     await client.change("uninstall p")
     assert await client.services.secret_keys() == ["routing-key"]
+
+
+async def test_a_forgotten_resource_of_a_package_is_found_again(client: Client) -> None:
+    """Also after plans that do not compare its package; drift and rollbacks leave it as it is."""
+    await client.publish("p 1.0.0", "q 1.0.0", "r 1.0.0", objects={"q": [a_bucket("web"), a_label("q")]})
+    await client.change("install q")
+    before = await client.ids()
+    peer, key = client.services.peers["stack"], object_pb2.ObjectKey(kind="Bucket", name="q.web")
+    request = stack_pb2.ForgetResourceRequest(stack=client.ref, key=key)
+    await peer.call(StackServiceStub(peer.channel).ForgetResource, request)
+    for words in ("install p", "install r", "uninstall r"):
+        await client.change(words)
+        assert "Bucket:q.web" not in await client.ids()
+        assert (await drift(client.case)).differences == {}
+    assert end(await roll_back(client.case, 2)).state == SUCCEEDED
+    assert "Bucket:q.web" not in await client.ids()
+    assert step_words(await client.change("install q")) == []
+    assert before.items() <= (await client.ids()).items()
+    await check_history(client.case)
