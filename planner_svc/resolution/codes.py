@@ -21,10 +21,12 @@ class Classified:
     Attributes:
         code: The code.
         solution: The solution without the condition that the code names; None: the code needs none.
+        package: The package that the code is about, if that is known without a solution.
     """
 
     code: ConflictCode
     solution: Solved | None = None
+    package: str = ""
 
 
 def missing_package(situation: Situation) -> str | None:
@@ -36,14 +38,17 @@ def missing_package(situation: Situation) -> str | None:
 def classify(resolver: Resolver, unsolved: Unsolved) -> Classified:
     """The code of what is unsolved at level 1."""
     situation = unsolved.world.situation
-    if any(_fits_nothing(unsolved.world, name) for name in sorted({*situation.installs, *situation.updates})):
-        return Classified(ConflictCode.NO_MATCHING_VERSION)
-    pinned = [each for name, each in situation.installed.items() if name in situation.uninstalls]
+    for name in sorted({*situation.installs, *situation.updates}):
+        if _fits_nothing(unsolved.world, name):
+            return Classified(ConflictCode.NO_MATCHING_VERSION, package=name)
+    removed = [each for name, each in situation.installed.items() if name in situation.uninstalls]
+    unmovable = {
+        ConflictCode.PINNED: [each.name for each in removed if each.is_pinned and not each.is_suspended],
+        ConflictCode.SUSPENDED: [each.name for each in removed if each.is_suspended],
+    }
     for condition in _conditions(unsolved):
-        if condition.code is ConflictCode.PINNED and any(each.is_pinned and not each.is_suspended for each in pinned):
-            return Classified(condition.code)
-        if condition.code is ConflictCode.SUSPENDED and any(each.is_suspended for each in pinned):
-            return Classified(condition.code)
+        if condition.code and unmovable.get(condition.code):
+            return Classified(condition.code, package=unmovable[condition.code][0])
         if condition.is_relevant():
             outcome = resolver.any_in(World(situation, Level.UP, condition.lifted))
             if isinstance(outcome, Solved):

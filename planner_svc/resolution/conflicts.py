@@ -1,18 +1,18 @@
 """Explains why a request cannot be carried out, and what works instead."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from planner_svc.resolution.codes import classify
+from planner_svc.resolution.codes import Classified, classify
 from planner_svc.resolution.conditions import Level
 from planner_svc.resolution.facts import Reason, Reduced, reduce
+from planner_svc.resolution.headlines import cycle_headline, headline_of
 from planner_svc.resolution.model import Conflict, ConflictCode, Fact, FactKind, Suggestion
 from planner_svc.resolution.outcomes import Resolver, Solved, Unsolved, same_failure
 from planner_svc.resolution.search import SearchLimit
 from planner_svc.resolution.situation import Situation
 from planner_svc.resolution.solutions import cycle_of
 from planner_svc.resolution.suggestions import Suggester
-from planner_svc.resolution.texts import Narration, cycle_text
+from planner_svc.resolution.texts import Narration
 from planner_svc.resolution.world import World
 
 
@@ -35,29 +35,26 @@ def explain(resolver: Resolver, situation: Situation, unsolved: Unsolved) -> Con
 
     The bounds of *resolver* are those of the explanation. When one is reached, what is known so far is the answer.
     """
-    code, resolvable, is_explained = ConflictCode.VERSION_CONFLICT, False, True
+    classified, resolvable, is_explained = Classified(ConflictCode.VERSION_CONFLICT), False, True
     suggestions: list[Suggestion] = []
-    cycle: Sequence[str] = ()
     try:
         outcome = _one_level_up(resolver, situation, unsolved)
         resolvable = isinstance(outcome, Solved)
         if isinstance(outcome, Unsolved):
             unsolved = outcome
             classified = classify(resolver, unsolved)
-            code = classified.code
-            if code is ConflictCode.CYCLE and classified.solution:
-                cycle = _cycle(classified.solution)
-        for suggestion in Suggester(resolver, situation, unsolved, code, resolvable).suggestions():
+        for suggestion in Suggester(resolver, situation, unsolved, classified.code, resolvable).suggestions():
             suggestions.append(suggestion)
     except SearchLimit:
         is_explained = False
-    reduced = reduce(unsolved.world, unsolved.failure, resolver.search, resolver.budget)
+    reduced = reduce(unsolved.world, unsolved.failure, resolver.search, resolver.budget, classified.package)
     narration = Narration(unsolved.world, reduced.reasons)
-    subject = cycle[0] if cycle else narration.subject(code)
+    cycle = _cycle(classified.solution) if classified.code is ConflictCode.CYCLE and classified.solution else []
+    headline = cycle_headline(cycle) if cycle else headline_of(narration, classified, resolvable)
     return Conflict(
-        code,
-        subject,
-        cycle_text(cycle) if cycle else narration.text(code, subject, resolvable),
+        classified.code,
+        headline.package,
+        headline.text,
         resolvable,
         narration.facts,
         tuple(suggestions),

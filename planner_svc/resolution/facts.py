@@ -294,9 +294,9 @@ class Reduced(NamedTuple):
     trims: bool = False
 
 
-def reduce(world: World, failure: Failure, search: Search, budget: SearchBudget) -> Reduced:
+def reduce(world: World, failure: Failure, search: Search, budget: SearchBudget, about: str = "") -> Reduced:
     """
-    Find facts that rule each other out.
+    Find facts that rule each other out, those about the package *about* if it has no version.
 
     The facts that *failure* blames are a start, and so are those that any later failure blames. Then facts are left
     out, many at a time as long as this goes well.
@@ -304,7 +304,7 @@ def reduce(world: World, failure: Failure, search: Search, budget: SearchBudget)
     blamed = _blamed(world, failure)
     reducer = Reducer(world, search, budget, ImaginedVersions(blamed, world.situation))
     try:
-        reducer.reduce(_contradictory(world, reducer.failure_of) or blamed)
+        reducer.reduce(_contradictory(world, about, reducer.failure_of) or blamed)
         if not reducer.failure_of(reducer.kept):
             # The search blames no one for what is not there: nothing admits a prerelease, perhaps.
             everything = all_reasons(world, world.universe())
@@ -375,9 +375,9 @@ class Reducer:
         return _blamed(world, answer) if isinstance(answer, Failure) else None
 
 
-def _contradictory(world: World, failure_of: Callable[[Collection[Reason]], object]) -> list[Reason] | None:
-    """The facts about a requested package that has no version at all; None: there is no such package."""
-    for name in world.roots:
+def _contradictory(world: World, about: str, failure_of: Callable[[Collection[Reason]], object]) -> list[Reason] | None:
+    """The facts about a requested package that has no version at all, *about* first; None: there is none."""
+    for name in sorted(world.roots, key=lambda name: name != about):
         if not world.domain(name):
             reasons = reasons_about(world, name)
             if failure_of(reasons):

@@ -18,6 +18,13 @@ def broken_chain(size: int) -> Case:
     return case([f"c{at} 1.0.0 [c{at + 1}]" for at in range(size)], [], "install c0")
 
 
+def many_ranges(size: int) -> Case:
+    """Each of many versions goes with one version of another package, none of which goes with a third one."""
+    versions = [f"{at}.0.0 [d ^{at}]" for at in range(1, size + 1)]
+    others = [f"{at}.0.0 [z ^9]" for at in range(1, size + 1)]
+    return case([f"p {' | '.join(versions)}", f"d {' | '.join(others)}", "z 1.0.0"], [], "install p@*")
+
+
 def diamonds(size: int) -> Case:
     """Each package is required by two others, so that many ways lead to the last one, which is nowhere."""
     published = [f"c{at} 1.0.0 [l{at}, r{at}]" for at in range(size)]

@@ -1,9 +1,9 @@
 """
 Small worlds of packages as text, and answers as text.
 
-A package is ``NAME VERSION [REQUIRED RANGE, ...] | VERSION ...``; a version can be followed by ``yanked``, and
-``NAME*VERSION`` sets the latest version. An installed package is ``NAME VERSION [REQUIRED RANGE, ...]`` with ``auto``,
-``pinned``, ``suspended``, ``from REPOSITORY`` and ``wants RANGE`` behind it.
+A package is ``NAME VERSION [REQUIRED RANGE, ...] | VERSION ...``; a version can be followed by ``yanked`` and ``for
+RANGE`` (of pkger), and ``NAME*VERSION`` sets the latest version. An installed package is ``NAME VERSION [REQUIRED
+RANGE, ...]`` with ``auto``, ``pinned``, ``suspended``, ``from REPOSITORY`` and ``wants RANGE`` behind it.
 """
 
 import re
@@ -64,6 +64,8 @@ def package(text: Any) -> tuple[str, dict[str, Any]]:
 def _version(text: str) -> dict[str, Any]:
     version, requires, flags = _parts(text)
     written: dict[str, Any] = {"version": version, "requires": requires}
+    if platform := re.search(r"for (\S+)", flags):
+        written["platform"] = platform[1]
     return {**written, "yanked": "loses data"} if "yanked" in flags else written
 
 

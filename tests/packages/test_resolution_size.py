@@ -27,6 +27,7 @@ _AT_ONCE_OVER = Bounds(explanation_steps=1)
     [
         large_worlds.cycle,
         large_worlds.broken_chain,
+        large_worlds.many_ranges,
         large_worlds.diamonds,
         large_worlds.installed_chain,
         large_worlds.cascade,

@@ -7,7 +7,9 @@ import pytest
 
 from planner_svc.resolution.bounds import Bounds
 from planner_svc.resolution.model import Conflict, ConflictCode, Fact, FactKind, Resolution
+from planner_svc.resolution.published import is_empty
 from services.core.errors import RequestInvalid
+from services.packages.ranges import Range
 from tests.packages.resolving import resolved
 from tests.packages.rows import D, as_text, case
 
@@ -112,10 +114,125 @@ def test_the_sentence_of_a_conflict(arguments: tuple[Any, ...], text: str) -> No
     assert conflict(*arguments).text == text
 
 
+FOR_99 = {"platform": "0.3.0"}
+MIXED = "b 1.0.0 yanked | 2.0.0 for >=99 | 3.0.0-rc.1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "package", "text"),
+    [
+        (([MIXED], [], "install b", FOR_99), ConflictCode.PLATFORM, "b", "b 2.0.0 is for pkger >=99"),
+        (
+            (["a 1.0.0 [b *]", MIXED], [], "install a", FOR_99),
+            ConflictCode.YANKED_ONLY, "b", "a 1.0.0 requires b *, and b 1.0.0 is yanked: loses data",
+        ),
+        (
+            (["b*1.2.0 1.0.0 yanked | 1.2.0 for >=99 | 2.0.0 yanked | 2.0.0-rc.1"], [], "install b", FOR_99),
+            ConflictCode.PLATFORM, "b", "b 1.2.0 is for pkger >=99",
+        ),
+        (
+            (["p 1.0.0 [c ^1]", "c 1.1.0 yanked | 1.2.0 for >=99"], [], "install p", FOR_99),
+            ConflictCode.YANKED_ONLY, "c", "p 1.0.0 requires c ^1, and c 1.1.0 is yanked: loses data",
+        ),
+        (
+            (["p 1.0.0 [d ^1]", "d 1.2.1 yanked | 1.2.9 yanked"], [], "install p"),
+            ConflictCode.YANKED_ONLY, "d", "p 1.0.0 requires d ^1, and d 1.2.9 and 1.2.1 are yanked: loses data",
+        ),
+        (
+            (["d 1.1.0 [z ^1.0.0-0] | 1.2.0 yanked"], [], "install d@*"),
+            ConflictCode.YANKED_ONLY, "d", "d 1.2.0 is yanked: loses data",
+        ),
+        (
+            (["a 1.0.0 [b 1 - 2] | 2.0.0 [b 2 - 3]", "b 1.0.0 [z ^9] | 2.0.0 [z ^9]", "z 1.0.0"], [], "install a@*"),
+            ConflictCode.NO_MATCHING_VERSION, "z",
+            "2.0.0 and 1.0.0 of b require z ^9, and z is published as 1.0.0, none of them in ^9",
+        ),
+        (
+            (["d 1.0.0", "b 1.1.0 [d ^1]"], [], "install d@^2 b@^1"),
+            ConflictCode.NO_MATCHING_VERSION, "d", "d is published as 1.0.0, none of them in ^2",
+        ),
+        (
+            (["e 1.0.0", "b 1.0.0 | 2.0.0 yanked"], [], "install e@^2 b@^2"),
+            ConflictCode.NO_MATCHING_VERSION, "e", "e is published as 1.0.0, none of them in ^2",
+        ),
+        (
+            (["p 1.0.0 [d !=*]", "d 1.0.0"], [], "install p"),
+            ConflictCode.NO_MATCHING_VERSION, "d", "p 1.0.0 requires d !=*, and no version can be in that range",
+        ),
+        (
+            (["p 1.0.0 [d ^2]"], ["d 1.0.0 from gone"], "install p"),
+            ConflictCode.REPOSITORY_UNKNOWN, "d",
+            "d, which p 1.0.0 requires, cannot be had: repository gone is not configured",
+        ),
+        (
+            (["p 1.0.0 [a ^1, d ^2]", "a 1.0.0", "d 1.0.0 | 2.0.0"], ["a 1.0.0 pinned", "d 1.0.0 pinned"], "install p"),
+            ConflictCode.PINNED, "d", "d is pinned at 1.0.0, and p 1.0.0 requires ^2",
+        ),
+        (
+            (["a 1.0.0 yanked", "b 1.0.0"], ["b 1.0.0 pinned"], "install a; uninstall b"),
+            ConflictCode.PINNED, "b", "b is pinned at 1.0.0, and cannot be uninstalled",
+        ),
+    ],
+)  # fmt: skip
+def test_the_sentence_is_about_what_the_code_says(
+    arguments: tuple[Any, ...], code: ConflictCode, package: str, text: str
+) -> None:
+    answer = conflict(*arguments)
+    assert (answer.code, answer.package, answer.text) == (code, package, text)
+    assert package in {name for fact in answer.facts for name in fact.packages}
+
+
+@pytest.mark.parametrize("versions", [">=1 <1", "!=*", "<0.0.0-0", ">=2 <1 || >1 <=1"])
+def test_a_range_without_versions_is_told(versions: str) -> None:
+    written = case(["d 1.0.0"], [], "install d")
+    written["request"] = {"install": [{"name": "d", "version": versions}]}
+    answer = resolved(written)
+    assert isinstance(answer, Conflict)
+    text = f"d {Range.parse(versions)} was asked for, and no version can be in that range"
+    assert (answer.code, answer.text) == (ConflictCode.NO_MATCHING_VERSION, text)
+    assert [each.text for each in answer.facts] == [text]
+
+
+@pytest.mark.parametrize("versions", ["*", "<0.0.0-1", "=1.0.0", ">=1.0.0-a <1.0.0-b", "!=1 || >2 <1", "!=1 !=2"])
+def test_a_range_with_versions_is_not_empty(versions: str) -> None:
+    assert not is_empty(Range.parse(versions))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fact"),
+    [
+        (
+            (["a 1.0.0 [d, c ^2]", "d 1.2.0 [c ^1]| 2.0.0-rc.1", "c 1.0.0 | 2.0.0"], [], "install a"),
+            "only 1.2.0 of d is published, as d 2.0.0-rc.1 is a prerelease",
+        ),
+        (
+            (["p 1.0.0 [b]", MIXED], [], "install p", FOR_99),
+            "b 1.0.0 is yanked: loses data, b 2.0.0 is for pkger >=99 and b 3.0.0-rc.1 is a prerelease",
+        ),
+        (
+            (["q 1.0.0 [d >=2] | 2.0.0 [d >=3]", "d 1.0.0 | 2.0.0 yanked | 3.0.0-rc.1"], [], "install q@*"),
+            "d is published as 3.0.0-rc.1, 2.0.0 and 1 more version, none of them in >=3, and d 2.0.0 is yanked: loses"
+            " data and d 3.0.0-rc.1 is a prerelease",
+        ),
+    ],
+)  # fmt: skip
+def test_the_fact_of_what_is_published(arguments: tuple[Any, ...], fact: str) -> None:
+    assert fact in [each.text for each in conflict(*arguments).facts]
+
+
+def test_of_a_package_without_a_range_the_latest_version_is_told() -> None:
+    published = ["h 1.0.0 | 2.0.0 [z ^2]", "k 1.0.0 [z ^1]", "z 1.0.0 | 2.0.0"]
+    answer = resolved(case(published, [], "install h k"), Bounds(explanation_steps=1))
+    assert isinstance(answer, Conflict)
+    texts = [each.text for each in answer.facts]
+    assert "the latest version of h is 2.0.0" in texts
+    assert not any(each.startswith("only 2.0.0 of h") for each in texts)
+
+
 def test_versions_that_say_the_same_are_one_fact() -> None:
     published = ["p 1.0.0 [d ^3] | 1.1.0 [d ^3] | 1.2.0 [d ^3] | 1.3.0 [d ^4]", D]
     texts = [each.text for each in conflict(published, [], "install p@^1").facts]
-    assert "1.2.0, 1.1.0 and 1 more version of p requires d ^3" in texts
+    assert "1.2.0, 1.1.0 and 1 more version of p require d ^3" in texts
     assert "p 1.3.0 requires d ^4" in texts
 
 
@@ -159,7 +276,7 @@ def test_what_is_held_back_has_its_facts() -> None:
     published = ["a 1.0.0 [d ^1] | 2.0.0 [d ^2]", "b 1.0.0 [d ^1]", "d 1.0.0 | 2.0.0"]
     answer = resolved(case(published, ["a 1.0.0 [d ^1]", "b 1.0.0 [d ^1]", "d 1.0.0 auto"], "update-all"))
     assert isinstance(answer, Resolution)
-    rest = ["b 1.0.0 is installed", "only 1.0.0 of b is published", "b 1.0.0 requires d ^1"]
+    rest = ["b 1.0.0 is installed", "no version of b above 1.0.0 is published", "b 1.0.0 requires d ^1"]
     assert {each.name: [fact.text for fact in each.facts] for each in answer.held_back} == {
         "a": ["a 2.0.0 comes first", "a 2.0.0 requires d ^2", *rest],
         "d": ["d 2.0.0 comes first", *rest],
