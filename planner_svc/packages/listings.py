@@ -80,7 +80,7 @@ def serving(listings: Sequence[Listing], package: str, repository: str) -> Listi
     if source.code is ConflictCode.REPOSITORY_UNAVAILABLE:
         raise RepositoryUnavailable(source.repository, by_name[source.repository].problem or "it does not answer")
     if source.code is ConflictCode.AMBIGUOUS_REPOSITORY:
-        raise RequestInvalid("repository", f"{source.text}; name one of them")
+        raise RequestInvalid("repository", source.text)
     raise PackageNotFound(package, source.text)
 
 

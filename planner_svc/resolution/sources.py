@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner_svc.resolution.model import ConflictCode, PackageRequest, Repository, Request
-from services.core.text_lists import enumerated
+from services.core.text_lists import enumerated, listed
 from services.packages.index_files import PackageVersions
 from services.packages.installed import InstalledPackage
 
@@ -15,6 +15,9 @@ UNAVAILABLE = (
     ConflictCode.PACKAGE_NOT_FOUND,
 )
 """Why a package cannot be had; of several reasons, the first counts."""
+
+_MAX_NAMES = 10
+"""The number of repositories or patterns that a text names, before it counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class NoSource:
     Attributes:
         code: One of ``UNAVAILABLE``.
         text: The reason, for people.
-        repository: The repository that does not answer; else empty.
+        repository: The repository that cannot be read; else empty.
     """
 
     code: ConflictCode
@@ -83,21 +86,27 @@ class Sources:
             return NoSource(ConflictCode.REPOSITORY_UNKNOWN, f"repository {name} is disabled")
         if repository.problem is not None:
             return _silent(repository)
+        if not may_serve(repository.only, package):
+            text = f"the patterns of repository {name} leave {package} out: {listed(repository.only, _MAX_NAMES)}"
+            return NoSource(ConflictCode.PACKAGE_NOT_FOUND, text)
         return _source(repository, package) if _lists(repository, package) else _nowhere(package, [repository])
 
     def _first(self, package: str) -> Source | NoSource:
         """The source of a package that no repository is named for: no one takes the place of one that is away."""
-        serving = [each for each in self._by_priority if each.is_enabled and may_serve(each.only, package)]
+        enabled = [each for each in self._by_priority if each.is_enabled]
+        serving = [each for each in enabled if may_serve(each.only, package)]
         listing = [each for each in serving if each.problem is None and _lists(each, package)]
         for repository in serving:
             if repository.problem is not None and (not listing or repository.priority >= listing[0].priority):
                 return _silent(repository)
         if not listing:
-            return _nowhere(package, serving)
+            return _nowhere(package, serving, [each for each in enabled if each not in serving])
         first, *others = [each for each in listing if each.priority == listing[0].priority]
         if others:
-            names = enumerated([each.name for each in (first, *others)])
-            text = f"{package} is in {names}, which have the same priority"
+            names = [each.name for each in (first, *others)]
+            written = enumerated(names) if len(names) <= _MAX_NAMES else listed(names, _MAX_NAMES)
+            text = f"{package} is in {written}, which have the same priority"
+            text = f"{text}; name one of them, or give them different priorities"
             return NoSource(ConflictCode.AMBIGUOUS_REPOSITORY, text)
         return _source(first, package)
 
@@ -124,11 +133,14 @@ def _fits(pattern: str, package: str) -> bool:
 
 
 def _silent(repository: Repository) -> NoSource:
-    text = f"repository {repository.name} does not answer"
-    text = f"{text}: {repository.problem}" if repository.problem else text
+    text = f"repository {repository.name}"
+    text = f"{text} cannot be read: {repository.problem}" if repository.problem else f"{text} does not answer"
     return NoSource(ConflictCode.REPOSITORY_UNAVAILABLE, text, repository.name)
 
 
-def _nowhere(package: str, repositories: Sequence[Repository]) -> NoSource:
-    names = ", ".join(each.name for each in repositories)
-    return NoSource(ConflictCode.PACKAGE_NOT_FOUND, f"no repository has {package} (asked: {names or 'none'})")
+def _nowhere(package: str, repositories: Sequence[Repository], left_out: Sequence[Repository] = ()) -> NoSource:
+    notes = [f"asked: {listed([each.name for each in repositories], _MAX_NAMES)}"] if repositories else []
+    if left_out:
+        notes.append(f"left out by the patterns of: {listed([each.name for each in left_out], _MAX_NAMES)}")
+    text = f"no repository has {package} ({'; '.join(notes) or 'none is configured and enabled'})"
+    return NoSource(ConflictCode.PACKAGE_NOT_FOUND, text)

@@ -63,6 +63,10 @@ def test_a_conflict_is_told_from_what_was_requested_to_what_is_installed() -> No
             (["p 1.0.0 [d ^1.2.3]", D], ["d 1.2.1 pinned"], "install p"),
             "d is pinned at 1.2.1, and p 1.0.0 requires ^1.2.3",
         ),
+        (
+            ([{"name": "a", "only": ["web-*"], "packages": ["d 1.0.0"]}, {"name": "b"}], [], "install a/d"),
+            "the patterns of repository a leave d out: web-*",
+        ),
         (([D], ["d 1.2.1 suspended"], "uninstall d"), "d is suspended at 1.2.1, and cannot be uninstalled"),
         (([D], ["p 1.0.0 [d]", "d 1.2.1"], "uninstall d"), "d cannot be uninstalled: p 1.0.0 requires it"),
         ((["p 1.0.0 [a]", "a 1.0.0 [p]"], [], "install p"), "a and p require each other: a -> p -> a"),
@@ -102,11 +106,11 @@ def test_a_conflict_is_told_from_what_was_requested_to_what_is_installed() -> No
         (([D], [], "uninstall d"), "d is not installed, so it cannot be uninstalled"),
         (
             ([{"name": "main", "unreachable": True}], [], "install d"),
-            "repository main does not answer: no answer within 30 s",
+            "repository main cannot be read: no answer within 30 s",
         ),
         (
             ([{"name": "a", "packages": ["d 1.0.0"]}, {"name": "b", "packages": ["d 1.0.0"]}], [], "install d"),
-            "d is in a and b, which have the same priority",
+            "d is in a and b, which have the same priority; name one of them, or give them different priorities",
         ),
     ],
 )  # fmt: skip

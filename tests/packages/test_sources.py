@@ -7,6 +7,7 @@ from planner_svc.resolution.sources import NoSource, Source, Sources
 from services.packages.index_files import PackageVersions
 
 FAULT = "base/versions.yaml: no YAML"
+SAME_PRIORITY = "which have the same priority; name one of them, or give them different priorities"
 
 
 def repository(name: str, priority: int = 0, fault: str = "", **changes: object) -> Repository:
@@ -29,13 +30,39 @@ def repository(name: str, priority: int = 0, fault: str = "", **changes: object)
         ([repository("low", fault=FAULT), repository("high", 1)], "high"),
         (
             [repository("a"), repository("b", fault=FAULT)],
-            (ConflictCode.AMBIGUOUS_REPOSITORY, "base is in a and b, which have the same priority"),
+            (ConflictCode.AMBIGUOUS_REPOSITORY, f"base is in a and b, {SAME_PRIORITY}"),
         ),
         (
             [repository("low"), repository("high", 1, problem="no answer")],
-            (ConflictCode.REPOSITORY_UNAVAILABLE, "repository high does not answer: no answer"),
+            (ConflictCode.REPOSITORY_UNAVAILABLE, "repository high cannot be read: no answer"),
         ),
-        ([], (ConflictCode.PACKAGE_NOT_FOUND, "no repository has base (asked: none)")),
+        (
+            [repository("low"), repository("high", 1, problem="")],
+            (ConflictCode.REPOSITORY_UNAVAILABLE, "repository high does not answer"),
+        ),
+        ([], (ConflictCode.PACKAGE_NOT_FOUND, "no repository has base (none is configured and enabled)")),
+        (
+            [repository("low", is_enabled=False)],
+            (ConflictCode.PACKAGE_NOT_FOUND, "no repository has base (none is configured and enabled)"),
+        ),
+        (
+            [Repository("main"), repository("a", only=("web-*",))],
+            (ConflictCode.PACKAGE_NOT_FOUND, "no repository has base (asked: main; left out by the patterns of: a)"),
+        ),
+        (
+            [Repository(f"r{number:03}") for number in range(1_000)],
+            (
+                ConflictCode.PACKAGE_NOT_FOUND,
+                f"no repository has base (asked: {', '.join(f'r{number:03}' for number in range(10))} and 990 more)",
+            ),
+        ),
+        (
+            [repository(f"r{number:03}") for number in range(1_000)],
+            (
+                ConflictCode.AMBIGUOUS_REPOSITORY,
+                f"base is in {', '.join(f'r{number:03}' for number in range(10))} and 990 more, {SAME_PRIORITY}",
+            ),
+        ),
     ],
 )
 def test_no_repository_takes_the_place_of_one_that_comes_first(
@@ -57,7 +84,7 @@ def test_no_repository_takes_the_place_of_one_that_comes_first(
         ([repository("low", is_enabled=False)], (ConflictCode.REPOSITORY_UNKNOWN, "repository low is disabled")),
         (
             [repository("low", only=("web-*",))],
-            (ConflictCode.PACKAGE_NOT_FOUND, "no repository has base (asked: low)"),
+            (ConflictCode.PACKAGE_NOT_FOUND, "the patterns of repository low leave base out: web-*"),
         ),
     ],
 )
