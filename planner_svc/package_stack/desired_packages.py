@@ -274,7 +274,7 @@ def _problems(
         package = facts[0].packages[0]
         text = f"{package} {versions[package]} refers to an object that is not there after the change"
         return Conflict(ConflictCode.BROKEN_REFERENCE, package, text, facts=facts)
-    raise SharedDiffers([*map(str, problems.differing)])
+    raise SharedDiffers([*map(str, problems.differing)], is_in_packages=True)
 
 
 def _compared(

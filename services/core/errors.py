@@ -747,17 +747,26 @@ class PlanTooLarge(PkgerError):
 
 
 class SharedDiffers(PkgerError):
-    """Resources of other stacks differ from the package; *differing* has a line about each of them."""
+    """
+    Objects differ from what they share; *differing* has a line about each of them.
+
+    They share resources of other stacks, or, with *is_in_packages*, objects of other packages of their stack.
+    """
 
     reason = Reason.SHARED_DIFFERS
     code = "FAILED_PRECONDITION"
 
-    def __init__(self, differing: Sequence[str]) -> None:
+    def __init__(self, differing: Sequence[str], *, is_in_packages: bool = False) -> None:
         shown = fitting(differing, _SHOWN_LENGTH)
+        remedy = (
+            "packages of one stack share equal objects only. Choose versions whose objects are equal, or change one of"
+            " the packages"
+            if is_in_packages
+            else "only its owner changes a resource. Declare the object as the resource is, give it another"
+            " metadata.name and display name, or change the resource in the stack that owns it first"
+        )
         super().__init__(
-            f"{listed(differing, len(shown), '; ')}. Nothing was written: only its owner changes a resource. Declare"
-            " the object as the resource is, give it another metadata.name and display name, or change the resource in"
-            " the stack that owns it first",
+            f"{listed(differing, len(shown), '; ')}. Nothing was written: {remedy}",
             objects="\n".join(shown),
             count=str(len(differing)),
         )
