@@ -93,6 +93,10 @@ class Published:
 
     def is_unusable(self, code: ConflictCode, value: int) -> bool:
         """Whether *value* will not do for the reason of *code*."""
+        version = self._choice.edition(value).version
+        if code is ConflictCode.PRERELEASE_ONLY and value == self._choice.own and version is not None:
+            # The installed prerelease stays without a range, and is in none that names no prerelease.
+            return version.is_prerelease and not all(fits(each, version, False) for each in self.ranges)
         return bool(self._reasons()[code] >> value & 1)
 
     def unusable(self, code: ConflictCode, versions: Range | Version | None, value: int) -> str:

@@ -173,6 +173,10 @@ MIXED = "b 1.0.0 yanked | 2.0.0 for >=99 | 3.0.0-rc.1"
             ConflictCode.PINNED, "d", "d is pinned at 1.0.0, and p 1.0.0 requires ^2",
         ),
         (
+            (["b 1.0.0"], ["b 3.0.0-alpha.1"], "update b@>=1.1"),
+            ConflictCode.PRERELEASE_ONLY, "b", "b 3.0.0-alpha.1 is a prerelease",
+        ),
+        (
             (["a 1.0.0 yanked", "b 1.0.0"], ["b 1.0.0 pinned"], "install a; uninstall b"),
             ConflictCode.PINNED, "b", "b is pinned at 1.0.0, and cannot be uninstalled",
         ),
