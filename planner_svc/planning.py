@@ -238,8 +238,9 @@ def _recorded_associations(desired: Desired, matching: Matching, match: Match) -
     assert match.desired is not None  # noqa: S101 - only desired objects have any
     if not desired.skip:
         return match.desired.associations
-    labels = {label for label in match.desired.associations if not desired.skips(label)}
+    suspended = matching.suspended_labels
+    labels = {label for label in match.desired.associations if not desired.skips(label) or label in suspended}
     if match.recorded and match.live:
-        recorded = recorded_labels(match.recorded, matching)
+        recorded = recorded_labels(match.recorded, matching) - suspended
         labels |= {label for label in recorded if desired.skips(label) or label in matching.untouched}
     return tuple(sorted(labels))

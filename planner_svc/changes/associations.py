@@ -143,14 +143,16 @@ def unwanted_labels(match: Match, matching: Matching) -> set[Key]:
     if not (match.recorded and match.recorded.associations):
         return set()
     left = recorded_labels(match.recorded, matching) - _labels(match, matching)
-    return {label for label in left if label not in matching.untouched}
+    return {label for label in left if label not in matching.untouched or label in matching.suspended_labels}
 
 
 def _labels(match: Match, matching: Matching) -> Set[Key]:
     """The labels that the package declares, without skipped ones; the parser has checked that the package has them."""
     if match.desired is None:
         return frozenset()
-    return {label for label in match.desired.associations if label in matching.matches}
+    return {
+        label for label in match.desired.associations if label in matching.matches or label in matching.suspended_labels
+    }
 
 
 def label_id_of(label: Key, matching: Matching) -> str:

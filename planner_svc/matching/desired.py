@@ -61,6 +61,10 @@ class Desired:
             return self.is_end
         return entry.key.name.partition(".")[0] not in self.packages.names
 
+    def is_suspended(self, key: Key) -> bool:
+        """Whether *key* is of a suspended package: it is skipped, but labels count for what the others declare."""
+        return self.packages is not None and key.name.partition(".")[0] in self.packages.suspended
+
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""
         return bool(self.skip) and (key in self.skip or Key(key.kind, "") in self.skip)

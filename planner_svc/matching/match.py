@@ -174,6 +174,7 @@ class Matching:
         protected_replacements: The objects whose replacement a policy forbids, sorted.
         name_conflicts: Errors of the objects whose name several resources have, then of objects that claim the resource
             of another object.
+        suspended_labels: The untouched labels of suspended packages that are live: they are attached all the same.
     """
 
     matches: Mapping[Key, Match]
@@ -184,6 +185,7 @@ class Matching:
     protected: Sequence[Key] = ()
     protected_replacements: Sequence[ProtectedReplacement] = ()
     name_conflicts: Sequence[NameTaken] = ()
+    suspended_labels: frozenset[Key] = frozenset()
 
     @property
     def is_anything_protected(self) -> bool:
@@ -209,13 +211,17 @@ def kinds_to_list(desired: Desired, stack: StackRecord, platform: PlatformTraits
     - The deletion of a resource that others refer to needs the kinds that refer to it, as they lose the reference.
     - A name needs all kinds of its scope, as they share their names.
     - A reference needs the kinds that it may lead to, as a skipped object may exist.
+    - Labels of suspended packages are skipped, and attached all the same.
 
     Args:
         desired: The desired state.
         stack: The record.
         platform: The platform, which has all kinds of the two.
     """
-    return _kinds_around(*_kinds_of(desired, stack), platform)
+    applied, removed = _kinds_of(desired, stack)
+    if desired.packages and desired.packages.suspended:
+        applied |= {LABEL} & platform.kinds.keys()
+    return _kinds_around(applied, removed, platform)
 
 
 def refuse_unsupported_kinds(desired: Desired, stack: StackRecord, platform: PlatformTraits) -> None:
@@ -342,7 +348,26 @@ def match(desired: Desired, stack: StackRecord, live: Iterable[Resource], platfo
         else:
             matches[entry.key] = Match(entry.key, None, entry, by_id.get(resource_key))
     ordered = {key: matches[key] for key in sorted(matches)}
-    return Matching(ordered, untouched, released, by_id, _renamed(matches), protected, (), name_conflicts)
+    return Matching(
+        ordered,
+        untouched,
+        released,
+        by_id,
+        _renamed(matches),
+        protected,
+        name_conflicts=name_conflicts,
+        suspended_labels=_suspended_labels(desired, untouched, by_id),
+    )
+
+
+def _suspended_labels(
+    desired: Desired, untouched: Mapping[Key, InventoryEntry], by_id: Mapping[ResourceKey, Resource]
+) -> frozenset[Key]:
+    return frozenset(
+        key
+        for key, entry in untouched.items()
+        if key.kind == LABEL and desired.is_suspended(key) and (key.kind, entry.resource_id) in by_id
+    )
 
 
 def _with_new_keys(

@@ -36,6 +36,7 @@ class PackagesAfter:
         held_back: The packages that were to be updated, and are not at the version that comes first.
         key_moves: The new keys of recorded objects whose resource goes to the declaration of another package.
         names: The names of the installed packages.
+        suspended: Those of them that are suspended.
     """
 
     installed: tuple[InstalledPackage, ...] = ()
@@ -45,6 +46,8 @@ class PackagesAfter:
     held_back: tuple[HeldBack, ...] = ()
     key_moves: Mapping[Key, Key] = field(default_factory=dict)
     names: frozenset[str] = field(init=False)
+    suspended: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", frozenset(each.name for each in self.installed))
+        object.__setattr__(self, "suspended", frozenset(each.name for each in self.installed if each.is_suspended))
