@@ -1,8 +1,6 @@
 """A platform on which a list of dashboards is costly, through real servers: known ones are read by their ids."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +9,10 @@ from pkger.driver.v1 import driver_pb2
 from pkger.model.v1 import operation_pb2, plan_pb2
 
 from services.core.errors import PlanStale
-from services.core.model import PlatformTraits, Verb
-from services.drivers.embedded.driver import EmbeddedDriver
-from services.drivers.embedded.kinds import EMBEDDED
-from services.drivers.mutation import StoredResource
-from services.drivers.servicer import SERVICES, register
-from services.rpc.process import Service
-from services.settings import Settings
-from services.system import MachineIds
+from services.core.model import Verb
 from tests.apply.packages import LABEL, an_object, text
 from tests.cluster import Calls, Cluster, cluster
+from tests.drivers.costly_listing import LISTED, costly_platform
 from tests.transport import InMemory
 
 BOARDS = [an_object("Dashboard", f"d{number}", f"board {number}", ["lucid_einstein"]) for number in range(3)]
@@ -28,32 +20,9 @@ PACKAGE = text(LABEL, *BOARDS)
 SUCCEEDED = operation_pb2.OPERATION_STATE_SUCCEEDED
 
 
-LISTED: list[str] = []
-"""The kinds of all listings of a test, in order."""
-
-
-class Slow(EmbeddedDriver):
-    """Remembers the kinds that it lists."""
-
-    async def describe(self) -> PlatformTraits:
-        costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
-        return replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
-
-    async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
-        LISTED.extend(kinds)
-        return await super().list_resources(org, kinds)
-
-
-@asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Service]:
-    driver = Slow(settings.data / "platform.db", MachineIds())
-    yield Service([register(driver)], SERVICES)
-    await driver.close()
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_services(module_folder: Path) -> AsyncIterator[Cluster]:
-    async with cluster(module_folder, {"platform": opened}, transport=InMemory()) as running:
+    async with cluster(module_folder, {"platform": costly_platform}, transport=InMemory()) as running:
         yield running
 
 

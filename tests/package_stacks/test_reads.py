@@ -1,54 +1,15 @@
 """What the plan of a small change reads in a stack of many packages: what is compared, and no more."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from services.core.model import PlatformTraits
-from services.drivers.embedded.driver import EmbeddedDriver
-from services.drivers.embedded.kinds import EMBEDDED
-from services.drivers.mutation import ResourceId, StoredResource
-from services.drivers.servicer import SERVICES, register
-from services.rpc.process import Service
-from services.settings import Settings
-from services.system import MachineIds
 from tests.apply.packages import an_object
 from tests.cluster import Calls, cluster
+from tests.drivers.costly_listing import LISTED, READ, costly_platform
 from tests.package_stacks.client import Client, a_label, step_words
 from tests.transport import InMemory
-
-LISTED: list[str] = []
-"""The kinds of all listings of a test, in order."""
-
-READ: list[tuple[str, str]] = []
-"""The resources that were read by their ids, in order."""
-
-
-class Costly(EmbeddedDriver):
-    """Remembers what is read; a list of dashboards is costly."""
-
-    async def describe(self) -> PlatformTraits:
-        costly = replace(EMBEDDED.kinds["Dashboard"], costly_listing=True)
-        return replace(EMBEDDED, kinds={**EMBEDDED.kinds, "Dashboard": costly})
-
-    async def list_resources(self, org: str, kinds: Sequence[str]) -> list[StoredResource]:
-        LISTED.extend(kinds)
-        return await super().list_resources(org, kinds)
-
-    async def read_resources(self, org: str, ids: Sequence[ResourceId]) -> list[StoredResource | None]:
-        READ.extend(ids)
-        return await super().read_resources(org, ids)
-
-
-@asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Service]:
-    driver = Costly(settings.data / "platform.db", MachineIds())
-    yield Service([register(driver)], SERVICES)
-    await driver.close()
-
 
 NAMES = tuple(f"p{number}" for number in range(8))
 
@@ -56,7 +17,7 @@ NAMES = tuple(f"p{number}" for number in range(8))
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     """A stack of packages, each with a label, two dashboards and a bucket; they require the package ``base``."""
-    async with cluster(tmp_path / "data", {"platform": opened}, transport=InMemory()) as services:
+    async with cluster(tmp_path / "data", {"platform": costly_platform}, transport=InMemory()) as services:
         client = Client(services.in_org("team"), tmp_path)
         await publish(client)
         await client.change(f"install {' '.join(NAMES)}")
