@@ -94,7 +94,7 @@ ROWS = [
     "resolve: one of the installed to update",
     "resolve: a conflict along a chain",
     "install, plan and apply: packages that are new",
-    "time of it / apply of one package with these objects",
+    "time of it / plan and apply of one package with these objects",
     "install, plan: one more package",
     "time of it / plan of all as one package, nothing to do",
     "calls to the driver",

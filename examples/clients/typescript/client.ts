@@ -39,7 +39,7 @@ async function createPlan(files: string[]): Promise<string> {
       throw new Error(`the package is invalid: ${answer.value.violations.map((violation) => violation.reason)}`);
     }
     // The header is the first part. The plan is stored by then, so the rest is not received.
-    if (answer.value?.part.case !== "header") break;
+    if (answer.case !== "part" || answer.value.part.case !== "header") break;
     const { id, counts } = answer.value.part.value;
     console.log(
       `plan: ${counts?.creates} to create, ${counts?.updates} to update, ${counts?.deletes} to delete, ` +
