@@ -19,7 +19,7 @@ from planner_svc.changes.prepare_specs import specs_to_prepare
 from planner_svc.changes.protection import protected_replacements
 from planner_svc.composition.key_moves import key_moves
 from planner_svc.credentials import refuse_written_secrets, with_references, without_credentials
-from planner_svc.inputs import BaseState, PlanInputs
+from planner_svc.inputs import NO_REVISION, BaseState, PlanInputs, StoredRevision
 from planner_svc.matching.desired import Desired
 from planner_svc.matching.match import (
     Matching,
@@ -99,18 +99,22 @@ async def create_plan(
     # Parsing takes most of the time of a plan: meanwhile, record and live resources are read.
     reading = asyncio.create_task(reader.base_state(header))
     try:
-        parsed, untouched = await _desired_package(request, header.urls, reader)
+        parsed, revision = await _desired_package(request, header.urls, reader)
         if parsed.violations:
             return parsed.violations
-        after = await _packages_after(request, header, reader)
+        after = await _packages_after(request, header, revision, reader)
         base_state = await reading
-        after = await _with_moves(after, parsed, base_state, reader)
+        previous = await reader.current_package(base_state.stack) if after and after.installed else None
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
     skips = [Key(skip.kind, skip.name) for skip in request.options.skip]
-    desired = replace(_desired(request, parsed, skipped_keys(skips) | untouched), packages=after)
-    return await _planned(request, desired, parsed, base_state, reader, is_standalone)
+    if after and previous:
+        objects, entries = map(object_from_pb, parsed.objects), base_state.stack.resources
+        moves = key_moves(previous, objects, after.declarations, base_state.platform, entries)
+        after = replace(after, key_moves=moves)
+    desired = replace(_desired(request, parsed, skipped_keys(skips) | revision.untouched), packages=after)
+    return await _planned(request, desired, parsed, base_state, reader, is_standalone, previous)
 
 
 async def _planned_packages(
@@ -134,7 +138,7 @@ async def _planned_packages(
 
 
 async def _packages_after(
-    request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack, reader: PlanInputs
+    request: planner_pb2.CreatePlanRequest, header: stack_pb2.Stack, revision: StoredRevision, reader: PlanInputs
 ) -> PackagesAfter | None:
     """
     The packages after an uninstall or a rollback of their stack; None for a stack without packages, and for sources.
@@ -148,7 +152,6 @@ async def _packages_after(
     if request.HasField("destroy"):
         after = PackagesAfter(planned=removed_packages(reversed(installed)))
     elif request.HasField("revision"):
-        revision = await reader.revision(request)
         if installed and revision.objects and not revision.packages:
             refuse_earlier_revision(header, request.revision)
         by_name = {each.name: each for each in installed}
@@ -156,23 +159,6 @@ async def _packages_after(
         after = PackagesAfter(revision.packages, planned, revision.declarations)
     refuse_pinned(header, installed, after.planned)
     return after if after.installed or after.planned else None
-
-
-async def _with_moves(
-    after: PackagesAfter | None, parsed: ParsedPackage, base_state: BaseState, reader: PlanInputs
-) -> PackagesAfter | None:
-    """*after* a rollback, with the keys of objects that other packages share with their own."""
-    if after is None or not after.installed:
-        return after
-    previous, recorded = await reader.current_package(base_state.stack), base_state.stack.resources
-    moves = key_moves(
-        previous,
-        map(object_from_pb, parsed.objects),
-        after.declarations,
-        base_state.platform,
-        [entry.key for entry in recorded if not entry.is_pending_delete],
-    )
-    return replace(after, key_moves=moves)
 
 
 async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanInputs) -> Mapping[str, str]:
@@ -185,27 +171,25 @@ async def written_secrets(request: planner_pb2.CreatePlanRequest, reader: PlanIn
         PkgerError: The package or the header of its stack cannot be read, or the platform does not answer.
     """
     header = await reader.header(request)
-    parsed, untouched = await _desired_package(request, header.urls, reader)
+    parsed, revision = await _desired_package(request, header.urls, reader)
     skips = skipped_keys([Key(skip.kind, skip.name) for skip in request.options.skip])
-    desired = _desired(request, parsed, skips | untouched)
+    desired = _desired(request, parsed, skips | revision.untouched)
     platform = await reader.traits(target_from_pb(header.target))
     return with_references(desired, platform, request.stack.id)[1]
 
 
 async def _desired_package(
     request: planner_pb2.CreatePlanRequest, urls: Sequence[str], reader: PlanInputs
-) -> tuple[ParsedPackage, frozenset[Key]]:
-    """The desired package, and the keys that it leaves as they are; only the package of a revision has such keys."""
+) -> tuple[ParsedPackage, StoredRevision]:
+    """The desired package, and the revision that it is from; ``NO_REVISION`` if it is from none."""
     match request.WhichOneof("desired"):
         case "package":
-            return await reader.package(request.package, urls), frozenset()
+            return await reader.package(request.package, urls), NO_REVISION
         case "revision":
             revision = await reader.revision(request)
-            return ParsedPackage(
-                parser_pb2.PackageHeader(sources=revision.sources), objects=revision.objects
-            ), revision.untouched
+            return ParsedPackage(parser_pb2.PackageHeader(sources=revision.sources), objects=revision.objects), revision
         case _:
-            return ParsedPackage(), frozenset()
+            return ParsedPackage(), NO_REVISION
 
 
 async def _planned(

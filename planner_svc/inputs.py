@@ -105,6 +105,10 @@ class StoredRevision:
         return KeptPackage(tuple(map(object_from_pb, self.objects)), self.untouched, self.packages, self.declarations)
 
 
+NO_REVISION = StoredRevision((), [], frozenset(), has_package=False)
+"""The revision of a plan that rolls back to none."""
+
+
 class PlanInputs:
     """Asks the parser, the stack service and the driver; every failure is an error, never "there is none"."""
 

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
-from planner_svc.composition.full_names import named, renamed
+from planner_svc.composition.full_names import names_any, package_of, renamed
 from planner_svc.composition.model import Component
 from services.core.model import Key, Object, Package
-from services.kinds.registry import family_of
+from services.kinds.registry import family_and_name
 from services.packages.package_text import KeptPackage
 
 
@@ -23,37 +23,33 @@ def decompose(kept: KeptPackage, dropped: Collection[Key] = ()) -> dict[str, Com
         dropped: Declarations, by their full names, that are not there any more. They are named only by objects that can
             name no other one.
     """
-    dropped_names = {(family_of(key.kind), key.name) for key in dropped}
+    dropped_names = {family_and_name(key) for key in dropped}
     objects: defaultdict[str, list[Object]] = defaultdict(list)
     own_names: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for item in kept.objects:
         declarations = kept.declarations.get(item.key, ())
         if not declarations:
-            objects[_package_of(item.key.name)].append(item)
+            objects[package_of(item.key.name)].append(item)
         for each in declarations:
-            package = _package_of(each.key.name)
+            package = package_of(each.key.name)
             objects[package].append(item._replace(associations=each.labels))
-            own_names[package][family_of(item.key.kind), item.key.name] = each.key.name
+            own_names[package][family_and_name(item.key)] = each.key.name
     shared: dict[tuple[str, str], list[str]] = {
-        (family_of(key.kind), key.name): [key.name, *(each.key.name for each in declarations if each.key != key)]
+        family_and_name(key): [key.name, *(each.key.name for each in declarations if each.key != key)]
         for key, declarations in kept.declarations.items()
     }
     components: dict[str, Component] = {}
     for installed in kept.packages:
         requires = frozenset(each.name for each in installed.requires)
         name_of = _names_in(shared, own_names[installed.name], requires, dropped_names)
-        items = tuple(
-            renamed(item, name_of) if shared and _names_any(item, shared) else item for item in objects[installed.name]
-        )
+        items = tuple(renamed(item, name_of) if _concerns(item, shared) else item for item in objects[installed.name])
         components[installed.name] = Component(installed.name, Package(items), requires)
     return components
 
 
-def _names_any(item: Object, shared: Collection[tuple[str, str]]) -> bool:
+def _concerns(item: Object, shared: Collection[tuple[str, str]]) -> bool:
     """Whether *item* is one of the objects that several packages declare, or names one."""
-    return (family_of(item.key.kind), item.key.name) in shared or any(
-        (family, name) in shared for _, family, name in named(item)
-    )
+    return family_and_name(item.key) in shared or names_any(item, shared)
 
 
 def _names_in(
@@ -75,11 +71,7 @@ def _names_in(
     def name_of(family: str, name: str) -> str:
         if own := own_names.get((family, name)):
             return own
-        names = [each for each in shared.get((family, name), ()) if _package_of(each) in requires]
+        names = [each for each in shared.get((family, name), ()) if package_of(each) in requires]
         return next((each for each in names if (family, each) not in dropped), names[0] if names else name)
 
     return name_of
-
-
-def _package_of(full_name: str) -> str:
-    return full_name.partition(".")[0]

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from planner_svc.composition.full_names import renamed, with_both
+from planner_svc.composition.full_names import package_of, renamed, with_both
 from planner_svc.composition.model import SharedDifference
 from services.core.model import Key, Object, PlatformTraits
 from services.kinds.comparing import differences
-from services.kinds.registry import family_of
+from services.kinds.registry import family_and_name
 from services.packages.package_text import Declaration
 
 
@@ -43,17 +43,17 @@ def merged(
         previous: The objects of the current revision. Of several recorded objects, the one that had the name keeps its
             key: its resource has it.
     """
-    recorded_names = {_name_of(key) for key in recorded}
-    display_names = {_name_of(item.key): item.spec.display_name for item in previous}
+    recorded_names = {family_and_name(key) for key in recorded}
+    display_names = {family_and_name(item.key): item.spec.display_name for item in previous}
 
     def rank(item: Object) -> tuple[bool, bool]:
-        name = _name_of(item.key)
+        name = family_and_name(item.key)
         return name not in recorded_names, not _is_equal_name(item, display_names.get(name), platform)
 
     groups = [sorted(group, key=rank) for group in _with_equal_names(objects, platform)]
     if not groups:
         return Merging(tuple(objects))
-    names = {_name_of(other.key): first.key.name for first, *others in groups for other in others}
+    names = {family_and_name(other.key): first.key.name for first, *others in groups for other in others}
 
     def kept_name(family: str, name: str) -> str:
         return names.get((family, name), name)
@@ -85,7 +85,7 @@ def _with_equal_names(objects: Iterable[Object], platform: PlatformTraits) -> li
         traits = platform.kinds.get(item.key.kind)
         unique_name = traits.unique_name(item.spec.display_name) if traits else None
         if traits and unique_name is not None:
-            groups[traits.scope, unique_name].setdefault(item.key.name.partition(".")[0], item)
+            groups[traits.scope, unique_name].setdefault(package_of(item.key.name), item)
     return [[*group.values()] for group in groups.values() if len(group) > 1]
 
 
@@ -93,8 +93,3 @@ def _is_equal_name(item: Object, display_name: str | None, platform: PlatformTra
     """Whether *display_name* and that of an *item* with a unique name are equal for the platform."""
     unique_name = platform.kinds[item.key.kind].unique_name
     return display_name is not None and unique_name(display_name) == unique_name(item.spec.display_name)
-
-
-def _name_of(key: Key) -> tuple[str, str]:
-    """Family and name: an object may change its kind within its family."""
-    return family_of(key.kind), key.name

@@ -1,7 +1,7 @@
 """Full names of objects, ``PACKAGE.NAME``: no ``metadata.name`` has a dot, so a name with one is full already."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from services.core.model import LABEL, EnvReference, Key, Object
@@ -17,6 +17,11 @@ _NAME_POINTER = "/metadata/name"
 def full_name(package: str, name: str) -> str:
     """The name in the stack of what an object of *package* calls *name*."""
     return name if "." in name else f"{package}.{name}"
+
+
+def package_of(name: str) -> str:
+    """The package of the object with the full *name*."""
+    return name.partition(".")[0]
 
 
 def full_key(package: str, key: Key) -> Key:
@@ -35,6 +40,11 @@ def named(item: Object) -> Iterator[tuple[str, str, str]]:
         yield "associations", KINDS[LABEL].family, label.name
     for field, family in KINDS[item.key.kind].uses.items():
         yield f"spec.{field}", family, item.spec.value[field]
+
+
+def names_any(item: Object, names: Collection[tuple[str, str]]) -> bool:
+    """Whether *item* names an object with one of *names*, each a family and a name."""
+    return bool(names) and any((family, name) in names for _, family, name in named(item))
 
 
 def with_full_names(item: Object, package: str) -> Object:

@@ -1,10 +1,10 @@
 """Which entry of the inventory goes to another key, as several packages declare its object."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from services.core.model import Key, Object, PlatformTraits
-from services.kinds.registry import family_of
+from services.core.model import InventoryEntry, Key, Object, PlatformTraits
+from services.kinds.registry import family_and_name
 from services.packages.package_text import Declaration, KeptPackage
 
 _Name = tuple[str, str]
@@ -16,7 +16,7 @@ def key_moves(
     objects: Iterable[Object],
     declarations: Mapping[Key, tuple[Declaration, ...]],
     platform: PlatformTraits,
-    recorded: Collection[Key],
+    entries: Iterable[InventoryEntry],
 ) -> dict[Key, Key]:
     """
     The new keys of recorded objects whose resource goes to another declaration of the same object.
@@ -31,45 +31,43 @@ def key_moves(
         objects: All objects after the change.
         declarations: The declarations of objects that several packages declare after the change.
         platform: Which names are unique, and when they are equal.
-        recorded: The keys of the stack.
+        entries: The inventory of the stack.
 
     Returns:
         The new key of each such object, by its recorded key.
     """
     if not (previous.declarations or declarations):
         return {}
-    before, recorded_names = previous.applied, {_name_of(key) for key in recorded}
+    recorded = sorted(entry.key for entry in entries if not entry.is_pending_delete)
+    before, recorded_names = previous.applied, {family_and_name(key) for key in recorded}
     by_key = {item.key: item for item in objects}
     declared_as: defaultdict[_Name, list[Key]] = defaultdict(list)
     for key in by_key:
-        for name in dict.fromkeys([_name_of(key), *_names(key, declarations)]):
+        for name in dict.fromkeys([family_and_name(key), *_names(key, declarations)]):
             declared_as[name].append(key)
     moves: dict[Key, Key] = {}
-    for key in sorted(recorded):
+    for key in recorded:
         is_shared = key in previous.declarations or key not in by_key
         if key not in before or not is_shared:
             continue
-        names = dict.fromkeys([_name_of(key), *_names(key, previous.declarations)])
+        names = dict.fromkeys([family_and_name(key), *_names(key, previous.declarations)])
         candidates = [by_key[each] for name in names for each in declared_as[name]]
         unique_name = _unique_name(before[key], platform)
         target = next(
             (each for each in candidates if _unique_name(each, platform) == unique_name), next(iter(candidates), None)
         )
-        if target and _name_of(target.key) != _name_of(key) and _name_of(target.key) not in recorded_names:
+        # The name of *key* is one of the recorded ones.
+        if target and family_and_name(target.key) not in recorded_names:
             moves[key] = target.key
-            recorded_names.add(_name_of(target.key))
+            recorded_names.add(family_and_name(target.key))
     return moves
 
 
 def _names(key: Key, declarations: Mapping[Key, tuple[Declaration, ...]]) -> Iterator[_Name]:
-    return (_name_of(each.key) for each in declarations.get(key, ()))
+    return (family_and_name(each.key) for each in declarations.get(key, ()))
 
 
 def _unique_name(item: Object, platform: PlatformTraits) -> tuple[str, str | None] | None:
     """Scope and unique name; None: the platform lacks the kind."""
     traits = platform.kinds.get(item.key.kind)
     return (traits.scope, traits.unique_name(item.spec.display_name)) if traits else None
-
-
-def _name_of(key: Key) -> _Name:
-    return family_of(key.kind), key.name

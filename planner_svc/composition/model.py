@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from planner_svc.composition.full_names import package_of
 from services.core.diff import shown_fields
 from services.core.model import FieldChange, Key, Package, PackageReference, Violation
 from services.packages.package_text import Declaration
@@ -46,7 +47,7 @@ class SharedDifference:
     @property
     def packages(self) -> tuple[str, str]:
         """The names of the two packages."""
-        return self.first.name.partition(".")[0], self.second.name.partition(".")[0]
+        return package_of(self.first.name), package_of(self.second.name)
 
     def __str__(self) -> str:
         if not self.fields:

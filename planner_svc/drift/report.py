@@ -36,7 +36,7 @@ from services.engine.outcome import Failed
 from services.kinds.comparing import comparable, differences
 from services.kinds.format.canonical import canonical_text
 from services.kinds.policy import resolved
-from services.kinds.registry import KINDS, family_of
+from services.kinds.registry import KINDS, family_and_name
 from services.packages.package_text import KeptPackage
 
 SENSITIVE = '"(sensitive)"'
@@ -95,7 +95,7 @@ class DriftInput:
     @cached_property
     def referable(self) -> Mapping[tuple[str, str], InventoryEntry]:
         """The recorded entries by family and name, by which packages refer to them."""
-        return {(family_of(key.kind), key.name): entry for key, entry in by_key(self.stack.resources).items()}
+        return {family_and_name(key): entry for key, entry in by_key(self.stack.resources).items()}
 
 
 class ResourceDrift(NamedTuple):

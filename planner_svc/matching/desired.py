@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pkger.planner.v1 import planner_pb2
 
+from planner_svc.composition.full_names import package_of
 from planner_svc.package_stack.model import PackagesAfter
 from services.core.model import AfterUninstall, InventoryEntry, Key, OperationKind, Package
 
@@ -59,11 +60,11 @@ class Desired:
         """Whether *entry* leaves with its stack or as its package is not there, rather than by a change of this one."""
         if self.is_end or self.packages is None:
             return self.is_end
-        return entry.key.name.partition(".")[0] not in self.packages.names
+        return package_of(entry.key.name) not in self.packages.names
 
     def is_suspended(self, key: Key) -> bool:
         """Whether *key* is of a suspended package: it is skipped, but labels count for what the others declare."""
-        return self.packages is not None and key.name.partition(".")[0] in self.packages.suspended
+        return self.packages is not None and package_of(key.name) in self.packages.suspended
 
     def skips(self, key: Key) -> bool:
         """Whether *key* is neither applied nor removed."""

@@ -24,7 +24,7 @@ from services.core.model import (
 )
 from services.engine.list_scope import listed_whole
 from services.kinds.policy import resolved
-from services.kinds.registry import KINDS, family_of
+from services.kinds.registry import KINDS, family_and_name, family_of
 
 
 class ResourceHolder(NamedTuple):
@@ -449,8 +449,8 @@ def _skipped_by_name(
 def entries_of(keys: Collection[Key], recorded: Iterable[InventoryEntry]) -> dict[Key, InventoryEntry]:
     """The entries of the objects with *keys*: under their key, else under another kind of their family."""
     exact = by_key(list(recorded))
-    alike = {(family_of(key.kind), key.name): entry for key, entry in exact.items() if key not in keys}
-    entries = {key: exact.get(key) or alike.get((family_of(key.kind), key.name)) for key in keys}
+    alike = {family_and_name(key): entry for key, entry in exact.items() if key not in keys}
+    entries = {key: exact.get(key) or alike.get(family_and_name(key)) for key in keys}
     return {key: entry for key, entry in entries.items() if entry}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from services.core.errors import RequestInvalid
 from services.core.model import Key, Object, Package, StackRecord
 from services.kinds.kind_words import unknown_kind
-from services.kinds.registry import ACCEPTED, FAMILY_NAMES, family_of, kinds_of
+from services.kinds.registry import ACCEPTED, FAMILY_NAMES, family_and_name, family_of, kinds_of
 
 
 def skipped_keys(skips: Iterable[Key]) -> frozenset[Key]:
@@ -40,10 +40,8 @@ def idle_skips(skips: Iterable[Key], package: Package, stack: StackRecord) -> li
     named = [skip for skip in skips if skip.name]
     if not named:
         return []
-    items = {(family_of(item.key.kind), item.key.name): item for item in package.objects}
-    names = items.keys() | {
-        (family_of(key.kind), key.name) for entry in stack.resources for key in (entry.key, entry.object_key)
-    }
+    items = {family_and_name(item.key): item for item in package.objects}
+    names = items.keys() | {family_and_name(key) for entry in stack.resources for key in (entry.key, entry.object_key)}
     return [
         f"{skip.kind}:{skip.name} is to be skipped, and is neither in the package nor in the stack"
         + _meant(skip, items.values())

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
-from planner_svc.composition.full_names import named
+from planner_svc.composition.full_names import named, names_any, package_of
 from planner_svc.composition.model import Composition
 from services.core.model import InventoryEntry, Key, Object
-from services.kinds.registry import family_of
+from services.kinds.registry import family_and_name
 from services.packages.installed import InstalledPackage
 from services.packages.package_text import Declaration
 
@@ -39,15 +39,14 @@ def left_out(
     shared = {
         each.key
         for declarations in before.values()
-        if not compared.isdisjoint(_package(each.key) for each in declarations)
+        if not compared.isdisjoint(package_of(each.key.name) for each in declarations)
         for each in declarations
     }
+    moved = {family_and_name(key) for key in moves}
     starts = [
         item.key
         for item in objects.values()
-        if item.key in shared
-        or not compared.isdisjoint(_packages(composition, item.key))
-        or (moves and _names_any(item, moves))
+        if item.key in shared or not compared.isdisjoint(_packages(composition, item.key)) or names_any(item, moved)
     ]
     reached = _reached(objects.values(), starts)
     suspended = {each.name for each in installed if each.is_suspended}
@@ -55,23 +54,18 @@ def left_out(
     others = {each.name for each in installed} - compared
     # What a package of these has no more: a deletion that is still to be done, or a resource that is protected.
     gone = {each.object_key for each in entries if each.object_key not in objects}
-    left |= {key for key in gone if _package(key) in others}
+    left |= {key for key in gone if package_of(key.name) in others}
     left.difference_update(moves, moves.values())
     labels = {label for each in entries if each.object_key not in left for label in each.associations}
     return frozenset(left - {label for label in labels if not _packages(composition, label) <= suspended})
-
-
-def _names_any(item: Object, keys: Collection[Key]) -> bool:
-    names = {(family_of(key.kind), key.name) for key in keys}
-    return any((family, name) in names for _, family, name in named(item))
 
 
 def _reached(objects: Iterable[Object], keys: Iterable[Key]) -> set[Key]:
     """The objects with *keys*, and all that they refer to."""
     by_name: defaultdict[tuple[str, str], list[Object]] = defaultdict(list)
     for item in objects:
-        by_name[family_of(item.key.kind), item.key.name].append(item)
-    new = [(family_of(key.kind), key.name) for key in keys]
+        by_name[family_and_name(item.key)].append(item)
+    new = [family_and_name(key) for key in keys]
     reached: set[Key] = set()
     while new:
         for item in by_name[new.pop()]:
@@ -84,8 +78,4 @@ def _reached(objects: Iterable[Object], keys: Iterable[Key]) -> set[Key]:
 def _packages(composition: Composition, key: Key) -> set[str]:
     """The packages that declare an object."""
     declarations = composition.declarations.get(key)
-    return {_package(each.key) for each in declarations} if declarations else {_package(key)}
-
-
-def _package(key: Key) -> str:
-    return key.name.partition(".")[0]
+    return {package_of(each.key.name) for each in declarations} if declarations else {package_of(key.name)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from planner_svc.composition.full_names import package_of
 from planner_svc.matching.policies import policy_of_leaving, stays_behind
 from planner_svc.resolution.model import ChangeAction, Resolution
 from services.core.model import InventoryEntry, Key, Origin, PlatformTraits, StackRecord, Undo
@@ -29,7 +30,10 @@ def unneeded_with_data(
     pruned = removed.difference(uninstalled)
     with_data: set[str] = set()
     for entry in stack.resources:
-        packages = {_package(entry.key), *(_package(each.key) for each in declarations.get(entry.key, ()))}
+        packages = {
+            package_of(entry.key.name),
+            *(package_of(each.key.name) for each in declarations.get(entry.key, ())),
+        }
         if packages <= removed and not pruned.isdisjoint(packages) and _loses_data(entry, stack, platform):
             # If one of them is uninstalled by name, its data goes to those that are not.
             with_data |= packages & pruned
@@ -43,7 +47,3 @@ def _loses_data(entry: InventoryEntry, stack: StackRecord, platform: PlatformTra
         return False
     policy = policy_of_leaving(stack, entry)
     return not (policy.protect or stays_behind(policy, entry, is_end=True))
-
-
-def _package(key: Key) -> str:
-    return key.name.partition(".")[0]

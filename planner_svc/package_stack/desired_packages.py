@@ -11,7 +11,7 @@ from pkger.stack.v1 import stack_pb2
 
 from planner_svc.composition.compose import compose
 from planner_svc.composition.decompose import decompose
-from planner_svc.composition.full_names import full_name
+from planner_svc.composition.full_names import full_name, package_of
 from planner_svc.composition.key_moves import key_moves
 from planner_svc.composition.model import Component, CompositionProblems
 from planner_svc.inputs import PlanInputs
@@ -38,9 +38,10 @@ from planner_svc.resolution.situation import read_situation
 from services.core.errors import SharedDiffers, SourceTooLarge
 from services.core.limits import MOST_PACKAGES
 from services.core.model import Key, Package, StackRecord
-from services.kinds.registry import family_of
+from services.kinds.registry import family_and_name, family_of
 from services.packages.installed import InstalledPackage
 from services.packages.package_text import NOTHING_KEPT, KeptPackage
+from services.packages.versions import Version
 from services.rpc.convert.manifests import package_reference_from_pb
 from services.rpc.convert.objects import object_from_pb, violation_to_pb
 from services.rpc.parsed_package import ParsedPackage
@@ -125,13 +126,7 @@ class PackageStackInputs:
             return _problems(composition, after, files)
         compared = _compared(changes, planned, after)
         objects, declarations = composition.package.objects, composition.declarations
-        moves = key_moves(
-            previous,
-            objects,
-            declarations,
-            platform,
-            [entry.key for entry in stack.resources if not entry.is_pending_delete],
-        )
+        moves = key_moves(previous, objects, declarations, platform, stack.resources)
         return DesiredPackages(
             stack,
             composition.package,
@@ -179,19 +174,11 @@ class PackageStackInputs:
         listings = {each.name: each for each in await self._packages.listings(refresh=False)} if moved else {}
         files = {name: each.files for name, each in changes.folders.items()}
 
-        async def fetch(name: str, repository: str, version: object) -> None:
-            files[name] = await self._packages.files(listings[repository], name, version)  # type: ignore[arg-type]
+        async def fetch(name: str, version: Version, new_repository: str | None) -> None:
+            repository = new_repository or requested.get(name) or installed[name].repository
+            files[name] = await self._packages.files(listings[repository or ""], name, version)
 
-        await asyncio.gather(
-            *(
-                fetch(
-                    each.name,
-                    each.repository or requested.get(each.name) or installed[each.name].repository or "",
-                    each.new,
-                )
-                for each in moved
-            )
-        )
+        await asyncio.gather(*(fetch(each.name, each.new, each.repository) for each in moved if each.new))
         limit = self._packages.bounds.bytes
         if sum(len(data) for each in files.values() for data in each.files.values()) > limit:
             raise SourceTooLarge(_CHANGING, "bytes", limit)
@@ -247,8 +234,8 @@ def _dropped(
         each.key
         for declarations in kept.declarations.values()
         for each in declarations
-        for package in (each.key.name.partition(".")[0],)
-        if package not in installed or (package in files and (family_of(each.key.kind), each.key.name) not in present)
+        for package in (package_of(each.key.name),)
+        if package not in installed or (package in files and family_and_name(each.key) not in present)
     ]
 
 

@@ -1,6 +1,6 @@
 """The table of the kinds of objects. A new kind is a row here (docs/kinds.md)."""
 
-from services.core.model import LABEL
+from services.core.model import LABEL, Key
 from services.kinds.format.kind import Kind
 from services.kinds.influxdb import (
     bucket,
@@ -69,6 +69,11 @@ REFERABLE_FAMILIES = frozenset(family for kind in KINDS.values() for family in k
 def family_of(kind: str) -> str:
     """The family of *kind*; an unknown kind, which platforms and records may have, is its own family."""
     return KINDS[kind].family if kind in KINDS else kind
+
+
+def family_and_name(key: Key) -> tuple[str, str]:
+    """What names an object: it may change its kind within its family, and keeps its name."""
+    return family_of(key.kind), key.name
 
 
 def family_named(kind: str, path: str) -> str:

@@ -10,7 +10,7 @@ from services.core.errors import RequestInvalid
 from services.core.model import Baseline, InventoryEntry, Key, Origin, RecordChanges
 from services.kinds.format.names import check_meta_name
 from services.kinds.kind_words import meant_kind
-from services.kinds.registry import family_of, kinds_of
+from services.kinds.registry import family_and_name, family_of, kinds_of
 from stack_svc.rules import inventory, owners, ownership_transfer, packages, requests, stacks
 from stack_svc.rules.requests import RequestId
 from stack_svc.store.stacks import Choice, Stack, State
@@ -166,15 +166,11 @@ def _refuse_taken(reading: ReadTransaction, stack: Stack, keys: Mapping[str, Key
     alike = [Key(kind, key.name) for key in keys.values() for kind in kinds_of(family_of(key.kind))]
     entries = reading.inventory.entries(stack.record.id, alike)
     other = f"stack {stack.called!r} has another object of that name"
-    taken = {_family_and_name(entry.key): f"{other}, {entry.key}" for entry in entries}
+    taken = {family_and_name(entry.key): f"{other}, {entry.key}" for entry in entries}
     for field, key in keys.items():
-        if problem := taken.get(_family_and_name(key)):
+        if problem := taken.get(family_and_name(key)):
             raise RequestInvalid(field, problem)
-        taken[_family_and_name(key)] = f"another resource of the request gets that name, {key}"
-
-
-def _family_and_name(key: Key) -> tuple[str, str]:
-    return family_of(key.kind), key.name
+        taken[family_and_name(key)] = f"another resource of the request gets that name, {key}"
 
 
 def _changed(tx: Transaction, stack: Stack, changes: RecordChanges, now: int) -> Stack:
