@@ -11,9 +11,14 @@ from services.core.model import Severity
 class Code(StrEnum):
     """Names one rule. A code keeps its meaning for ever; a removed code is not used again."""
 
+    ACTION_NOT_FOUND = "action-not-found"
     API_VERSION_INVALID = "api-version-invalid"
+    ARGUMENT_INVALID = "argument-invalid"
+    ARGUMENT_MISSING = "argument-missing"
+    ARGUMENT_UNKNOWN = "argument-unknown"
     ASSOCIATION_KIND_INVALID = "association-kind-invalid"
     AXIS_MISSING = "axis-missing"
+    BLUEPRINT_NOT_FOUND = "blueprint-not-found"
     CHECK_LEVEL_UNKNOWN = "check-level-unknown"
     COLOR_MISSING = "color-missing"
     COLUMN_MISMATCH = "column-mismatch"
@@ -23,13 +28,20 @@ class Code(StrEnum):
     CREDENTIAL_IN_URL = "credential-in-url"
     CREDENTIAL_MISSING = "credential-missing"
     CREDENTIAL_WRITTEN_OUT = "credential-written-out"
+    DEFINITION_FIELD_UNKNOWN = "definition-field-unknown"
+    DEFINITION_TOO_LARGE = "definition-too-large"
     DURATION_INVALID = "duration-invalid"
     ENCODING_INVALID = "encoding-invalid"
     ENDPOINT_NOT_FOUND = "endpoint-not-found"
     FAMILY_IGNORED = "family-ignored"
+    FIELD_CONFLICT = "field-conflict"
     FIELD_MISSING = "field-missing"
     FIELD_NOT_ACCEPTED = "field-not-accepted"
     FILE_PATH_INVALID = "file-path-invalid"
+    FUNCTION_NOT_FOUND = "function-not-found"
+    IDENTIFIER_INVALID = "identifier-invalid"
+    INPUT_MISSING = "input-missing"
+    INPUT_NOT_DECLARED = "input-not-declared"
     ITEMS_IGNORED = "items-ignored"
     KIND_MISSING = "kind-missing"
     LABEL_NOT_FOUND = "label-not-found"
@@ -38,6 +50,7 @@ class Code(StrEnum):
     LIST_INVALID = "list-invalid"
     MANIFEST_REPEATED = "manifest-repeated"
     NAME_INVALID = "name-invalid"
+    NAME_REPEATED = "name-repeated"
     NAME_TAKEN = "name-taken"
     NAME_TOO_SHORT = "name-too-short"
     NUMBER_AS_TEXT = "number-as-text"
@@ -53,13 +66,18 @@ class Code(StrEnum):
     PACKAGE_NOT_RESOLVED = "package-not-resolved"
     PARAMETER_MISMATCH = "parameter-mismatch"
     RANGE_REVERSED = "range-reversed"
+    REFERENCE_NOT_FOUND = "reference-not-found"
     REQUIREMENT_INVALID = "requirement-invalid"
     RETENTION_RULE_IGNORED = "retention-rule-ignored"
     SCHEDULE_MISSING = "schedule-missing"
+    SECRET_MISPLACED = "secret-misplaced"  # noqa: S105 - a code
+    SECRET_REFERENCE_INVALID = "secret-reference-invalid"  # noqa: S105 - a code
     SOURCE_TOO_LARGE = "source-too-large"
     SOURCE_UNDECODABLE = "source-undecodable"
     SOURCE_UNREADABLE = "source-unreadable"
+    TEMPLATE_INVALID = "template-invalid"
     TEXT_INVALID = "text-invalid"
+    TYPE_INVALID = "type-invalid"
     UNKNOWN_CHART_KIND = "unknown-chart-kind"
     UNKNOWN_FIELD = "unknown-field"
     UNKNOWN_KIND = "unknown-kind"
@@ -69,6 +87,7 @@ class Code(StrEnum):
     URL_WITH_USER = "url-with-user"
     VALUE_EMPTY = "value-empty"
     VALUE_IGNORED = "value-ignored"
+    VALUE_MAY_BE_MISSING = "value-may-be-missing"
     VALUE_NOT_ALLOWED = "value-not-allowed"
     VALUE_OUT_OF_RANGE = "value-out-of-range"
     VERSION_INVALID = "version-invalid"
@@ -130,6 +149,7 @@ _RULE = "every: 1m\nendpointName: {}\nstatusRules: [{{currentLevel: CRIT}}]"
 _CHECK = "every: 1m\nquery: from(bucket)\nstatusMessageTemplate: is dead\n"
 _TIME, _FIELD = "{name: time, type: timestamp}", "{name: load, type: field, dataType: float}"
 _AXES = "{name: x}, {name: y}"
+_DEFER = 'deferPhase:\n  name: drop\n  func: DeleteSnapshot\n  args: {{snapshot: "{{{{ {} }}}}"}}'
 
 
 def _schema(*columns: str, name: str = "cpu") -> str:
@@ -151,13 +171,61 @@ def _with_label(spec: str) -> str:
     return _LABEL + "---\n" + _text("Bucket", spec)
 
 
+def _definition(kind: str, spec: str, name: str = "example") -> str:
+    """A YAML document of one definition; *spec* is the YAML of its spec."""
+    head = f"apiVersion: pkger/v1\nkind: {kind}\nmetadata:\n  name: {name}\nspec:\n"
+    return head + "".join(f"  {line}\n" for line in spec.splitlines())
+
+
+def _blueprint(phase: str = "func: ExportStack", more: str = "") -> str:
+    """A blueprint of one action; *phase* has the fields of its phase, *more* the YAML of its other fields."""
+    fields = "".join(f"    {line}\n" for line in more.splitlines())
+    return _definition("Blueprint", f"actions:\n  backup:\n{fields}    phases:\n    - {{name: export, {phase}}}")
+
+
+def _action_set(action: str = "name: backup", more: str = "") -> str:
+    """A blueprint as ``_blueprint`` makes it, and an action set that runs its action."""
+    of_stack = "blueprint: example, object: {kind: Stack, name: prod}"
+    return (
+        _blueprint(more=more) + "---\n" + _definition("ActionSet", f"actions:\n- {{{action}, {of_stack}}}", "nightly")
+    )
+
+
+def _of_phase(about: str, wrong: str, right: str, more: str = "") -> Diagnostic:
+    return Diagnostic(Severity.ERROR, about, _blueprint(wrong, more), _blueprint(right, more))
+
+
+def _of_action(about: str, wrong: str, right: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, about, _blueprint(more=wrong), _blueprint(more=right))
+
+
+def _of_run(about: str, wrong: str, right: str, more: str = "") -> Diagnostic:
+    return Diagnostic(Severity.ERROR, about, _action_set(wrong, more), _action_set(right, more))
+
+
 DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
     {
+        Code.ACTION_NOT_FOUND: _of_run("The blueprint has no such action.", "name: back", "name: backup"),
         Code.API_VERSION_INVALID: Diagnostic(
             Severity.ERROR,
             "The apiVersion is missing or is no version of the package format.",
             _text("Label", version="v3"),
             _text("Label"),
+        ),
+        Code.ARGUMENT_INVALID: _of_phase(
+            "The argument of a function has a type or a value that it does not take, or does not go with another one.",
+            "func: ExportStack, args: {partial: 'yes'}",
+            "func: ExportStack, args: {partial: true}",
+        ),
+        Code.ARGUMENT_MISSING: _of_phase(
+            "The function needs an argument that is missing or null.",
+            "func: Sleep",
+            "func: Sleep, args: {duration: 10s}",
+        ),
+        Code.ARGUMENT_UNKNOWN: _of_phase(
+            "The function has no such argument.",
+            "func: ExportStack, args: {partail: true}",
+            "func: ExportStack, args: {partial: true}",
         ),
         Code.ASSOCIATION_KIND_INVALID: Diagnostic(
             Severity.ERROR,
@@ -170,6 +238,12 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "The kind of chart needs an axis that the chart does not have.",
             _chart("kind: xy, geom: line, width: 6, height: 3, axes: [{name: x}]"),
             _chart(f"kind: xy, geom: line, width: 6, height: 3, axes: [{_AXES}]"),
+        ),
+        Code.BLUEPRINT_NOT_FOUND: Diagnostic(
+            Severity.ERROR,
+            "There is no such blueprint, neither in the source nor stored.",
+            _definition("ActionSet", "actions: [{name: backup, blueprint: stack-backup}]"),
+            _action_set(),
         ),
         Code.CHECK_LEVEL_UNKNOWN: _warning(
             "CheckDeadman",
@@ -228,9 +302,15 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             _SLACK + "token: {envRef: {key: slack}}",
             _SLACK + "token: {secretRef: {key: slack}}",
         ),
+        Code.DEFINITION_FIELD_UNKNOWN: _of_phase(
+            "A definition has no such field.", "func: ExportStack, timout: 5m", "func: ExportStack, timeout: 5m"
+        ),
+        Code.DEFINITION_TOO_LARGE: Diagnostic(
+            Severity.ERROR, "The definition has more than 256 KiB, or is nested too deeply."
+        ),
         Code.DURATION_INVALID: _error(
             "NotificationRule",
-            "A required duration cannot be read or is zero.",
+            "A duration cannot be read, is not within its bounds, or is zero although it is required.",
             "every: 0s\nendpointName: hook\nstatusRules: [{currentLevel: CRIT}]",
             "every: 5m\nendpointName: hook\nstatusRules: [{currentLevel: CRIT}]",
         ),
@@ -249,6 +329,11 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "apiVersion: influxdata.com/v2alpha1\nkind: Check\nmetadata:\n  name: example\n",
             _text("CheckDeadman", _CHECK + "level: crit"),
         ),
+        Code.FIELD_CONFLICT: _of_action(
+            "Two fields of a definition do not go together, or a field does not go with the function of its phase.",
+            "options: {tag: {required: true, default: manual}}",
+            "options: {tag: {default: manual}}",
+        ),
         Code.FIELD_MISSING: _error("Task", "A required field is missing or null.", "every: 1h", "every: 1h\nquery: x"),
         Code.FIELD_NOT_ACCEPTED: _of_manifest(
             "The format has the field, and this version does not accept it yet.",
@@ -259,6 +344,26 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "A file of the manifest is no relative path to YAML or JSON below its folder, or is listed twice.",
             "files: [../team.yaml]",
             "files: [labels/team.yaml]",
+        ),
+        Code.FUNCTION_NOT_FOUND: _of_phase(
+            "There is no such function, or no such version of it.", "func: KubeTask", "func: ExportStack"
+        ),
+        Code.IDENTIFIER_INVALID: _of_action(
+            "A name inside a definition is missing or is none: letters, digits and _, with a letter first.",
+            "secretNames: [slack-token]",
+            "secretNames: [slackToken]",
+        ),
+        Code.INPUT_MISSING: _of_run(
+            "The action needs an artifact, a config map, a secret or an option that the action set does not pass.",
+            "name: backup",
+            "name: backup, options: {tag: night}",
+            "options: {tag: {required: true}}",
+        ),
+        Code.INPUT_NOT_DECLARED: _of_run(
+            "The action set passes an artifact, a config map, a secret or an option that the action does not declare.",
+            "name: backup, options: {tga: night}",
+            "name: backup, options: {tag: night}",
+            "options: {tag: {default: manual}}",
         ),
         Code.ITEMS_IGNORED: _warning(
             "Bucket",
@@ -307,9 +412,15 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             _text("Label", name="My Label"),
             _text("Label", name="my-label"),
         ),
+        Code.NAME_REPEATED: _of_action(
+            "A name is there twice in one list, or two phases of an action have one name.",
+            "secretNames: [slack, slack]",
+            "secretNames: [slack]",
+        ),
         Code.NAME_TAKEN: Diagnostic(
             Severity.ERROR,
-            "An earlier object of the package has the same metadata.name or, where names are unique, display name.",
+            "An earlier object of the package has the same metadata.name or, where names are unique, display name. An "
+            "earlier definition of the source has the same kind and metadata.name.",
             _LABEL + "---\n" + _text("Label", "name: Fleet"),
             _LABEL + "---\n" + _text("Label", "name: Trucks"),
         ),
@@ -386,6 +497,13 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             _CHECK + "thresholds: [{level: CRIT, type: inside_range, min: 9, max: 1}]",
             _CHECK + "thresholds: [{level: CRIT, type: inside_range, min: 1, max: 9}]",
         ),
+        Code.REFERENCE_NOT_FOUND: _of_phase(
+            "An expression uses an option, an artifact, a secret, a config map, an earlier phase or its output that "
+            "is not there, or does not name it literally.",
+            "func: ExportStack, args: {stack: '{{ options.stak }}'}",
+            "func: ExportStack, args: {stack: '{{ options.stack }}'}",
+            "options: {stack: {required: true}}",
+        ),
         Code.REQUIREMENT_INVALID: _of_manifest(
             "A requirement is no mapping, is required twice, or is the package itself.",
             "requires: [{name: base}, {name: base}]",
@@ -398,6 +516,18 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "retentionRules:\n- {type: expire, everySeconds: 3600}",
         ),
         Code.SCHEDULE_MISSING: _error("Task", "A task has neither every nor cron.", "query: x", "query: x\nevery: 1h"),
+        Code.SECRET_MISPLACED: _of_phase(
+            "An expression uses a secret where none may be.",
+            "func: ExportStack, args: {stack: '{{ secrets.slack.token }}'}",
+            "func: RestoreStack, args: {snapshot: x, secrets: {slack: '{{ secrets.slack.token }}'}}",
+            "secretNames: [slack]",
+        ),
+        Code.SECRET_REFERENCE_INVALID: _of_run(
+            "The place of a secret is none; a secret itself never stands in a definition.",
+            "name: backup, secrets: {slack: {token: xoxb-1}}",
+            "name: backup, secrets: {slack: {token: {env: SLACK_TOKEN}}}",
+            "secretNames: [slack]",
+        ),
         Code.SOURCE_TOO_LARGE: Diagnostic(Severity.ERROR, "The sources together exceed a bound of the parser."),
         Code.SOURCE_UNDECODABLE: Diagnostic(
             Severity.ERROR,
@@ -406,8 +536,18 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             _text("Label"),
         ),
         Code.SOURCE_UNREADABLE: Diagnostic(Severity.ERROR, "The address of the source cannot be read."),
+        Code.TEMPLATE_INVALID: _of_phase(
+            "A template cannot be read, or stands where none may be; a condition is no single expression.",
+            "func: ExportStack, args: {stack: '{{ .Object.Name }}'}",
+            "func: ExportStack, args: {stack: '{{ object.name }}'}",
+        ),
         Code.TEXT_INVALID: _of_manifest(
             "The value is no text, or the text is too long.", "description: true", 'description: "true"'
+        ),
+        Code.TYPE_INVALID: _of_phase(
+            "The value has a type that the field of a definition does not take.",
+            "func: ExportStack, args: [partial]",
+            "func: ExportStack, args: {partial: true}",
         ),
         Code.UNKNOWN_CHART_KIND: _error(
             "Dashboard", "There is no such kind of chart.", _chart("kind: pie"), _chart("kind: markdown")
@@ -452,6 +592,11 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
             "description: true",
             'description: "true"',
         ),
+        Code.VALUE_MAY_BE_MISSING: _of_action(
+            "An expression uses a value that may not be there when it is used, without default or has.",
+            _DEFER.format("phases.export.output.snapshot"),
+            _DEFER.format("default(phases.export.output.snapshot, '')"),
+        ),
         Code.VALUE_NOT_ALLOWED: _error(
             "Task",
             "The field takes one of a few words, and this is none of them.",
@@ -480,7 +625,7 @@ DIAGNOSTICS: Mapping[Code, Diagnostic] = MappingProxyType(
 """Every code with its row, sorted by code."""
 
 _SEVERITIES = {
-    Severity.ERROR: "Error: the package is invalid.",
+    Severity.ERROR: "Error: the package, or the definition, is invalid.",
     Severity.WARNING: "Warning: the package is valid.",
     Severity.INFORMATION: "Information: the package is valid.",
 }

@@ -9,14 +9,20 @@ import yaml
 
 from parser_svc.package import ParseResult, parse
 from parser_svc.sources import Encoding, Source
+from services.actions.definitions import DefinitionKind
+from services.actions.signatures import FUNCTIONS
+from services.actions.validation import validate
 from services.core.errors import Reason, SourceUndecodable
 from services.core.model import Severity, Violation
 from services.kinds.diagnostics import DIAGNOSTICS, Code, page
+from services.kinds.format.canonical import plain
+from services.syntax.yaml_reader import read_documents
 from tests.conftest import ROOT
 from tests.parser.parsing import document, edited, parse_text
 from tests.parser.test_remarks import CANARY, HTTP
 
 HOOK = "---\n" + document("NotificationEndpointSlack", "url: https://example.com", "hook")
+DEFINITION = re.compile(f"^kind: ({'|'.join(DefinitionKind)})$", re.MULTILINE)
 EXAMPLES = [code for code, row in DIAGNOSTICS.items() if row.wrong and code is not Code.SOURCE_UNDECODABLE]
 
 
@@ -25,6 +31,9 @@ def found(parsed: ParseResult) -> list[Violation]:
 
 
 def codes(text: str) -> set[str]:
+    if DEFINITION.search(text):
+        documents = [plain(root) for root in read_documents("a.yml", text)]
+        return {fault.code for faults in validate(documents, FUNCTIONS).faults.values() for fault in faults}
     # Rules need an endpoint of the package, which an example does not repeat.
     return {each.code for each in found(parse_text(text + (HOOK if "kind: NotificationRule" in text else "")))}
 
@@ -40,13 +49,17 @@ def test_a_wrong_example_gets_its_code_and_a_right_one_gets_none(code: Code) -> 
     row = DIAGNOSTICS[code]
     assert codes(row.wrong) == {code}
     assert codes(row.right) == set()
+    if DEFINITION.search(row.wrong):
+        assert row.severity is Severity.ERROR
+        return
     [*_, last] = found(parse_text(row.wrong + (HOOK if "kind: NotificationRule" in row.wrong else "")))
     assert last.severity is row.severity
 
 
 def test_codes_without_a_wrong_example_are_errors_of_sources() -> None:
-    """Except for those that only a plan gives."""
-    rest = {code for code in Code if code not in EXAMPLES} - {Code.PACKAGE_LACKS_OBJECT, Code.PACKAGE_NOT_RESOLVED}
+    """Except for those that only a plan gives, and a definition whose example would fill the page."""
+    others = {Code.PACKAGE_LACKS_OBJECT, Code.PACKAGE_NOT_RESOLVED, Code.DEFINITION_TOO_LARGE}
+    rest = {code for code in Code if code not in EXAMPLES} - others
     assert rest == {"encoding-invalid", "source-too-large", "source-undecodable", "source-unreadable"}
     assert {code.upper().replace("-", "_") for code in rest} <= set(Reason)
     with pytest.raises(SourceUndecodable):
@@ -54,7 +67,12 @@ def test_codes_without_a_wrong_example_are_errors_of_sources() -> None:
 
 
 def test_every_code_is_used() -> None:
-    folders = (ROOT / "services" / "kinds", ROOT / "services" / "packages", ROOT / "parser_svc")
+    folders = (
+        ROOT / "services" / "kinds",
+        ROOT / "services" / "packages",
+        ROOT / "services" / "actions",
+        ROOT / "parser_svc",
+    )
     texts = "".join(
         path.read_text() for folder in folders for path in folder.rglob("*.py") if path.name != "diagnostics.py"
     )
