@@ -1,14 +1,13 @@
 """Parses sources into one package, or lists all violations of the package."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from parser_svc.document_cache import DocumentCache
 from parser_svc.envelope import RawObject
-from parser_svc.fixes import fixes
 from parser_svc.known_documents import KnownDocuments, KnownObject
+from parser_svc.places import Places, pointers_of
 from parser_svc.remarks import remarks_on
 from parser_svc.sources import Source, read_sources
 from parser_svc.validation import FieldElsewhere, Outcome, validate
@@ -20,15 +19,13 @@ from services.core.model import (
     Object,
     Package,
     PackageReference,
-    Position,
-    Related,
     Violation,
 )
 from services.kinds.diagnostics import DIAGNOSTICS, Code
 from services.kinds.format.fields import Fault, Remark
 from services.packages.manifest import Manifest
 from services.settings import Bounds
-from services.syntax.places import NOWHERE, Pointer, Written, places
+from services.syntax.places import Pointer
 from services.syntax.usage import stopped_clock
 
 _Fault = tuple[int, Fault]
@@ -219,74 +216,27 @@ def _located(
     fields_elsewhere: Sequence[FieldElsewhere],
 ) -> _Located:
     """Violations, warnings, credentials and references to other packages, each with its location."""
-    findings: list[tuple[int, Fault | Remark]] = [*faults, *remarks]
     of_interest: list[tuple[int, Pointer]] = [
-        *((position, finding.pointer) for position, finding in findings),
-        *((fault.first, ()) for _, fault in faults if fault.first is not None),
-        *((other.position, other.pointer) for _, fault in faults for other in fault.related),
+        *pointers_of(faults),
+        *((position, remark.pointer) for position, remark in remarks),
         *((position, ("spec", name)) for position, _, name in credential_fields),
         *((field.position, field.pointer) for field in fields_elsewhere),
     ]
-    located = _locate(sources, raw_objects, of_interest)
-
-    def written(position: int, within: Pointer) -> Written:
-        raw = raw_objects[position]
-        return located[raw.source].get(raw.pointer_to(within), NOWHERE)
-
-    def location(position: int, within: Pointer) -> Location:
-        return Location(raw_objects[position].location.source, *written(position, within).place)
-
-    def violation(position: int, finding: Fault | Remark, reason: str, related: tuple[Related, ...]) -> Violation:
-        raw = raw_objects[position]
-        marked = written(position, finding.pointer)
-        return Violation(
-            raw.kind or "unknown",
-            f"root[{position}].{finding.path}",
-            reason,
-            Location(raw.location.source, *marked.place),
-            finding.code,
-            DIAGNOSTICS[finding.code].severity,
-            Position(*marked.end),
-            related,
-            fixes(finding.rewrite, raw.location.source, marked) if finding.rewrite else (),
-        )
+    places = Places(sources, raw_objects, of_interest)
 
     def reference(field: FieldElsewhere) -> PackageReference:
-        marked = written(field.position, field.pointer)
-        place = Location(raw_objects[field.position].location.source, *marked.place)
         path = f"root[{field.position}].{field.path}"
-        return PackageReference(field.key, path, *field.name, place, Position(*marked.end))
+        return PackageReference(field.key, path, *field.name, *places.span(field.position, field.pointer))
 
-    violations = tuple(
-        violation(
-            position,
-            fault,
-            fault.reason if fault.first is None else f"{fault.reason} ({location(fault.first, ())})",
-            tuple(Related(location(other.position, other.pointer), other.text) for other in fault.related),
-        )
-        for position, fault in faults
-    )
+    violations = tuple(places.violation(position, fault) for position, fault in faults)
     warnings = tuple(
-        violation(position, remark, remark.text, ())
+        places.warning(position, remark)
         for position, remark in remarks
-        if remark.unless_written is None or written(position, remark.pointer).text not in (None, remark.unless_written)
+        if remark.unless_written is None or places.text(position, remark.pointer) not in (None, remark.unless_written)
     )
     credentials = tuple(
-        Credential(key, f"/{name}", location(position, ("spec", name))) for position, key, name in credential_fields
+        Credential(key, f"/{name}", places.location(position, ("spec", name)))
+        for position, key, name in credential_fields
     )
     references = tuple(reference(field) for field in fields_elsewhere)
     return _Located(violations, warnings, credentials, references)
-
-
-def _locate(
-    sources: Sequence[Source], raw_objects: Sequence[_Raw], of_interest: Sequence[tuple[int, Pointer]]
-) -> dict[int, dict[Pointer, Written]]:
-    """Locate the pointers *of_interest*, each in the object at its position; by source, then by pointer."""
-    pointers_by_source: dict[int, set[Pointer]] = defaultdict(set)
-    for position, within in of_interest:
-        raw = raw_objects[position]
-        pointers_by_source[raw.source].add(raw.pointer_to(within))
-    return {
-        number: {} if sources[number].generated else places(sources[number].text, pointers)
-        for number, pointers in pointers_by_source.items()
-    }
