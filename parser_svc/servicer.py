@@ -6,16 +6,18 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from pkger.model.v1 import object_pb2
+from pkger.model.v1 import definition_pb2, object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceServicer, add_ParserServiceServicer_to_server
 
 from parser_svc.admission import Admission
+from parser_svc.definitions import parse_definitions
 from parser_svc.document_cache import DocumentCache
 from parser_svc.package import ParseOptions, ParseResult, parse
 from parser_svc.render import render
 from parser_svc.source_texts import Gatherer, SourceSpec
 from parser_svc.sources import Encoding, Source, size
+from services.actions.canonical import kind_of
 from services.core.errors import RequestInvalid
 from services.core.masking import masked
 from services.kinds.format.canonical import canonical_text
@@ -23,6 +25,7 @@ from services.kinds.registry import KINDS
 from services.kinds.schema import kind_schema
 from services.kinds.summary import summary_document
 from services.packages.manifest import document_schema, manifest_schema
+from services.rpc.convert.definitions import definition_to_pb
 from services.rpc.convert.manifests import manifest_to_pb, package_reference_to_pb
 from services.rpc.convert.objects import (
     credential_to_pb,
@@ -85,6 +88,20 @@ class ParserServicer(ParserServiceServicer):
         for message in messages:
             yield message
 
+    async def ParseDefinitions(
+        self, request: parser_pb2.ParseDefinitionsRequest, context: object
+    ) -> AsyncIterator[parser_pb2.ParseDefinitionsResponse]:
+        _check_names(request.sources)
+        specs = [_source_spec(*numbered) for numbered in enumerate(request.sources)]
+        clock = asyncio.get_running_loop().time
+        async with self._gatherer.place(specs):
+            sources = await self._gatherer.gather(specs)
+            text_bytes = sum(size(source.name, source.text) for source in sources)
+            answer = partial(_definitions_answer, sources, self._gatherer.bounds, clock)
+            messages = await self._admission.run(text_bytes, answer)
+        for message in messages:
+            yield message
+
     async def RenderPackage(
         self, request: parser_pb2.RenderPackageRequest, context: object
     ) -> AsyncIterator[parser_pb2.RenderPackageResponse]:
@@ -136,6 +153,26 @@ def _answer(
     if parsed.package and parser_pb2.PACKAGE_VIEW_SUMMARY in request.view:
         messages += (parser_pb2.ParsePackageResponse(summary_json=piece) for piece in pieces(_summary(parsed)))
     return [*messages, *_manifest(parsed)]
+
+
+@gc_paused()
+def _definitions_answer(
+    sources: Sequence[Source], bounds: Bounds, clock: Callable[[], float]
+) -> list[parser_pb2.ParseDefinitionsResponse]:
+    """All messages of the response to ParseDefinitions."""
+    parsed = parse_definitions(sources, bounds, clock)
+    header = parser_pb2.DefinitionsHeader(
+        sources=parsed.sources,
+        kind_counts=Counter(kind_of(definition) for definition in parsed.definitions),
+        violation_count=len(parsed.violations),
+    )
+    violations = cut(object_pb2.Violations(violations=map(violation_to_pb, parsed.violations)))
+    definitions = cut(definition_pb2.Definitions(definitions=map(definition_to_pb, parsed.definitions)))
+    return [
+        parser_pb2.ParseDefinitionsResponse(header=header),
+        *(parser_pb2.ParseDefinitionsResponse(violations=part) for part in violations),
+        *(parser_pb2.ParseDefinitionsResponse(definitions=part) for part in definitions),
+    ]
 
 
 def _text_bytes(request: parser_pb2.ParsePackageRequest, sources: Sequence[Source]) -> int:

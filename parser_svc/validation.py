@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from parser_svc.envelope import RawObject
 from parser_svc.known_documents import KnownObject
+from services.actions.definitions import DefinitionKind
 from services.core.model import LABEL, EnvReference, Key, Object, WrittenValue
 from services.kinds.diagnostics import Code
 from services.kinds.format.canonical import canonical_text, spec_of
@@ -25,6 +26,7 @@ from services.packages.manifest import KIND as MANIFEST_KIND
 from services.packages.manifest import Manifest, ManifestReading, is_manifest, read_manifest
 
 _ACCEPTED = sorted(ACCEPTED)
+_DEFINITION_KINDS = frozenset(DefinitionKind)
 _KINDS_LISTED = ", ".join(sorted(KINDS))
 _SHOWN_NAMES = 5
 """How many names a reason lists at most."""
@@ -280,6 +282,9 @@ def _wrong_kind(kind: str, api_version: str) -> Fault:
     if kind == MANIFEST_KIND:
         problem = f"found {api_version[:60]!r}" if api_version else "it is missing"
         reason = f"a {MANIFEST_KIND} is a manifest, and its apiVersion must be {MANIFEST_API_VERSION}; {problem}"
+        return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",))
+    if kind in _DEFINITION_KINDS:
+        reason = f"a {kind} is a definition; a source has definitions or objects of a package, not both"
         return Fault(Code.UNKNOWN_KIND, "kind", reason, ("kind",))
     alike = nearest(kind.strip(), [MANIFEST_KIND] if api_version == MANIFEST_API_VERSION else _ACCEPTED)
     reason = f"there is no kind {kind[:60]!r}; write " + (alike or f"one of {_KINDS_LISTED}")

@@ -3,11 +3,12 @@
 from functools import partial
 
 from pkger.journal.v1 import journal_pb2_grpc
-from pkger.stack.v1 import repository_pb2_grpc, stack_pb2_grpc
+from pkger.stack.v1 import definition_pb2_grpc, repository_pb2_grpc, stack_pb2_grpc
 
 from services.rpc.call import MESSAGE_LIMIT
 from services.rpc.server import Register
 from services.system import Ids
+from stack_svc.definition_servicer import DefinitionServicer
 from stack_svc.journal_servicer import JournalServicer
 from stack_svc.notify import NotifyingStore, Watchers
 from stack_svc.repository_servicer import RepositoryServicer
@@ -17,6 +18,7 @@ from stack_svc.store.store import Store
 SERVICES = (
     "pkger.stack.v1.StackService",
     "pkger.stack.v1.RepositoryService",
+    "pkger.stack.v1.DefinitionService",
     "pkger.journal.v1.JournalService",
 )
 """Full names, for health and reflection."""
@@ -47,5 +49,6 @@ def registrations(
             StackServicer(notifying_store, ids, allow_jsonnet, watchers),
         ),
         partial(repository_pb2_grpc.add_RepositoryServiceServicer_to_server, RepositoryServicer(store)),
+        partial(definition_pb2_grpc.add_DefinitionServiceServicer_to_server, DefinitionServicer(store)),
         partial(journal_pb2_grpc.add_JournalServiceServicer_to_server, JournalServicer(notifying_store, ids, limit)),
     ]

@@ -1,1 +1,1 @@
-"""Action sets: their definitions, templates and rules, all of them pure (docs/actions.md)."""
+"""Action sets: their definitions, templates and rules, all of them pure (docs/blueprints.md)."""

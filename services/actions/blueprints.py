@@ -44,11 +44,11 @@ ACTION_KINDS = (STACK, *KINDS, NO_OBJECT)
 """What the object of an action can be."""
 
 _SPEC_FIELDS = ("description", "actions")
-_ACTION_FIELDS = (
+ACTION_FIELDS = (
     *("description", "kind", "lock", "options", "configMapNames", "secretNames", "inputArtifactNames"),
     *("outputArtifacts", "phases", "deferPhase", "timeout"),
 )
-_PHASE_FIELDS = ("name", "func", "version", "args", "if", "timeout", "retry", "idempotent")
+PHASE_FIELDS = ("name", "func", "version", "args", "if", "timeout", "retry", "idempotent")
 _OPTION_FIELDS = ("description", "default", "required", "enum")
 _RETRY_FIELDS = ("attempts", "backoff", "maxBackoff")
 _ARTIFACT_FIELDS = ("keyValue",)
@@ -128,7 +128,7 @@ class _ActionReader:
         self._table = table
         self._report = report
         self._place = place
-        fields = report.fields(place, _ACTION_FIELDS, "an action")
+        fields = report.fields(place, ACTION_FIELDS, "an action")
         self._fields = fields or {}
         if fields is None:
             self.inputs = DeclaredInputs(None, None, None, None, None)
@@ -245,7 +245,7 @@ class _ActionReader:
     def _phase_reading(self, place: JsonPlace, names: dict[str, JsonPlace]) -> _PhaseReading:
         """The reading of a phase; *names* has the names of earlier ones, and receives its own."""
         report = self._report
-        fields = report.fields(place, _PHASE_FIELDS, "a phase")
+        fields = report.fields(place, PHASE_FIELDS, "a phase")
         if fields is None:
             return _PhaseReading(place, {}, None, None, None)
         name = report.identifier(place.member("name"), "a phase")

@@ -6,6 +6,7 @@ import click
 
 from services.cli.commands import (
     about,
+    definitions,
     exports,
     installed_packages,
     installs,
@@ -87,6 +88,9 @@ for command in (
     platforms.platforms,
     published_packages.packages,
     repo.repo,
+    definitions.blueprints,
+    definitions.configmaps,
+    definitions.functions,
     resources.resources,
     about.config,
     services.up,

@@ -100,6 +100,8 @@ class Reason(StrEnum):
     PACKAGE_STACK = "PACKAGE_STACK"
     PACKAGE_PINNED = "PACKAGE_PINNED"
     REPOSITORY_IN_USE = "REPOSITORY_IN_USE"
+    DEFINITION_NOT_FOUND = "DEFINITION_NOT_FOUND"
+    DEFINITION_CHANGED = "DEFINITION_CHANGED"
 
 
 class PkgerError(Exception):
@@ -313,6 +315,35 @@ class StackChanged(PkgerError):
         super().__init__(
             f"stack {stack!r} has changed: its etag is {actual!r}, not {expected!r}; read it again",
             stack=stack,
+            expected=expected,
+            actual=actual,
+        )
+
+
+class DefinitionNotFound(PkgerError):
+    """The store has no such definition."""
+
+    reason = Reason.DEFINITION_NOT_FOUND
+    code = "NOT_FOUND"
+    resource = ("pkger.stack.v1.StoredDefinition", "name")
+    cli_hint = "`pkger blueprints list` and `pkger configmaps list`"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"there is no {kind} {name!r}; ListDefinitions lists the definitions", kind=kind, name=name)
+
+
+class DefinitionChanged(PkgerError):
+    """A definition changed after its etag was read."""
+
+    reason = Reason.DEFINITION_CHANGED
+    code = "ABORTED"
+
+    def __init__(self, kind: str, name: str, expected: str, actual: str) -> None:
+        problem = f"its etag is {actual!r}, not {expected!r}" if actual else "there is none any more"
+        super().__init__(
+            f"{kind} {name!r} has changed: {problem}; read it again",
+            kind=kind,
+            name=name,
             expected=expected,
             actual=actual,
         )

@@ -15,7 +15,7 @@ PONG_SECONDS = 20.0
 """A ping without an answer for as many seconds ends the connection, and all calls on it with UNAVAILABLE."""
 
 SAFE_METHODS = {
-    "pkger.parser.v1.ParserService": ("ParsePackage", "RenderPackage", "ListKinds"),
+    "pkger.parser.v1.ParserService": ("ParsePackage", "ParseDefinitions", "RenderPackage", "ListKinds"),
     "pkger.planner.v1.PlannerService": (
         "CreatePlan",
         "ExportPackage",
@@ -41,6 +41,7 @@ SAFE_METHODS = {
         "ListPlans",
     ),
     "pkger.stack.v1.RepositoryService": ("ListRepositories",),
+    "pkger.stack.v1.DefinitionService": ("GetDefinition", "ListDefinitions"),
     "pkger.journal.v1.JournalService": (
         "FindPlan",
         "FindNamelessStacks",

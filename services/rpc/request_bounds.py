@@ -8,7 +8,7 @@ from pkger.applier.v1 import applier_pb2
 from pkger.journal.v1 import planning_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import package_pb2, planner_pb2
-from pkger.stack.v1 import repository_pb2, stack_pb2
+from pkger.stack.v1 import definition_pb2, repository_pb2, stack_pb2
 
 from services.core.errors import RequestInvalid
 from services.core.limits import LONGEST_ADDRESS, LONGEST_DESCRIPTION, LONGEST_NAME, MOST_ENTRIES
@@ -34,7 +34,16 @@ LONGEST_TEXTS = {
 
 _SERVICES = [
     service
-    for file in (parser_pb2, planner_pb2, package_pb2, applier_pb2, stack_pb2, repository_pb2, planning_pb2)
+    for file in (
+        parser_pb2,
+        planner_pb2,
+        package_pb2,
+        applier_pb2,
+        stack_pb2,
+        repository_pb2,
+        definition_pb2,
+        planning_pb2,
+    )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
 

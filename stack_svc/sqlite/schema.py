@@ -279,6 +279,18 @@ CREATE TABLE repositories (
     update_time BIGINT NOT NULL,
     CHECK (update_time >= create_time)
 );
+
+CREATE TABLE definitions (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    etag TEXT NOT NULL,
+    body TEXT NOT NULL,
+    create_time BIGINT NOT NULL,
+    update_time BIGINT NOT NULL,
+    PRIMARY KEY (kind, name),
+    CHECK (update_time >= create_time)
+);
 """
 """
 All times are microseconds since 1970, UTC. States and kinds have no CHECK, as SQLite can change one only by recreating
@@ -343,6 +355,8 @@ the table.
 ``repositories``
     ``only_names`` is a JSON list of patterns. ``name`` is no foreign key anywhere: what was read from a repository
     outlives it.
+``definitions``
+    ``body`` is canonical JSON, and ``etag`` its digest.
 """
 
 MIGRATIONS = created_by(SCRIPT, "stack")

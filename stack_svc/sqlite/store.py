@@ -12,6 +12,7 @@ from services.system import Clock
 from stack_svc.sqlite import sweeping
 from stack_svc.sqlite.attachments import SqliteAttachments
 from stack_svc.sqlite.baselines import SqliteBaselines
+from stack_svc.sqlite.definitions import SqliteDefinitions
 from stack_svc.sqlite.drift_checks import SqliteDriftChecks
 from stack_svc.sqlite.inventory import SqliteInventory
 from stack_svc.sqlite.journal import SqliteJournal
@@ -56,6 +57,7 @@ class SqliteTransaction:
         self.revision_contents = SqliteRevisionContents(db)
         self.requests = SqliteRequests(db)
         self.repositories = SqliteRepositories(db)
+        self.definitions = SqliteDefinitions(db)
         self._clock = LockedClock(clock)
 
     def now(self) -> int:

@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from stack_svc.store.attachments import Attachments, AttachmentsReading
 from stack_svc.store.baselines import Baselines, BaselinesReading
+from stack_svc.store.definitions import Definitions, DefinitionsReading
 from stack_svc.store.drift_checks import DriftChecks, DriftChecksReading
 from stack_svc.store.inventory import Inventory, InventoryReading
 from stack_svc.store.journal import Journal, JournalReading
@@ -92,6 +93,10 @@ class ReadTransaction(Protocol):
     def repositories(self) -> RepositoriesReading:
         """Read access to repositories."""
 
+    @property
+    def definitions(self) -> DefinitionsReading:
+        """Read access to definitions."""
+
     def now(self) -> int:
         """Return the time of the store's clock: one value for each transaction, read after its locks."""
 
@@ -166,6 +171,10 @@ class Transaction(ReadTransaction, Protocol):
     @property
     def repositories(self) -> Repositories:
         """Read and write access to repositories."""
+
+    @property
+    def definitions(self) -> Definitions:
+        """Read and write access to definitions."""
 
     def lock_stack(self, choice: Choice) -> Stack | None:
         """

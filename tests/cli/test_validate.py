@@ -36,6 +36,10 @@ FILES = {
     + "spec: {associations: [{kind: Label, name: base.env}]}\n",
     "faulty.yml": "apiVersion: pkger/v1\nkind: Package\nmetadata: {name: team}\nspec:\n  version: '1.2'\n"
     + "  requires: [{name: base, version: ~>1}, {name: team}]\n  requirs: []\n",
+    "backup.yml": "apiVersion: pkger/v1\nkind: Blueprint\nmetadata: {name: backup}\nspec:\n  actions:\n    backup:\n"
+    + "      phases:\n      - {name: export, func: ExportStack}\n",
+    "drop.yml": "apiVersion: pkger/v1\nkind: Blueprint\nmetadata: {name: drop}\nspec:\n  actions:\n    drop:\n"
+    + "      phases:\n      - {name: drop, func: DeleteSnapshot, args: {snapshot: '{{ options.id }}', keep: 1}}\n",
     "lib/below.json": '[{"kind": "Label", "apiVersion": "influxdata.com/v2alpha1", "metadata": {"name": "l2"}}]',
 }
 CASES = {
@@ -48,6 +52,10 @@ CASES = {
     "manifest-json": ["manifest.yml", "-o", "json"],
     "manifest-invalid": ["faulty.yml"],
     "folder": ["-R", "lib"],
+    "definitions": ["backup.yml"],
+    "definitions-invalid": ["backup.yml", "drop.yml"],
+    "definitions-json": ["drop.yml", "-o", "json"],
+    "definitions-and-package": ["backup.yml", "good.yml"],
     "literal": ["literal.yml"],
     "literal-json": ["literal.yml", "-o", "json"],
 }

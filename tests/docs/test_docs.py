@@ -13,6 +13,8 @@ import jsonschema
 import pytest
 import yaml
 
+from services.actions.blueprints import ACTION_FIELDS, PHASE_FIELDS
+from services.actions.signatures import FUNCTIONS
 from services.core.errors import RequestInvalid
 from services.kinds.registry import KINDS
 from services.settings import PORTS
@@ -26,6 +28,7 @@ from tests.drivers.client import delete, update
 from tests.ports import home_at_ports
 
 BIN = Path(sys.executable).parent
+BLUEPRINTS = (ROOT / "docs" / "blueprints.md").read_text()
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -218,6 +221,33 @@ async def test_the_tour_leads_from_nothing_to_a_rollback(tmp_path: Path) -> None
 def without_ids_and_times(text: str) -> str:
     """Output of commands without the parts that differ between runs."""
     return re.sub(r"\b[0-9a-f]{16}\b", "ID", re.sub(r"\d{4}(-\d\d){2}T[\d:]{8}Z", "TIME", text))
+
+
+async def test_the_commands_of_the_page_on_blueprints_store_one(services: Cluster, tmp_path: Path) -> None:
+    env = environment(tmp_path, services.addresses)
+    stored, deleted = [await run(block, env) for block in blocks(ROOT / "docs" / "blueprints.md", "sh")]
+    assert "Definitions are valid: 1 Blueprint." in stored
+    assert "Blueprint stack-backup is stored" in stored
+    assert "Blueprint stack-backup is deleted" in deleted
+
+
+def test_the_page_on_blueprints_has_every_function() -> None:
+    rows = re.findall(r"^\| (\w+) \| (.*) \| (.*) \| (\w+) \| (\w+) \|$", BLUEPRINTS, re.MULTILINE)
+    assert {row[0]: row[1:] for row in rows} == {
+        name: (
+            ", ".join(f"**{each.name}**" if each.required else each.name for each in signature.arguments),
+            ", ".join(signature.outputs),
+            signature.effect.value,
+            signature.recovery.value,
+        )
+        for name in FUNCTIONS.names
+        if (signature := FUNCTIONS.find(name))
+    }
+
+
+def test_the_page_on_blueprints_has_every_field() -> None:
+    fields = set(re.findall(r"`(\w+)`", BLUEPRINTS))
+    assert fields >= {*ACTION_FIELDS, *PHASE_FIELDS}
 
 
 @pytest.mark.slow

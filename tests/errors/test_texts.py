@@ -55,6 +55,8 @@ CONSTRUCTED: dict[Reason, PkgerError] = {
     ),
     Reason.PACKAGE_PINNED: errors.PackagePinned("fleet", ["base-labels", "web-buckets"]),
     Reason.REPOSITORY_IN_USE: errors.RepositoryInUse("main", ["base-labels of fleet", "web-buckets of user"]),
+    Reason.DEFINITION_NOT_FOUND: errors.DefinitionNotFound("Blueprint", "backup"),
+    Reason.DEFINITION_CHANGED: errors.DefinitionChanged("Blueprint", "backup", "sha256:1", "sha256:2"),
     Reason.ORG_UNKNOWN: errors.OrgUnknown("influx", "acme", "organization name 'acme' not found"),
 }
 """Errors that do not occur in this test: they need another platform, a port, a defect, a crash, a day, or packages."""

@@ -32,6 +32,7 @@ EXPECTED = {
         "REVISION_NOT_FOUND",
         "REPOSITORY_NOT_FOUND",
         "PACKAGE_NOT_FOUND",
+        "DEFINITION_NOT_FOUND",
     },
     Code.CONFLICT: {
         "STACK_EXISTS",
@@ -57,6 +58,7 @@ EXPECTED = {
         "OPERATION_UNFINISHED",
         "STACK_MOVED",
         "STACK_CHANGED",
+        "DEFINITION_CHANGED",
         "PLAN_STALE",
         "TOKEN_STALE",
     },

@@ -11,6 +11,7 @@ from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 from parser_svc.servicer import SERVICE, register
 from parser_svc.source_texts import Gatherer
 from services.rpc.client import Peer
+from services.rpc.parsed_definitions import ParsedDefinitions, joined_definitions
 from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.process import Service
 from tests.transport import serving_at_socket
@@ -36,6 +37,10 @@ class Parser:
     ) -> ParsedPackage:
         request = parser_pb2.ParsePackageRequest(sources=sources, view=view, **options)
         return await parse_package(self._peer, request)
+
+    async def definitions(self, *sources: parser_pb2.Source) -> ParsedDefinitions:
+        request = parser_pb2.ParseDefinitionsRequest(sources=sources)
+        return await joined_definitions(self._peer.stream(self._stub.ParseDefinitions, request))
 
     async def render(
         self, package: object_pb2.Package | None, encoding: parser_pb2.Encoding.ValueType = parser_pb2.ENCODING_YAML

@@ -66,6 +66,8 @@ EXAMPLES: list[PkgerError] = [
     errors.PackageStack("prod", "has installed packages"),
     errors.PackagePinned("prod", ["base", "web"]),
     errors.RepositoryInUse("main", ["base of prod", "web of 0123456789abcdef"]),
+    errors.DefinitionNotFound("Blueprint", "backup"),
+    errors.DefinitionChanged("Blueprint", "backup", "sha256:1", ""),
     errors.RangeInvalid("version_range", "latest", 0, "'latest' is no part of a range"),
     errors.Unauthenticated(),
     errors.TooManyCalls("local", 100),

@@ -120,6 +120,8 @@ UNREACHABLE: dict[str, str] = {
             Reason.RANGE_INVALID,
             Reason.PACKAGE_PINNED,
             Reason.REPOSITORY_IN_USE,
+            Reason.DEFINITION_NOT_FOUND,
+            Reason.DEFINITION_CHANGED,
         )
     },
     "error CONTENT_REFUSED": "its platforms foresee no refusal",

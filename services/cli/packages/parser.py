@@ -8,16 +8,25 @@ from pkger.parser.v1 import parser_pb2
 from pkger.parser.v1.parser_pb2_grpc import ParserServiceStub
 
 from services.rpc.client import Peer
+from services.rpc.parsed_definitions import ParsedDefinitions, joined_definitions
 from services.rpc.parsed_package import ParsedPackage, joined_package, parse_package
 from services.settings import Settings, is_configured, load
 
 
 class Parser(Protocol):
-    """Reads packages."""
+    """Reads packages and definitions."""
 
     async def parse(self, request: parser_pb2.ParsePackageRequest) -> ParsedPackage:
         """
         Parse a package.
+
+        Raises:
+            PkgerError: A source cannot be read.
+        """
+
+    async def parse_definitions(self, request: parser_pb2.ParseDefinitionsRequest) -> ParsedDefinitions:
+        """
+        Parse definitions.
 
         Raises:
             PkgerError: A source cannot be read.
@@ -48,6 +57,10 @@ class _Remote:
         """Parse a package."""
         return await parse_package(self._peer, request)
 
+    async def parse_definitions(self, request: parser_pb2.ParseDefinitionsRequest) -> ParsedDefinitions:
+        """Parse definitions."""
+        return await joined_definitions(self._peer.stream(self._stub.ParseDefinitions, request))
+
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         """The kinds of objects."""
         return await self._peer.call(self._stub.ListKinds, parser_pb2.ListKindsRequest())
@@ -65,6 +78,10 @@ class _Local:
     async def parse(self, request: parser_pb2.ParsePackageRequest) -> ParsedPackage:
         """Parse a package."""
         return await joined_package(self._servicer.ParsePackage(request, None))
+
+    async def parse_definitions(self, request: parser_pb2.ParseDefinitionsRequest) -> ParsedDefinitions:
+        """Parse definitions."""
+        return await joined_definitions(self._servicer.ParseDefinitions(request, None))
 
     async def kinds(self) -> parser_pb2.ListKindsResponse:
         """The kinds of objects."""

@@ -1,7 +1,7 @@
-"""``pkger validate``: all violations of a package, each with its location."""
+"""``pkger validate``: all violations of a package or of definitions, each with its location."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from services.cli.errors import CommandFailed, plain_errors
 from services.cli.output.consoles import console, print_warnings
 from services.cli.output.documents import print_records
 from services.cli.packages.address_warnings import address_warnings
+from services.cli.packages.definition_sources import has_definitions
 from services.cli.packages.parser import Parser, parser
 from services.cli.packages.sources import expanded, is_address, read_sources, sendable
 from services.cli.packages.violation_output import Findings, findings_documents, print_findings
@@ -51,25 +52,26 @@ class ValidateInput:
 
 async def validate(validate_input: ValidateInput, environ: Mapping[str, str], output: str) -> bool:
     """
-    Validate a package and print the findings.
+    Validate a package, definitions or both, and print the findings.
 
     Returns:
-        Whether it is valid.
+        Whether all of them are valid.
 
     Raises:
-        CommandFailed: It cannot be checked.
+        CommandFailed: They cannot be checked.
     """
     with Interrupts() as interrupts, plain_errors():
         sources, unreadable = await interrupts.or_stop(_read(validate_input, load(environ).bounds))
         async with parser(environ) as reading:
-            findings = await interrupts.or_stop(_check(reading, sources, unreadable, validate_input.env))
+            findings = await interrupts.or_stop(_findings(reading, sources, unreadable, validate_input.env))
     if output != "text":
-        print_records(findings_documents(findings), output)
+        print_records((document for each in findings for document in findings_documents(each)), output)
     else:
         texts = {source.name: source.text for source in sources if source.text and not source.generated}
-        print_findings(console(), findings, texts)
+        for each in findings:
+            print_findings(console(), each, texts)
     print_warnings(address_warnings(filter(is_address, validate_input.files)))
-    return findings.valid
+    return all(each.valid for each in findings)
 
 
 async def _read(validate_input: ValidateInput, bounds: Bounds) -> tuple[list[parser_pb2.Source], list[Violation]]:
@@ -98,17 +100,42 @@ async def _read(validate_input: ValidateInput, bounds: Bounds) -> tuple[list[par
     return sources, unreadable
 
 
-async def _check(
+async def _findings(
     reading: Parser, sources: Sequence[parser_pb2.Source], unreadable: Sequence[Violation], env: Mapping[str, Any]
+) -> list[Findings]:
+    """The findings on the package, unless all sources have definitions, then those on definitions, if there are any."""
+
+    async def of_package(left: Sequence[parser_pb2.Source]) -> Findings:
+        request = parser_pb2.ParsePackageRequest(sources=left, view=[parser_pb2.PACKAGE_VIEW_WARNINGS])
+        request.env_json.update(sendable(env))
+        return Findings.of(await reading.parse(request))
+
+    async def of_definitions(left: Sequence[parser_pb2.Source]) -> Findings:
+        return Findings.of_definitions(
+            await reading.parse_definitions(parser_pb2.ParseDefinitionsRequest(sources=left))
+        )
+
+    definitions = [source for source in sources if has_definitions(source)]
+    package = [source for source in sources if source not in definitions]
+    findings = []
+    if package or unreadable or not definitions:
+        findings.append(await _check(of_package, package, unreadable))
+    if definitions:
+        findings.append(await _check(of_definitions, definitions, ()))
+    return findings
+
+
+async def _check(
+    ask: Callable[[Sequence[parser_pb2.Source]], Awaitable[Findings]],
+    sources: Sequence[parser_pb2.Source],
+    unreadable: Sequence[Violation],
 ) -> Findings:
     """All violations: first of sources that cannot be read, then of the others."""
     broken = list(unreadable)
     left = list(sources)
     while left or not broken:
-        request = parser_pb2.ParsePackageRequest(sources=left, view=[parser_pb2.PACKAGE_VIEW_WARNINGS])
-        request.env_json.update(sendable(env))
         try:
-            answer = await reading.parse(request)
+            findings = await ask(left)
         except _UNREADABLE as error:
             broken.append(_violation(error))
             # A service masks addresses in its errors.
@@ -117,7 +144,6 @@ async def _check(
             # If no source is named, all sources together exceed a bound.
             left = spared if len(spared) < len(left) else []
             continue
-        findings = Findings.of(answer)
         if not broken:
             return findings
         rest = [violation for violation in findings.violations if violation.code not in _ELSEWHERE]

@@ -15,6 +15,7 @@ from services.core.model import Location, Violation
 from services.kinds.registry import KINDS
 from services.rpc.convert.objects import violation_from_pb, violation_to_pb
 from services.rpc.message_json import document_of
+from services.rpc.parsed_definitions import ParsedDefinitions
 from services.rpc.parsed_package import ParsedPackage
 from services.views.warnings import repeated
 
@@ -28,12 +29,12 @@ _LINE_WIDTH = 120
 @dataclass(frozen=True, slots=True)
 class Findings:
     """
-    The findings on a package.
+    The findings on a package, or on definitions.
 
     Attributes:
         violations: What makes it invalid; a source that cannot be read has kind "Source" and no path.
         warnings: Remarks that leave it valid.
-        kinds: Number of its objects of each kind; empty for an invalid package.
+        kinds: Number of its objects of each kind, or of the definitions; empty if it is invalid.
         missing_env_refs: Keys of environment references that have no value.
         missing_secrets: Secret keys that it refers to.
         unused_env_keys: Keys of given environment values that it does not refer to.
@@ -41,6 +42,7 @@ class Findings:
         sources: Names of the sources that contribute objects, in order.
         manifest: Its manifest; None if it has none, or is invalid.
         package_references: Its fields that name objects of other packages.
+        are_on_definitions: Whether they are on definitions.
     """
 
     violations: Sequence[Violation] = ()
@@ -53,6 +55,7 @@ class Findings:
     sources: Sequence[str] = ()
     manifest: manifest_pb2.Manifest | None = None
     package_references: Sequence[parser_pb2.PackageReference] = ()
+    are_on_definitions: bool = False
 
     @classmethod
     def of(cls, answer: ParsedPackage) -> Self:
@@ -70,9 +73,19 @@ class Findings:
             tuple(answer.package_references),
         )
 
+    @classmethod
+    def of_definitions(cls, answer: ParsedDefinitions) -> Self:
+        """The findings of a response of the parser on definitions."""
+        return cls(
+            tuple(map(_masked_source, map(violation_from_pb, answer.violations))),
+            kinds=dict(answer.header.kind_counts),
+            sources=tuple(map(masked, answer.header.sources)),
+            are_on_definitions=True,
+        )
+
     @property
     def valid(self) -> bool:
-        """Whether the package can be planned and applied."""
+        """Whether nothing is wrong."""
         return not self.violations
 
 
@@ -83,7 +96,16 @@ def _masked_source(violation: Violation) -> Violation:
 
 
 def findings_documents(findings: Findings) -> Iterator[dict[str, Any]]:
-    """The findings as JSON data: the messages of ParsePackage, also for sources that cannot be read."""
+    """The findings as JSON data: the messages of the parser, also for sources that cannot be read."""
+    violations = object_pb2.Violations(violations=map(violation_to_pb, findings.violations))
+    if findings.are_on_definitions:
+        of_definitions = parser_pb2.DefinitionsHeader(
+            sources=findings.sources, kind_counts=findings.kinds, violation_count=len(findings.violations)
+        )
+        yield document_of(parser_pb2.ParseDefinitionsResponse(header=of_definitions))
+        if findings.violations:
+            yield document_of(parser_pb2.ParseDefinitionsResponse(violations=violations))
+        return
     header = parser_pb2.PackageHeader(
         sources=findings.sources,
         object_count=sum(findings.kinds.values()),
@@ -94,7 +116,6 @@ def findings_documents(findings: Findings) -> Iterator[dict[str, Any]]:
     )
     yield document_of(parser_pb2.ParsePackageResponse(header=header))
     missing = parser_pb2.MissingValues(env_refs=findings.missing_env_refs, secrets=findings.missing_secrets)
-    violations = object_pb2.Violations(violations=map(violation_to_pb, findings.violations))
     warnings = object_pb2.Violations(violations=map(violation_to_pb, findings.warnings))
     credentials = parser_pb2.Credentials(credentials=findings.credentials)
     references = parser_pb2.PackageReferences(references=findings.package_references)
@@ -171,15 +192,18 @@ def _excerpt(location: Location, lines: Sequence[str]) -> list[str]:
 
 
 def _sum(findings: Findings) -> str:
+    subject, verb, nothing = (
+        ("Definitions", "are", "no definitions") if findings.are_on_definitions else ("The package", "is", "no objects")
+    )
     warned = f", {_count(len(findings.warnings), 'warning')}" if findings.warnings else ""
     if findings.valid:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(findings.kinds.items()))
         named = f" {findings.manifest.name} {findings.manifest.version}" if findings.manifest else ""
-        return f"The package{named} is valid: {kinds or 'no objects'}{warned}."
+        return f"{subject}{named} {verb} valid: {kinds or nothing}{warned}."
     if unreadable := sum(violation.kind == "Source" for violation in findings.violations):
         others = _count(len(findings.violations) - unreadable, "violation")
         return f"{_count(unreadable, 'source')} cannot be read; the others have {others}{warned}."
-    return f"The package is invalid: {_count(len(findings.violations), 'violation')}{warned}."
+    return f"{subject} {verb} invalid: {_count(len(findings.violations), 'violation')}{warned}."
 
 
 def _count(count: int, noun: str) -> str:

@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from pkger.applier.v1 import applier_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.planner.v1 import package_pb2, planner_pb2
-from pkger.stack.v1 import repository_pb2, stack_pb2
+from pkger.stack.v1 import definition_pb2, repository_pb2, stack_pb2
 
 PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
     parser_pb2.DESCRIPTOR.services_by_name["ParserService"],
@@ -19,6 +19,7 @@ PUBLIC_SERVICES: tuple[ServiceDescriptor, ...] = (
     applier_pb2.DESCRIPTOR.services_by_name["ApplierService"],
     stack_pb2.DESCRIPTOR.services_by_name["StackService"],
     repository_pb2.DESCRIPTOR.services_by_name["RepositoryService"],
+    definition_pb2.DESCRIPTOR.services_by_name["DefinitionService"],
 )
 """The services whose RPCs are public; only services call those of journals and drivers."""
 

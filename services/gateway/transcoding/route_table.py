@@ -32,6 +32,7 @@ def api_routes(services: Services, limits: StreamLimits = STREAM_LIMITS) -> list
         "ApplierService": services.applier,
         "StackService": services.stack,
         "RepositoryService": services.stack,
+        "DefinitionService": services.stack,
     }
     return [
         Route(

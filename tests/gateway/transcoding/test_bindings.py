@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).with_name("golden") / "routes.txt"
 
 BINDINGS = bindings()
 
-WHOLE_PACKAGES = {"ParsePackage", "RenderPackage", "PlanImport", "ResolvePackages"}
+WHOLE_PACKAGES = {"ParsePackage", "ParseDefinitions", "RenderPackage", "PlanImport", "ResolvePackages"}
 """Free of side effects, with requests that do not fit into an address."""
 
 

@@ -59,6 +59,7 @@ async def test_every_rpc_is_reached_decoded_and_answered(api: Api, services: Clu
     await read_platforms_and_packages(client)
     await change_repositories(client)
     await read_published_packages(client)
+    await change_definitions(client)
     stack = await make_a_stack(client)
     await read_operations(client, stack)
     await plan_and_apply(client, stack)
@@ -105,6 +106,27 @@ async def change_repositories(client: Covered) -> None:
     for name, empty in (("RepositoryService_DeleteRepository", None), ("RepositoryService_UpdateRepository", {})):
         unknown = await client.call(name, "main", body=empty)
         assert (unknown.status, unknown.document["reason"]) == (404, "REPOSITORY_NOT_FOUND")
+
+
+CONFIG_MAP = "apiVersion: pkger/v1\nkind: ConfigMap\nmetadata: {name: db}\nspec: {data: {host: db1}}\n"
+
+
+async def change_definitions(client: Covered) -> None:
+    parsed = await client.done("ParserService_ParseDefinitions", body={"sources": [{"text": CONFIG_MAP}]})
+    [definition] = parsed.documents[-1]["definitions"]["definitions"]
+    body = {"changes": [{"definition": definition}]}
+    [stored] = (await client.one("DefinitionService_PutDefinitions", body=body))["definitions"]
+    assert (stored["definition"]["name"], stored["definition"]["json"]) == ("db", "")
+    listed = await client.one("DefinitionService_ListDefinitions", query=[("kind", "ConfigMap")])
+    assert listed == {"definitions": [stored], "next_page_token": ""}
+    read = (await client.one("DefinitionService_GetDefinition", "ConfigMap", "db"))["definition"]
+    assert read == {**stored, "definition": definition}
+    changed = [("etag", "sha256:other")]
+    refused = await client.call("DefinitionService_DeleteDefinition", "ConfigMap", "db", query=changed)
+    assert (refused.status, refused.document["reason"]) == (422, "DEFINITION_CHANGED")
+    assert await client.one("DefinitionService_DeleteDefinition", "ConfigMap", "db") == {}
+    unknown = await client.call("DefinitionService_GetDefinition", "ConfigMap", "db")
+    assert (unknown.status, unknown.document["reason"]) == (404, "DEFINITION_NOT_FOUND")
 
 
 async def read_published_packages(client: Covered) -> None:

@@ -73,6 +73,7 @@ _AT_ONCE = {
     "plans": {"insert"},
     "requests": {"put"},
     "repositories": {"insert", "change", "delete"},
+    "definitions": {"insert", "replace", "delete"},
 }
 """Writes that return conflicts, or rows: they are sent at once, after all delayed ones."""
 

@@ -13,6 +13,8 @@ import pytest
 from services.core.errors import StackNotFound
 from services.core.model import InventoryEntry, Key, OperationKind, Origin, Target
 from services.engine.operation import OperationState
+from stack_svc.store.definitions import START as FIRST_DEFINITION
+from stack_svc.store.definitions import StoredDefinition
 from stack_svc.store.inventory import NamelessStack
 from stack_svc.store.journal import Row
 from stack_svc.store.leases import RELEASED, Lease
@@ -477,6 +479,51 @@ async def test_a_request_has_one_answer_until_that_expires(store: Store) -> None
     assert await store.read(lambda tx: tx.requests.find("r")) == second
     await store.write(lambda tx: tx.requests.forget("r2"))
     assert await store.read(lambda tx: tx.requests.find("r")) is None
+
+
+def a_definition(name: str = "backup", **fields: Any) -> StoredDefinition:
+    definition = StoredDefinition("Blueprint", name, "Backs up", "sha256:1", '{"a":"größe"}', 5, 6)
+    return replace(definition, **fields)
+
+
+async def test_a_definition_reads_back_as_it_was_written(store: Store) -> None:
+    definition = a_definition(update_time=LARGE)
+    assert await store.write(lambda tx: tx.definitions.insert(definition))
+    assert await store.read(lambda tx: tx.definitions.find("Blueprint", "backup")) == definition
+    assert await store.read(lambda tx: tx.definitions.find("ConfigMap", "backup")) is None
+    assert not await store.write(lambda tx: tx.definitions.insert(a_definition(etag="sha256:2")))
+    assert await store.write(lambda tx: tx.definitions.insert(a_definition(kind="ConfigMap")))
+
+    assert await store.write(lambda tx: tx.definitions.delete("Blueprint", "backup"))
+    assert await store.read(lambda tx: tx.definitions.find("Blueprint", "backup")) is None
+    assert not await store.write(lambda tx: tx.definitions.delete("Blueprint", "backup"))
+
+
+async def test_a_definition_is_replaced_if_it_has_the_etag(store: Store) -> None:
+    await store.write(lambda tx: tx.definitions.insert(a_definition()))
+    new = a_definition(description="", etag="sha256:2", body="{}", create_time=8, update_time=9)
+    assert not await store.write(lambda tx: tx.definitions.replace(new, "sha256:3"))
+    assert await store.write(lambda tx: tx.definitions.replace(new, "sha256:1"))
+    assert await store.read(lambda tx: tx.definitions.find("Blueprint", "backup")) == replace(new, create_time=5)
+    assert not await store.write(lambda tx: tx.definitions.replace(replace(new, name="none"), "sha256:2"))
+
+
+async def test_a_definition_never_changes_before_it_was_created(store: Store) -> None:
+    """A clock may be set back."""
+    await store.write(lambda tx: tx.definitions.insert(a_definition()))
+    await store.write(lambda tx: tx.definitions.replace(a_definition(etag="sha256:2", update_time=2), "sha256:1"))
+    assert await store.read(lambda tx: tx.definitions.find("Blueprint", "backup")) == a_definition(etag="sha256:2")
+
+
+async def test_definitions_are_listed_by_kind_and_name_without_bodies(store: Store) -> None:
+    stored = [a_definition("b"), a_definition("a", kind="ConfigMap"), a_definition("a"), a_definition("c")]
+    for each in stored:
+        await store.write(lambda tx, each=each: tx.definitions.insert(each))  # type: ignore[misc]
+    listed = [replace(stored[place], body="") for place in (2, 0, 3, 1)]
+    assert await store.read(lambda tx: tx.definitions.page("", FIRST_DEFINITION, 9)) == listed
+    assert await store.read(lambda tx: tx.definitions.page("", ("Blueprint", "b"), 1)) == listed[2:3]
+    assert await store.read(lambda tx: tx.definitions.page("ConfigMap", FIRST_DEFINITION, 9)) == listed[3:]
+    assert await store.read(lambda tx: tx.definitions.page("Job", FIRST_DEFINITION, 9)) == []
 
 
 def a_repository(name: str = "main", **fields: Any) -> Repository:

@@ -1,0 +1,1 @@
+"""``pkger blueprints``, ``configmaps`` and ``functions``."""

@@ -1,0 +1,119 @@
+"""ParseDefinitions: definitions from sources of each encoding, with places of what is wrong."""
+
+import json
+
+import pytest
+from pkger.parser.v1 import parser_pb2
+
+from services.core.errors import RequestInvalid, SourceUndecodable
+from tests.parser.conftest import Parser
+
+BLUEPRINT = """\
+apiVersion: pkger/v1
+kind: Blueprint
+metadata:
+  name: backup
+spec:
+  actions:
+    backup:
+      phases:
+      - name: export
+        func: ExportStack
+      - {name: check, func: VerifySnapshot, args: {snapshot: "{{ phases.export.output.snapshot }}"}}
+"""
+ACTION_SET = """\
+apiVersion: pkger/v1
+kind: ActionSet
+metadata: {name: nightly}
+spec:
+  actions:
+  - {name: backup, blueprint: backup, object: {kind: Stack, name: prod}}
+"""
+BUCKET = "apiVersion: influxdata.com/v2alpha1\nkind: Bucket\nmetadata: {name: b1}\n"
+
+
+def source(text: str, name: str = "", **fields: object) -> parser_pb2.Source:
+    return parser_pb2.Source(name=name, text=text, **fields)  # type: ignore[arg-type]
+
+
+async def test_definitions_of_several_sources_belong_together(parser: Parser) -> None:
+    answer = await parser.definitions(source(ACTION_SET, "set.yml"), source(BLUEPRINT, "b.yml"), source("# nothing\n"))
+    assert not answer.violations
+    assert [(each.kind, each.name) for each in answer.definitions] == [
+        ("ActionSet", "nightly"),
+        ("Blueprint", "backup"),
+    ]
+    assert list(answer.header.sources) == ["set.yml", "b.yml"]
+    assert dict(answer.header.kind_counts) == {"ActionSet": 1, "Blueprint": 1}
+    document = json.loads(answer.definitions[1].json)
+    assert document["spec"]["actions"]["backup"]["phases"][0] == {"func": "ExportStack", "name": "export"}
+
+
+async def test_a_definition_in_json_is_the_same_as_in_yaml(parser: Parser) -> None:
+    written = {
+        "apiVersion": "pkger/v1",
+        "kind": "Blueprint",
+        "metadata": {"name": "backup"},
+        "spec": {
+            "actions": {
+                "backup": {
+                    "phases": [
+                        {"name": "export", "func": "ExportStack"},
+                        {
+                            "name": "check",
+                            "func": "VerifySnapshot",
+                            "args": {"snapshot": "{{ phases.export.output.snapshot }}"},
+                        },
+                    ]
+                }
+            }
+        },
+    }
+    from_json = await parser.definitions(source(json.dumps([written])))
+    assert list(from_json.definitions) == list((await parser.definitions(source(BLUEPRINT))).definitions)
+
+
+async def test_violations_have_places_and_fixes(parser: Parser) -> None:
+    wrong = BLUEPRINT.replace("ExportStack", "ExportStak").replace("phases.export", "phases.exprt")
+    answer = await parser.definitions(source(wrong, "b.yml"))
+    assert not answer.definitions
+    assert (answer.header.violation_count, dict(answer.header.kind_counts)) == (2, {})
+    function, reference = answer.violations
+    assert (function.path, function.location.line, function.location.column) == (
+        "root[0].spec.actions.backup.phases[0].func",
+        10,
+        15,
+    )
+    assert [edit.new_text for fix in function.fixes for edit in fix.edits] == ["ExportStack"]
+    assert reference.path == "root[0].spec.actions.backup.phases[1].args.snapshot"
+    assert (reference.location.line, reference.kind) == (11, "Blueprint")
+    assert "did you mean" in reference.reason
+
+
+async def test_the_positions_of_documents_count_over_all_sources(parser: Parser) -> None:
+    answer = await parser.definitions(
+        source(BLUEPRINT, "b.yml"), source(ACTION_SET.replace("kind: Stack", "kind: Stuck"))
+    )
+    [violation] = answer.violations
+    assert violation.path == "root[1].spec.actions[0].object.kind"
+
+
+async def test_a_source_has_definitions_or_objects(parser: Parser) -> None:
+    [violation] = (await parser.definitions(source(f"{BLUEPRINT}---\n{BUCKET}"))).violations
+    assert (violation.path, violation.code) == ("root[1].kind", "unknown-kind")
+    assert violation.reason == (
+        "a Bucket is an object of a package; a source has definitions or objects of a package, not both"
+    )
+    [violation] = (await parser.parse(source(f"{BUCKET}---\n{BLUEPRINT}"))).violations
+    assert violation.reason == "a Blueprint is a definition; a source has definitions or objects of a package, not both"
+
+
+@pytest.mark.parametrize("text", ["spec: [", "[1]", "- a\n", "just text\n", "spec: text\nkind: Blueprint\n"])
+async def test_what_cannot_be_read_is_an_error(parser: Parser, text: str) -> None:
+    with pytest.raises(SourceUndecodable):
+        await parser.definitions(source(text))
+
+
+async def test_a_request_needs_a_source(parser: Parser) -> None:
+    with pytest.raises(RequestInvalid):
+        await parser.definitions()
