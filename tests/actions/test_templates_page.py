@@ -1,6 +1,7 @@
 """docs/templates.md: its tables and examples are those of the code."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from services.actions.templates.rendering import render
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "templates.md").read_text()
-PARAMETERS = {
+PARAMETERS: dict[str, Any] = {
     "time": "2026-11-28T10:00:00Z",
     "options": {"tag": "night"},
     "phases": {"export": {"output": {"objects": 42}}},
