@@ -185,7 +185,7 @@ def test_of_many_names_none_is_suggested_and_the_first_are_listed() -> None:
     stack = ("spec.actions.backup.phases[1].args", {"stack": "{{ options.optio0 }}"})
 
     def reason(count: int) -> str:
-        options = {f"option{number}": {} for number in range(count)} | {"tag": {}, "mode": {}}
+        options: dict[str, Any] = {f"option{number}": {} for number in range(count)} | {"tag": {}, "mode": {}}
         [fault] = faulty(changed(changed(BLUEPRINT, "spec.actions.backup.options", options), *stack))
         return fault
 
