@@ -135,11 +135,9 @@ def _blueprint(place: JsonPlace, blueprints: Blueprints, report: Report) -> str:
         return ""
     if name in blueprints:
         return name
-    names = sorted(blueprints)
-    reason = (
-        f"there is no blueprint {quoted(name)}, neither in this source nor stored; {hint(name, names, 'blueprints')}"
-    )
-    report.add(place, Code.BLUEPRINT_NOT_FOUND, reason, rewrite_to_nearest(name, names))
+    end = hint(name, blueprints, "blueprints")
+    reason = f"there is no blueprint {quoted(name)}, neither in this source nor stored; {end}"
+    report.add(place, Code.BLUEPRINT_NOT_FOUND, reason, rewrite_to_nearest(name, blueprints))
     return ""
 
 
@@ -315,10 +313,9 @@ def _compare_names(
         return
     for name in passed:
         if name not in declared:
-            names = sorted(declared)
-            reason = f"the action declares no {noun} {quoted(name)}; {declared_hint(name, names)}"
+            reason = f"the action declares no {noun} {quoted(name)}; {declared_hint(name, declared)}"
             member = place.member(name).key
-            report.add(member, Code.INPUT_NOT_DECLARED, reason, rewrite_to_nearest(name, names))
+            report.add(member, Code.INPUT_NOT_DECLARED, reason, rewrite_to_nearest(name, declared))
     for name in required:
         if name not in passed:
             report.add(place.member(name), Code.INPUT_MISSING, f"the action needs {noun} {quoted(name)}")

@@ -1,12 +1,12 @@
 """The arguments of a phase, checked against the signature of its function."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from services.actions.durations import parse_duration
-from services.actions.reading import JsonPlace, Report, hint, listed, quoted, rewrite_to_nearest, shown
+from services.actions.reading import JsonPlace, Report, hint, listed, near, quoted, rewrite_to_nearest, shown
 from services.actions.signatures import (
     Argument,
     ArgumentForm,
@@ -22,7 +22,6 @@ from services.actions.template_rules import OPENING, Scope, TextForm, check_text
 from services.actions.templates.template import parse_template
 from services.kinds.diagnostics import Code
 from services.kinds.format.fields import Rewrite
-from services.kinds.format.shapes import nearest
 
 LONGEST_KEY = 1_024
 """Bytes of a key of a storage location, and of a path below a folder."""
@@ -112,17 +111,17 @@ def runs_at_most_once(call: Call, table: SignatureTable) -> bool:
     )
 
 
-def output_names(call: Call) -> frozenset[str] | None:
+def output_names(call: Call) -> Collection[str] | None:
     """The outputs of a call; None: an expression names some of them."""
-    names = set(call.signature.outputs)
+    names = dict.fromkeys(call.signature.outputs)
     for argument in call.signature.output_arguments:
         value = call.place.member(argument).value
         if isinstance(value, dict | list):
             # The texts of a list, or the keys of a mapping.
-            names.update(name for name in value if isinstance(name, str))
+            names |= dict.fromkeys(name for name in value if isinstance(name, str))
         elif value is not None:
             return None
-    return None if any(OPENING in name for name in names) else frozenset(names)
+    return None if any(OPENING in name for name in names) else names
 
 
 def check_call(call: Call, scope: Scope, table: SignatureTable, report: Report) -> None:
@@ -265,7 +264,7 @@ class _ArgumentCheck(NamedTuple):
         elif of_type not in (ArgumentType.STRING, ArgumentType.ANY):
             self._fault(place, _EXPECTED[of_type])
         elif is_literal and self.argument.choices and place.value not in self.argument.choices:
-            meant = nearest(place.value, self.argument.choices)
+            meant = near(place.value, self.argument.choices)
             self._fault(place, f"one of {listed(self.argument.choices)}", Rewrite(meant) if meant else None)
         elif self.argument.form in (ArgumentForm.STORAGE_KEY, ArgumentForm.PATH_VALUES):
             self._check_path(place)

@@ -1,7 +1,7 @@
 """Reads blueprints: their actions and phases, with the arguments and templates of each."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from services.actions.definitions import (
     Retry,
 )
 from services.actions.durations import HOUR
-from services.actions.reading import JsonPlace, Report, listed, named_choice, quoted, rewrite_to_nearest, shown
+from services.actions.reading import JsonPlace, Report, listed, named_choice, near, quoted, rewrite_to_nearest, shown
 from services.actions.signatures import Signature, SignatureTable
 from services.actions.template_rules import (
     PhaseOutputs,
@@ -34,7 +34,6 @@ from services.actions.template_rules import (
     check_text,
 )
 from services.kinds.diagnostics import Code
-from services.kinds.format.shapes import nearest
 from services.kinds.registry import KINDS
 
 MOST_PHASES = 64
@@ -116,7 +115,7 @@ class _PhaseReading(NamedTuple):
     call: Call | None
 
     @property
-    def outputs(self) -> frozenset[str] | None:
+    def outputs(self) -> Collection[str] | None:
         """Its outputs; None: any."""
         return output_names(self.call) if self.call else None
 
@@ -181,10 +180,10 @@ class _ActionReader:
             self._report.add(self._fields["lock"], Code.FIELD_CONFLICT, reason)
         return lock
 
-    def _names(self, key: str, what: str, noun: str) -> list[str] | None:
+    def _names(self, key: str, what: str, noun: str) -> Collection[str] | None:
         """The names in a list, which may be left out; None: they could not be read."""
         place = self._fields.get(key)
-        return [] if place is None else self._report.identifiers(place, what, noun)
+        return () if place is None else self._report.identifiers(place, what, noun)
 
     def _options(self) -> dict[str, Option] | None:
         """The options by name; None: they could not be read."""
@@ -266,7 +265,7 @@ class _ActionReader:
         if name is None or is_server_function(name):
             return None
         if name not in table.names:
-            meant = nearest(name, table.names)
+            meant = near(name, table.names)
             end = f"did you mean {quoted(meant)}?" if meant else f"functions: {listed(table.names)} (pkger functions)"
             reason = f"there is no function {quoted(name)}; {end}"
             report.add(fields["func"], Code.FUNCTION_NOT_FOUND, reason, rewrite_to_nearest(name, table.names))

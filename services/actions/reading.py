@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 from services.actions.durations import DAY, Milliseconds, parse_duration
@@ -16,6 +17,9 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SHOWN_NAMES = 20
 """How many names a reason lists at most."""
+
+_COMPARED_NAMES = 200
+"""Of more names, none is looked for that is near: each comparison takes microseconds, for each of many faults."""
 
 IDENTIFIER_FORM = "1 to 63 letters, digits or _, with a letter first"
 
@@ -237,7 +241,7 @@ class Report:
             self.identifier(entry.key, what)
         return entries
 
-    def identifiers(self, place: JsonPlace | None, what: str, noun: str) -> list[str] | None:
+    def identifiers(self, place: JsonPlace | None, what: str, noun: str) -> Collection[str] | None:
         """A list of names, each once; *what* one names ("an option"), *noun* what several are ("options")."""
         items = self.items(place, f"names of {noun}")
         if items is None:
@@ -247,7 +251,7 @@ class Report:
             name = self.identifier(item, what)
             if name is not None:
                 self.once(item, name, names, "is listed twice; remove one of them")
-        return list(names)
+        return names
 
     def once(self, place: JsonPlace, name: str, names: dict[str, JsonPlace], problem: str) -> None:
         """Add *name* to *names*, or report with the words of *problem* that it is there already."""
@@ -277,13 +281,18 @@ def shown(value: Any) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """Names in a reason, with commas, the first ones of many."""
-    first = list(names)
+    first = [*islice(names, _SHOWN_NAMES + 1)]
     return ", ".join(first[:_SHOWN_NAMES]) + (", …" if first[_SHOWN_NAMES:] else "")
+
+
+def near(word: str, names: Collection[str]) -> str:
+    """The name that *word* was probably meant to be; empty when none is near, or there are too many to tell."""
+    return nearest(word, names) if len(names) <= _COMPARED_NAMES else ""
 
 
 def hint(word: str, names: Collection[str], noun: str) -> str:
     """The end of a reason: the name that was probably meant, else all names; *noun* says what they name."""
-    meant = nearest(word, names)
+    meant = near(word, names)
     if meant:
         return f"did you mean {quoted(meant)}?"
     return f"{noun}: {listed(names)}" if names else f"there are no {noun}"
@@ -291,13 +300,13 @@ def hint(word: str, names: Collection[str], noun: str) -> str:
 
 def declared_hint(name: str, names: Collection[str]) -> str:
     """The end of a reason about a name that is not declared: the one that was probably meant, else all."""
-    meant = nearest(name, names)
+    meant = near(name, names)
     return f"did you mean {quoted(meant)}?" if meant else f"it declares {listed(names) or 'none'}"
 
 
 def rewrite_to_nearest(word: str, names: Collection[str]) -> Rewrite | None:
     """The correction of *word* to the name that was probably meant; None: none is near."""
-    meant = nearest(word, names)
+    meant = near(word, names)
     return Rewrite(meant) if meant else None
 
 
@@ -306,9 +315,9 @@ def named_choice(place: JsonPlace, choices: Collection[str], report: Report) -> 
     if isinstance(place.value, str) and place.value in choices:
         return place.value
     word = place.value if isinstance(place.value, str) else ""
-    meant = nearest(word, choices)
+    meant = near(word, choices)
     end = f"; did you mean {quoted(meant)}?" if meant else ""
     first = "one of " if len(choices) > 1 else ""
-    reason = f"must be {first}{', '.join(choices)}, found {shown(place.value)}{end}"
+    reason = f"must be {first}{listed(choices)}, found {shown(place.value)}{end}"
     report.add(place, Code.VALUE_NOT_ALLOWED, reason, Rewrite(meant) if meant else None)
     return None

@@ -8,13 +8,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from services.actions.definitions import NO_OBJECT, DeclaredInputs
-from services.actions.reading import JsonPlace, Report, declared_hint, hint, quoted
+from services.actions.reading import JsonPlace, Report, declared_hint, hint, near, quoted
 from services.actions.templates.errors import TemplateError
 from services.actions.templates.references import Reference, references
 from services.actions.templates.template import parse_template
 from services.kinds.diagnostics import Code
 from services.kinds.format.fields import Rewrite
-from services.kinds.format.shapes import nearest
 
 OPENING = "{{"
 """What a text without any expression does not have."""
@@ -190,8 +189,8 @@ def _undeclared(reference: Reference, names: Names, noun: str, field: str) -> _P
         return _without_name(reference)
     if names is None or name in names:
         return None
-    text = f"the action declares no {noun} {quoted(name)} in {field}; {declared_hint(name, sorted(names))}"
-    return _Problem(Code.REFERENCE_NOT_FOUND, text, name, nearest(name, sorted(names)))
+    text = f"the action declares no {noun} {quoted(name)} in {field}; {declared_hint(name, names)}"
+    return _Problem(Code.REFERENCE_NOT_FOUND, text, name, near(name, names))
 
 
 def _secret_problem(reference: Reference, scope: Scope) -> _Problem | None:
@@ -211,12 +210,12 @@ def _phase_problem(reference: Reference, scope: Scope) -> _Problem | None:
     if reference.members[1:2] != ("output",):
         word = reference.members[1] if reference.members[1:] else None
         text = f"of a phase only its output can be used: write phases.{name}.output.NAME"
-        meant = nearest(word, ["output"]) if isinstance(word, str) else ""
+        meant = near(word, ["output"]) if isinstance(word, str) else ""
         return _Problem(Code.REFERENCE_NOT_FOUND, text, str(word), meant)
     output = reference.members[2] if reference.members[2:] else None
     if isinstance(output, str) and phase.names is not None and output not in phase.names:
         text = f"phase {quoted(name)} has no output {quoted(output)}; {hint(output, phase.names, 'outputs')}"
-        return _Problem(Code.REFERENCE_NOT_FOUND, text, output, nearest(output, phase.names))
+        return _Problem(Code.REFERENCE_NOT_FOUND, text, output, near(output, phase.names))
     return None if reference.is_guarded else _unguarded(reference, phase, scope)
 
 
@@ -229,7 +228,7 @@ def _unknown_phase(name: str, phase: PhaseOutputs | None, scope: Scope) -> _Prob
         return _Problem(Code.REFERENCE_NOT_FOUND, f"there is no phase {quoted(name)}{before}; {remedy}")
     visible = [each for each, outputs in scope.phases.items() if outputs.position < scope.visible]
     text = f"there is no phase {quoted(name)}{before}; {hint(name, visible, 'phases')}"
-    return _Problem(Code.REFERENCE_NOT_FOUND, text, name, nearest(name, visible))
+    return _Problem(Code.REFERENCE_NOT_FOUND, text, name, near(name, visible))
 
 
 def _unguarded(reference: Reference, phase: PhaseOutputs, scope: Scope) -> _Problem | None:

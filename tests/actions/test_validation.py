@@ -181,6 +181,19 @@ def test_a_near_word_is_the_correction(path: str, wrong: str, right: str) -> Non
     assert reasons(changed(document, path, right)) == []
 
 
+def test_of_many_names_none_is_suggested_and_the_first_are_listed() -> None:
+    stack = ("spec.actions.backup.phases[1].args", {"stack": "{{ options.optio0 }}"})
+
+    def reason(count: int) -> str:
+        options: dict[str, Any] = {f"option{number}": {} for number in range(count)} | {"tag": {}, "mode": {}}
+        [fault] = faulty(changed(changed(BLUEPRINT, "spec.actions.backup.options", options), *stack))
+        return fault
+
+    assert reason(198).endswith('; did you mean "option0"?')
+    listed = ", ".join(f"option{number}" for number in range(20))
+    assert reason(199).endswith(f'no option "optio0" in options; it declares {listed}, …')
+
+
 def test_a_number_in_place_of_a_text_is_to_be_quoted() -> None:
     for path in ("spec.description", "spec.actions.backup.phases[2].args.snapshot"):
         [[fault]] = validate([changed(BLUEPRINT, path, 5)], LATER_FUNCTIONS).faults.values()
@@ -224,7 +237,7 @@ def test_an_action_set_may_name_a_stored_blueprint() -> None:
     assert reasons(ACTION_SET, stored=stored) == []
     wrong = changed(ACTION_SET, "spec.actions[0].options.tga", "x")
     assert reasons(wrong, stored=stored) == [
-        'root[0].spec.actions[0].options.tga: the action declares no option "tga"; it declares mode, tag'
+        'root[0].spec.actions[0].options.tga: the action declares no option "tga"; it declares tag, mode'
     ]
     unknown = changed(ACTION_SET, "spec.actions[0].blueprint", "stack-backups")
     assert len(reasons(unknown)) == 2
