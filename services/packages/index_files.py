@@ -6,7 +6,7 @@ Texts become trees, and trees texts, in ``services.repositories``; here are the 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -140,12 +140,14 @@ class PackageVersions:
         versions: The versions, in the order of the file.
         latest: The version of an installation that names none; None: there are prereleases only.
         is_latest_set: Whether the publisher chose it; else it is ``highest_release`` of the versions.
+        removed_versions: Versions that had been listed, and whose folder is gone: should one come back, it is the same.
     """
 
     name: str
     versions: Mapping[Version, PublishedVersion]
     latest: Version | None = None
     is_latest_set: bool = False
+    removed_versions: Mapping[Version, PublishedVersion] = field(default_factory=dict)
 
 
 def versions_file(name: str) -> str:
@@ -195,16 +197,25 @@ def read_versions(tree: Any, name: str) -> PackageVersions:
     if own_name.value != name:
         own_name.refuse(f"the file lists versions of {own_name.value!r}, and stands in the folder of {name!r}")
     latest, is_latest_set = root.version("latest"), root.field("latestSet").value is True
+    versions = _published_versions(root.needed("versions"), "versions", {})
+    removed_versions = _published_versions(root, "removedVersions", versions)
+    if latest is not None and latest not in versions:
+        root.field("latest").refuse(f"latest is {latest}, which is not among the versions")
+    return PackageVersions(name, versions, latest, is_latest_set, removed_versions)
+
+
+def _published_versions(
+    root: "_Node", key: str, others: Mapping[Version, PublishedVersion]
+) -> dict[Version, PublishedVersion]:
+    """The versions in a list of a file; none of them is in *others*, its other list."""
     versions: dict[Version, PublishedVersion] = {}
-    for item in root.needed("versions").items("versions", MAX_VERSIONS):
+    for item in root.items(key, MAX_VERSIONS):
         published = _published(item)
-        if published.version in versions:
+        if published.version in versions or published.version in others:
             problem = f"the version {published.version} is listed twice; make the file anew with `pkger repo index`"
             item.field("version").refuse(problem)
         versions[published.version] = published
-    if latest is not None and latest not in versions:
-        root.field("latest").refuse(f"latest is {latest}, which is not among the versions")
-    return PackageVersions(name, versions, latest, is_latest_set)
+    return versions
 
 
 def index_tree(index: RepositoryIndex) -> dict[str, Any]:
@@ -225,7 +236,12 @@ def versions_tree(package: PackageVersions) -> dict[str, Any]:
         head["latest"] = package.latest.text
     if package.is_latest_set:
         head["latestSet"] = True
-    return head | {"versions": [_version_tree(package.versions[each]) for each in sorted(package.versions)[::-1]]}
+    tree = head | {"versions": _version_trees(package.versions)}
+    return tree | ({"removedVersions": _version_trees(package.removed_versions)} if package.removed_versions else {})
+
+
+def _version_trees(versions: Mapping[Version, PublishedVersion]) -> list[dict[str, Any]]:
+    return [_version_tree(versions[each]) for each in sorted(versions)[::-1]]
 
 
 def _version_tree(published: PublishedVersion) -> dict[str, Any]:

@@ -153,16 +153,19 @@ def _package(
     if gone:
         text = f"{_shown(gone)} of {name} had been listed, and no folder has them; they are not listed any more"
         findings.append(Finding(versions_file(name), text, is_error=False))
+    # What is put back is what was published, and as yanked as it was.
+    published_before = {**before.removed_versions, **before.versions}
     versions = {}
     for version, content in sorted(contents.items()):
-        earlier = before.versions.get(version)
+        earlier = published_before.get(version)
         if earlier and earlier.digest != content.digest:
             findings.append(Finding(content.file, _changed(version)))
         published = _published(content, earlier, now)
         yanked = settings.yanks.get((name, version), published.yanked)
         versions[version] = replace(published, yanked=yanked)
     latest, is_set = _latest(name, versions, before, settings, findings)
-    return PackageVersions(name, versions, latest, is_set)
+    removed_versions = {each: published_before[each] for each in published_before.keys() - contents.keys()}
+    return PackageVersions(name, versions, latest, is_set, removed_versions)
 
 
 def _changed(version: Version) -> str:

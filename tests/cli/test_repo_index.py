@@ -143,6 +143,20 @@ async def test_a_version_without_a_folder_is_not_listed_any_more(repository: Pat
     assert "warning: 1.2.0 of base-labels had been listed, and no folder has them" in ended.out
 
 
+async def test_a_version_that_comes_back_is_what_was_published(repository: Path, tmp_path: Path) -> None:
+    await index(repository, "--yank", "base-labels@1.2.0=loses data")
+    before = files(repository)
+    (repository / "base-labels" / "1.2.0").rename(tmp_path / "away")
+    assert (await index(repository)).code == 0
+    assert (await index(repository, "--check")).out == "3 packages, 3 versions: the index files are up to date\n"
+    path = write(repository, "base-labels", "1.2.0")
+    assert "the content of 1.2.0 is not what was published under this version" in await refused(repository)
+    shutil.rmtree(path.parent)
+    (tmp_path / "away").rename(path.parent)
+    assert (await index(repository)).code == 0
+    assert files(repository) == before
+
+
 async def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     write(folder, "violating", "1.0.0", "---\napiVersion: influxdata.com/v2alpha1\nkind: Bucket\nmetadata: {name: B}\n")

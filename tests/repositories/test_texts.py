@@ -92,6 +92,17 @@ def test_versions_are_read() -> None:
     assert highest_release(package.versions) == Version.parse("1.2.0")
 
 
+def test_removed_versions_are_no_versions() -> None:
+    removed = (
+        f"removedVersions:\n- {{version: 1.1.0, digest: {DIGEST}, files: [package.yaml], yanked: {{reason: a}}}}\n"
+    )
+    package = versions(VERSIONS + removed)
+    expected = PublishedVersion(Version.parse("1.1.0"), DIGEST, yanked="a")
+    assert (len(package.versions), [*package.removed_versions.values()]) == (2, [expected])
+    twice = problem(VERSIONS + removed.replace("1.1.0", "1.2.0"))
+    assert "the version 1.2.0 is listed twice" in twice.problem
+
+
 def test_json_is_yaml() -> None:
     assert index_of(b'{"apiVersion": "pkger/v1", "kind": "RepositoryIndex", "packages": []}') == RepositoryIndex({})
 
