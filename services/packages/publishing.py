@@ -226,21 +226,39 @@ def _requirement_findings(contents: Contents, packages: Mapping[str, PackageVers
     for name in sorted(contents):
         for _, content in sorted(contents[name].items()):
             for requirement in content.manifest.requires:
-                yield from _unmet(content, requirement, contents)
+                yield from _unmet(content, requirement, contents, packages)
             for reference in content.references:
                 yield from _broken(content, reference, contents, packages)
     yield from _cycles(contents, packages)
 
 
-def _unmet(content: VersionContent, requirement: Requirement, contents: Contents) -> Iterator[Finding]:
+def _unmet(
+    content: VersionContent, requirement: Requirement, contents: Contents, packages: Mapping[str, PackageVersions]
+) -> Iterator[Finding]:
     """Another repository may have what is missing here, so these are warnings."""
+    matching = _matching(requirement, contents)
     if requirement.name not in contents:
         text = f"{_subject(content)} requires {requirement.name}, which this repository does not have"
         yield Finding(content.file, text, is_error=False)
-    elif not _matching(requirement, contents):
+    elif not matching:
         there = _shown(contents[requirement.name])
         text = f"{_subject(content)} requires {requirement.name} {requirement.range}, and this repository has {there}"
         yield Finding(content.file, text, is_error=False)
+    elif not _is_yanked(content, packages) and not any(_is_available(each, requirement, packages) for each in matching):
+        what = f"{requirement.name} {requirement.range or ''}".rstrip()
+        text = f"{_subject(content)} requires {what}, and no installation chooses the versions that this repository has"
+        remedy = f"publish another version of {requirement.name}, or yank {_subject(content)} as well"
+        yield Finding(content.file, f"{text}: {_shown(matching)} (yanked, or a prerelease); {remedy}", is_error=False)
+
+
+def _is_yanked(content: VersionContent, packages: Mapping[str, PackageVersions]) -> bool:
+    return packages[content.manifest.name].versions[content.manifest.version].yanked is not None
+
+
+def _is_available(version: Version, requirement: Requirement, packages: Mapping[str, PackageVersions]) -> bool:
+    """Whether an installation may choose *version*, which meets a requirement: a range may name prereleases."""
+    is_yanked = packages[requirement.name].versions[version].yanked is not None
+    return not is_yanked and not (requirement.range is None and version.is_prerelease)
 
 
 def _matching(requirement: Requirement, contents: Contents) -> list[Version]:

@@ -209,6 +209,20 @@ async def test_requirements_are_compared_with_the_other_packages(tmp_path: Path)
     assert "warning: team 1.0.0 requires base ^2, and this repository has 1.1.0, 1.0.0" in ended.out
 
 
+@pytest.mark.parametrize(("range_", "named"), [(", version: ^1", "base ^1"), ("", "base")])
+async def test_a_yank_that_leaves_nothing_to_choose_is_told(tmp_path: Path, range_: str, named: str) -> None:
+    folder = tmp_path / "r"
+    write(folder, "base", "1.0.0")
+    write(folder, "base", "1.1.0-rc.1")
+    write(folder, "team", "1.0.0", f"  requires: [{{name: base{range_}}}]\n")
+    assert "warning" not in (await index(folder)).out
+    ended = await index(folder, "--yank", "base@1.0.0=loses data")
+    text = f"team/1.0.0/package.yaml: warning: team 1.0.0 requires {named}, and no installation chooses"
+    assert (ended.code, text in ended.out) == (0, True), ended.out
+    assert "warning" not in (await index(folder, "--yank", "team@1.0.0=as base")).out
+    assert "warning" not in (await index(folder, "--yank", "base@1.0.0=", "--yank", "team@1.0.0=")).out
+
+
 @pytest.mark.parametrize(("version", "severity"), [("^1.1", "error"), ("^1", "error"), ("1.0.0 - 1.0.9", "")])
 async def test_references_name_objects_of_the_required_versions(tmp_path: Path, version: str, severity: str) -> None:
     folder = tmp_path / "r"
