@@ -1,11 +1,13 @@
 """``pkger repo index``: what it writes, keeps and refuses."""
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from services.cli.publishing.folder_lock import folder_lock
 from tests.cli.command import Ended, environment, pkger
 from tests.conftest import ROOT
 from tests.packages.folders import write_repository
@@ -155,6 +157,26 @@ async def test_a_version_that_comes_back_is_what_was_published(repository: Path,
     (tmp_path / "away").rename(path.parent)
     assert (await index(repository)).code == 0
     assert files(repository) == before
+
+
+async def test_no_command_loses_what_another_one_writes(repository: Path) -> None:
+    await index(repository)
+    yanks = ["base-labels@1.2.0", "base-labels@1.3.0", "web-buckets@2.0.0"]
+    ended = await asyncio.gather(*(index(repository, "--yank", f"{each}=loses {each}") for each in yanks))
+    written = b"".join(files(repository).values()).decode()
+    assert [f"loses {each}" in written for each in yanks] == [each.code == 0 for each in ended]
+    assert any(each.code == 0 for each in ended)
+
+
+@pytest.mark.parametrize(("options", "checks_too"), [((), False), (("--check",), True)])
+async def test_a_folder_in_which_another_command_is_at_work_is_left_alone(
+    repository: Path, options: tuple[str, ...], checks_too: bool
+) -> None:
+    await index(repository)
+    with folder_lock(repository, is_check=False):
+        assert "another `pkger repo index` is at work in this folder" in await refused(repository, *options)
+    with folder_lock(repository, is_check=True):
+        assert ((await index(repository, *options)).code == 0) == checks_too
 
 
 async def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
