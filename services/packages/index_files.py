@@ -90,7 +90,7 @@ class ListedPackage:
 
     Attributes:
         name: Its name.
-        latest: For listings only: what counts is ``PackageVersions.latest``. None: there are prereleases only.
+        latest: For listings only: what counts is ``PackageVersions.latest``. None: no release may be installed.
         description: What it is for.
     """
 
@@ -138,7 +138,7 @@ class PackageVersions:
     Attributes:
         name: Its name.
         versions: The versions, in the order of the file.
-        latest: The version of an installation that names none; None: there are prereleases only.
+        latest: The release of an installation that names none; None: no release may be installed.
         is_latest_set: Whether the publisher chose it; else it is ``highest_release`` of the versions.
         removed_versions: Versions that had been listed, and whose folder is gone: should one come back, it is the same.
     """
@@ -181,7 +181,8 @@ def read_index(tree: Any) -> RepositoryIndex:
         name = item.name("name")
         if name.value in packages:
             name.refuse(f"the package {name.value!r} is listed twice; make the index anew with `pkger repo index`")
-        packages[name.value] = ListedPackage(name.value, item.version("latest"), item.text("description"))
+        latest = item.version("latest")
+        packages[name.value] = ListedPackage(name.value, _release(latest), item.text("description"))
     return RepositoryIndex(packages)
 
 
@@ -201,7 +202,14 @@ def read_versions(tree: Any, name: str) -> PackageVersions:
     removed_versions = _published_versions(root, "removedVersions", versions)
     if latest is not None and latest not in versions:
         root.field("latest").refuse(f"latest is {latest}, which is not among the versions")
+    if _release(latest) is None:
+        latest, is_latest_set = highest_release(versions), False
     return PackageVersions(name, versions, latest, is_latest_set, removed_versions)
+
+
+def _release(latest: Version | None) -> Version | None:
+    """A latest version as a file names it; None where it is a prerelease, which no installation takes by itself."""
+    return None if latest is None or latest.is_prerelease else latest
 
 
 def _published_versions(

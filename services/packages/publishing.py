@@ -202,7 +202,10 @@ def _latest(
         latest = settings.latest[name]
         if latest is None or latest not in versions:
             return highest, False
-        if versions[latest].yanked is not None:
+        if latest.is_prerelease:
+            text = f"{latest} is a prerelease, which no installation takes by itself; choose a release as latest"
+            findings.append(Finding(versions_file(name), text))
+        elif versions[latest].yanked is not None:
             findings.append(Finding(versions_file(name), f"{latest} is yanked; choose another one as latest"))
         return latest, True
     # A file that was not made by this program may have no mark.

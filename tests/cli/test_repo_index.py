@@ -126,6 +126,8 @@ async def test_the_highest_release_is_the_latest_unless_one_is_set(repository: P
     assert "reason: a = b" in (repository / "base-labels" / "versions.yaml").read_text()
     assert await latest_of(repository, "base-labels") == "1.3.0"
     assert await latest_of(repository, "base-labels", "--yank", "base-labels@1.4.0=") == "1.4.0"
+    shown = await refused(repository, "--latest", "base-labels=2.0.0-rc.1")
+    assert "2.0.0-rc.1 is a prerelease, which no installation takes by itself; choose a release" in shown
     write(repository, "beta", "1.0.0-rc.1")
     assert await latest_of(repository, "beta") == ""
 

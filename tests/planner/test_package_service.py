@@ -30,6 +30,7 @@ MAIN = (
     "web 1.0.0 [base ^1] | 2.0.0 [base ^1.1, extra]",
     "early 1.0.0-alpha.1",
     "same 1.0.0 | 1.0.0+2",
+    "gone 1.0.0 yanked | 1.1.0-rc.1",
 )
 SPARE = ("base 9.0.0", "extra 1.0.0", "lab-tools 0.1.0 [base ^8]")
 
@@ -99,6 +100,7 @@ async def test_all_packages_are_listed_and_of_one_name_the_first_is_the_one_that
         "spare/base 9.0.0",
         "main/early",
         "spare/extra 1.0.0",
+        "main/gone",
         "spare/lab-tools 0.1.0",
         "main/same 1.0.0+2",
         "main/web 2.0.0",
@@ -176,6 +178,7 @@ async def test_versions_are_listed_with_what_the_repository_says(client: Client)
         ("base", ">=2.0.0-rc.1", "2.0.0-rc.1"),
         ("base", ">1.2", "2.0.0-rc.1"),
         ("early", "", "1.0.0-alpha.1"),
+        ("gone", "", "1.0.0"),
         ("same", "", "1.0.0+2"),
         ("same", "1.0.0", "1.0.0+2"),
         ("same", "1.0.0+2", "1.0.0+2"),
