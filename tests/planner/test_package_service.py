@@ -132,6 +132,22 @@ async def test_pages_have_every_row_once(client: Client, size: int) -> None:
     assert versions == ["2.0.0-rc.1", "1.2.0", "1.1.0", "1.0.0"]
 
 
+async def test_a_page_token_belongs_to_its_list(client: Client) -> None:
+    packages = (await client.search("e", page_size=1)).next_page_token
+    versions = (await client.versions("base", page_size=1)).next_page_token
+    assert (await client.search("e", page_token=packages)).packages
+    assert (await client.versions("base", page_token=versions, repository="main")).versions
+    for belongs, answer in (
+        ("belongs to packages with another text", client.search("a", page_token=packages)),
+        ("is not a next_page_token", client.search("e", page_token=versions)),
+        ("is not a next_page_token", client.versions("base", page_token=packages)),
+        ("belongs to versions of another package than same", client.versions("same", page_token=versions)),
+        ("belongs to another repository than spare", client.versions("base", page_token=versions, repository="spare")),
+    ):
+        with pytest.raises(RequestInvalid, match=f"page_token: {belongs}"):
+            await answer
+
+
 async def test_patterns_and_disabled_repositories_hide_packages(own_services: Cluster, tmp_path: Path) -> None:
     client = Client(own_services)
     address = write_repository(tmp_path, SPARE).as_uri()
@@ -286,7 +302,13 @@ async def test_two_repositories_of_one_priority_are_ambiguous(own_services: Clus
         ("versions", ("base",), {"repository": "mian"}, RepositoryNotFound, "there is no repository 'mian'"),
         ("versions", ("bsae",), {}, PackageNotFound, r"no repository has bsae \(asked: main, spare\)"),
         ("versions", ("base",), {"page_token": "x"}, RequestInvalid, "page_token: is not a next_page_token"),
-        ("versions", ("base",), {"page_token": "WyJ4Il0="}, RequestInvalid, "page_token: is not a next_page_token"),
+        (
+            "versions",
+            ("base",),
+            {"page_token": "WyJiYXNlIiwibWFpbiIsIngiXQ=="},
+            RequestInvalid,
+            "page_token: is not a next_page_token",
+        ),
         ("versions", ("base",), {"page_size": 1001}, RequestInvalid, "page_size: 1,001 is more"),
         ("search", (), {"page_token": "WyJ4Il0="}, RequestInvalid, "page_token: is not a next_page_token"),
         ("search", (), {"page_size": -1}, RequestInvalid, "page_size: must not be negative"),
