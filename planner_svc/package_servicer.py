@@ -4,7 +4,7 @@ from pkger.planner.v1 import package_pb2
 from pkger.planner.v1.package_pb2_grpc import PackageServiceServicer
 
 from planner_svc.packages.inputs import PackageInputs
-from planner_svc.packages.listings import matching, row_key, serving
+from planner_svc.packages.listings import matching, row_key
 from planner_svc.packages.messages import answer_to_pb, listed_to_pb, unread_to_pb, version_to_pb
 from planner_svc.packages.requests import changes_request, check_page_token, checked_name, requested_versions
 from planner_svc.packages.resolving import PackageResolver
@@ -46,7 +46,7 @@ class PackageServicer(PackageServiceServicer):
         of, source, after = page_tokens.place_of(request.page_token, ("", "", ""))
         check_page_token(request.page_token, of == name, f"versions of another package than {name}")
         size = page_tokens.size_of(request.page_size, 100, 1000)
-        listing = serving(await self._inputs.listings(request.refresh, repository), name, repository)
+        listing = await self._inputs.serving(name, repository, request.refresh)
         check_page_token(request.page_token, source == listing.name, f"another repository than {listing.name}")
         package = await self._inputs.versions(listing, name, request.refresh)
         versions, token = page_tokens.page_of(
@@ -65,7 +65,7 @@ class PackageServicer(PackageServiceServicer):
         """Read one version."""
         name, repository = _checked(request)
         versions = requested_versions(request.version_range, "version_range")
-        listing = serving(await self._inputs.listings(request.refresh, repository), name, repository)
+        listing = await self._inputs.serving(name, repository, request.refresh)
         package = await self._inputs.versions(listing, name, request.refresh)
         published = shown_version(package, versions, self._resolver.platform, listing.name)
         files = await self._inputs.files(listing, name, published.version)
