@@ -4,9 +4,9 @@ from pkger.planner.v1 import package_pb2
 from pkger.planner.v1.package_pb2_grpc import PackageServiceServicer
 
 from planner_svc.packages.inputs import PackageInputs
-from planner_svc.packages.listings import matching, row_key, serving
+from planner_svc.packages.listings import matching, row_key
 from planner_svc.packages.messages import answer_to_pb, listed_to_pb, unread_to_pb, version_to_pb
-from planner_svc.packages.requests import changes_request, checked_name, requested_versions
+from planner_svc.packages.requests import changes_request, check_page_token, checked_name, requested_versions
 from planner_svc.packages.resolving import PackageResolver
 from planner_svc.packages.shown_versions import shown_version, versions_below
 from services.core.model import Location
@@ -26,12 +26,13 @@ class PackageServicer(PackageServiceServicer):
         self, request: package_pb2.SearchPackagesRequest, context: object
     ) -> package_pb2.SearchPackagesResponse:
         """List packages."""
-        after = page_tokens.place_of(request.page_token, ("", 0, ""))
+        text, *after = page_tokens.place_of(request.page_token, ("", "", 0, ""))
+        check_page_token(request.page_token, text == request.text, "packages with another text")
         size = page_tokens.size_of(request.page_size, 100, 1000)
         listings = await self._inputs.listings(request.refresh)
-        rows = [row for row in matching(listings, request.text) if not request.page_token or row_key(*row) > after]
+        rows = [row for row in matching(listings, request.text) if not request.page_token or row_key(*row) > (*after,)]
         packages, token = page_tokens.page_of(
-            rows[: size + 1], size, lambda row: listed_to_pb(*row), lambda row: row_key(*row)
+            rows[: size + 1], size, lambda row: listed_to_pb(*row), lambda row: (request.text, *row_key(*row))
         )
         return package_pb2.SearchPackagesResponse(
             packages=packages, unread=unread_to_pb(listings), next_page_token=token
@@ -42,12 +43,17 @@ class PackageServicer(PackageServiceServicer):
     ) -> package_pb2.ListVersionsResponse:
         """List the versions of a package."""
         name, repository = _checked(request)
-        (after,) = page_tokens.place_of(request.page_token, ("",))
+        of, source, after = page_tokens.place_of(request.page_token, ("", "", ""))
+        check_page_token(request.page_token, of == name, f"versions of another package than {name}")
         size = page_tokens.size_of(request.page_size, 100, 1000)
-        listing = serving(await self._inputs.listings(request.refresh, repository), name, repository)
+        listing = await self._inputs.serving(name, repository, request.refresh)
+        check_page_token(request.page_token, source == listing.name, f"another repository than {listing.name}")
         package = await self._inputs.versions(listing, name, request.refresh)
         versions, token = page_tokens.page_of(
-            versions_below(package, after)[: size + 1], size, version_to_pb, lambda each: (each.version.text,)
+            versions_below(package, after)[: size + 1],
+            size,
+            version_to_pb,
+            lambda each: (name, listing.name, each.version.text),
         )
         return package_pb2.ListVersionsResponse(
             repository=listing.name, latest=str(package.latest or ""), versions=versions, next_page_token=token
@@ -59,7 +65,7 @@ class PackageServicer(PackageServiceServicer):
         """Read one version."""
         name, repository = _checked(request)
         versions = requested_versions(request.version_range, "version_range")
-        listing = serving(await self._inputs.listings(request.refresh, repository), name, repository)
+        listing = await self._inputs.serving(name, repository, request.refresh)
         package = await self._inputs.versions(listing, name, request.refresh)
         published = shown_version(package, versions, self._resolver.platform, listing.name)
         files = await self._inputs.files(listing, name, published.version)

@@ -19,7 +19,7 @@ from services.core.text_lists import deletes_text, listed
 from services.engine.counts import counts_of
 from services.engine.effects import effect_of
 from services.kinds.comparing import loss_of
-from services.kinds.policy import max_deletes
+from services.kinds.policy import max_deletes, protecting_override, resolved
 
 _SHOWN_FIELDS = 5
 
@@ -37,6 +37,7 @@ def warnings_of(
         *_emptiness(desired),
         *_releases(matching, desired),
         *_protections(matching, desired),
+        *_lost_protections(matching, stack),
         *(_keeping(key, loss) for key, loss in protected_data.items()),
         *_lost_before(desired, steps, platform),
         *_side_effects(steps, matching),
@@ -88,6 +89,21 @@ def _protections(matching: Matching, desired: Desired) -> list[str]:
         *(f"protected: {key} stays{rest}" for key in matching.protected),
         *(_protected_text(each) for each in matching.protected_replacements),
     ]
+
+
+def _lost_protections(matching: Matching, stack: StackRecord) -> list[str]:
+    """Warnings about resources that get another key, under which no rule protects them any more."""
+    texts = []
+    for key, match in sorted(matching.matches.items()):
+        recorded = match.recorded
+        if match.desired is None or recorded is None or recorded.key == key or resolved(stack.policy, key).protect:
+            continue
+        if override := protecting_override(stack.policy, recorded.key):
+            texts.append(
+                f"{recorded.key} becomes {key}, and resource {recorded.resource_id} is protected no more: {override} of"
+                " the policy does not match the new key; extend its match"
+            )
+    return texts
 
 
 def _keeping(key: Key, loss: DataLoss) -> str:

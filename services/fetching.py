@@ -3,9 +3,7 @@
 import asyncio
 import logging
 import math
-import os
 import socket
-import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -26,13 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("pkger.fetching")
 
-CONNECT_SECONDS = 60
-"""
-The timeout of a connection (docs/reference/package-format.md, "Sources"); the bound on seconds is mostly shorter.
-"""
-
 MAX_REDIRECTS = 10
 
+_OK = 200
 _REDIRECTS = (301, 302, 303, 307, 308)
 _NOT_MODIFIED = 304
 
@@ -106,22 +100,16 @@ class Fetcher:
         """
         import aiohttp
 
+        from services.fetch_problems import problem_of
+
         shown = without_user(address)
         try:
             async with asyncio.timeout(usage.seconds_left):
                 accepted = {*statuses, _NOT_MODIFIED} if etag else {*statuses}
                 return await self._fetch(shown, vetted(raw_address(address)), usage, etag, accepted)
-        except aiohttp.ServerTimeoutError:
-            raise SourceUnreadable(shown, f"there is no connection within {CONNECT_SECONDS} seconds") from None
-        except TimeoutError:
-            seconds = math.ceil(usage.bounds.seconds)
-            raise SourceUnreadable(shown, f"there is no full answer within {seconds} seconds") from None
-        except aiohttp.ClientConnectorError as error:
-            problem = f"cannot be fetched: no connection to {error.host}:{error.port} ({_cause(error.os_error)})"
-            raise SourceUnreadable(shown, problem) from None
         # UnicodeError: the name of the server cannot be resolved.
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise SourceUnreadable(shown, f"cannot be fetched: {_plain(str(error) or type(error).__name__)}") from None
+            raise SourceUnreadable(shown, _plain(problem_of(error, math.ceil(usage.bounds.seconds)))) from None
 
     async def _fetch(self, address: str, url: URL, usage: Usage, etag: str, accepted: Collection[int]) -> FetchedFile:
         for redirects in range(1 + MAX_REDIRECTS):
@@ -129,7 +117,8 @@ class Fetcher:
                 if answer.status not in _REDIRECTS or "Location" not in answer.headers:
                     if answer.status in accepted:
                         return FetchedFile(answer.status)
-                    if not 200 <= answer.status < 300:
+                    # Others of 2xx have a part of the file, such as 206, or none of it.
+                    if answer.status != _OK:
                         raise SourceUnreadable(address, f"{_server(address, url)} answered {await _error_text(answer)}")
                     body = await _body(address, answer, usage)
                     return FetchedFile(answer.status, body, answer.headers.get("ETag", ""))
@@ -142,6 +131,8 @@ class Fetcher:
     ) -> AsyncIterator["aiohttp.ClientResponse"]:
         """The response of one server; the caller follows redirects."""
         import aiohttp
+
+        from services.fetch_problems import CONNECT_SECONDS
 
         refused: list[str] = []
         headers = {"If-None-Match": etag} if etag else {}
@@ -180,14 +171,6 @@ def _not_public(is_redirect: bool) -> str:
         " operator of the service finds it in the log, and can allow such addresses with"
         " PKGER_ALLOW_PRIVATE_ADDRESSES=1"
     )
-
-
-def _cause(error: OSError) -> str:
-    """The reason of the system for a failed connection."""
-    # Errors of name resolution and of TLS have other numbers than errno.
-    if isinstance(error, socket.gaierror | ssl.SSLError) or error.errno is None:
-        return _plain(error.strerror or "the name is not known")
-    return os.strerror(error.errno)
 
 
 async def _error_text(answer: "aiohttp.ClientResponse") -> str:

@@ -171,7 +171,7 @@ class PackageStackInputs:
             raise SourceTooLarge(_CHANGING, "packages, with those that they require,", MOST_PACKAGES)
         requested = {each.name: each.repository for each in changes.request.installs if each.repository}
         moved = [each for each in resolution.changes if each.new is not None and each.name not in changes.folders]
-        listings = {each.name: each for each in await self._packages.listings(refresh=False)} if moved else {}
+        listings = {each.name: each for each in await self._packages.configured()} if moved else {}
         files = {name: each.files for name, each in changes.folders.items()}
 
         async def fetch(name: str, version: Version, new_repository: str | None) -> None:

@@ -1,14 +1,19 @@
 """Reads what repositories publish: indexes, versions, and the content of a version."""
 
-import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from pkger.model.v1 import object_pb2
 from pkger.parser.v1 import parser_pb2
 from pkger.stack.v1 import repository_pb2
 from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
 
-from planner_svc.packages.listings import Listing
+from planner_svc.packages.indexes import Indexes, indexes_of
+from planner_svc.packages.listings import Listing, serving
 from planner_svc.repositories.reader import RepositoryReader, RepositorySource, VersionFiles
+from planner_svc.resolution.model import PackageRequest, Request
+from planner_svc.resolution.sources import may_serve
 from services.core.errors import RepositoryInvalid, RepositoryUnavailable, SourceUndecodable
 from services.packages.index_files import PACKAGE_FILE, PackageVersions, RepositoryFault
 from services.packages.installed import InstalledPackage
@@ -19,8 +24,8 @@ from services.rpc.parsed_package import ParsedPackage, parse_package
 from services.rpc.stack_records import read_header, read_packages
 from services.settings import Bounds
 
-INDEXES_AT_ONCE = 8
-"""How many repositories one call asks for their indexes at the same time."""
+SEARCH_SECONDS = 5
+"""How long a search waits for indexes; what needs an index waits for its request (``REQUEST_SECONDS``)."""
 
 _PAGE = 1000
 """Repositories per page: the maximum (repository.proto)."""
@@ -34,24 +39,61 @@ class PackageInputs:
         self._stack = stack
         self._source = source
 
-    async def listings(self, refresh: bool, only: str = "") -> list[Listing]:
+    async def configured(self) -> list[Listing]:
+        """All configured repositories, without their indexes, by name."""
+        request = repository_pb2.ListRepositoriesRequest(page_size=_PAGE)
+        listed = pages(self._stack, RepositoryServiceStub(self._stack.channel).ListRepositories, request)
+        return [_configured(each) async for page in listed for each in page.repositories]
+
+    async def listings(self, refresh: bool, seconds: float = SEARCH_SECONDS) -> list[Listing]:
         """
         All configured repositories, the enabled ones with their indexes, by name.
 
+        One that does not answer in time has a problem.
+
         Args:
             refresh: Whether to ask the repositories, however fresh the indexes are.
-            only: The repository whose index is needed; empty: all of them.
+            seconds: The time that they have.
         """
-        request = repository_pb2.ListRepositoriesRequest(page_size=_PAGE)
-        listed = pages(self._stack, RepositoryServiceStub(self._stack.channel).ListRepositories, request)
-        repositories = [each async for page in listed for each in page.repositories]
-        at_once = asyncio.Semaphore(INDEXES_AT_ONCE)
+        async with self.indexes(refresh) as indexes:
+            await indexes.wait(seconds)
+            return indexes.listings
 
-        async def listing(repository: repository_pb2.Repository) -> Listing:
-            async with at_once:
-                return await self._listing(repository, refresh, is_read=only in ("", repository.name))
+    async def serving(self, package: str, repository: str, refresh: bool) -> Listing:
+        """
+        The repository that serves *package*; those are read of which that depends.
 
-        return list(await asyncio.gather(*map(listing, repositories)))
+        Args:
+            package: Name of the package.
+            repository: Name of the repository that the request names; empty: none.
+            refresh: Whether to ask the repositories, however fresh the indexes are.
+
+        Raises:
+            PkgerError: As ``planner_svc.packages.listings.serving``.
+        """
+        request = Request((PackageRequest(package, repository=repository or None),))
+
+        def is_candidate(listing: Listing) -> bool:
+            return listing.name == repository if repository else may_serve(listing.only, package)
+
+        async with self.indexes(refresh, is_candidate) as indexes:
+            await indexes.sources([package], request, {})
+            return serving(indexes.listings, package, repository)
+
+    @asynccontextmanager
+    async def indexes(
+        self, refresh: bool, is_candidate: Callable[[Listing], bool] = lambda _: True
+    ) -> AsyncIterator[Indexes]:
+        """
+        All configured repositories while their indexes are read, which ends with the block.
+
+        Args:
+            refresh: Whether to ask the repositories, however fresh the indexes are.
+            is_candidate: Whether a repository may be needed; others are not read.
+        """
+        configured = await self.configured()
+        async with indexes_of(configured, lambda listing: self._with_index(listing, refresh), is_candidate) as indexes:
+            yield indexes
 
     @property
     def bounds(self) -> Bounds:
@@ -110,27 +152,21 @@ class PackageInputs:
         )
         return await parse_package(self._parser, request)
 
-    async def _listing(self, repository: repository_pb2.Repository, refresh: bool, *, is_read: bool) -> Listing:
-        index, problem = None, None
-        if repository.enabled and is_read:
-            try:
-                index = await self._source.reader(repository.name, repository.address).index(refresh)
-            except RepositoryInvalid as invalid:
-                problem = problem_of(invalid)
-            except RepositoryUnavailable as unavailable:
-                problem = unavailable.metadata["problem"]
-        return Listing(
-            repository.name,
-            repository.address,
-            repository.priority,
-            tuple(repository.only),
-            repository.enabled,
-            index,
-            problem,
-        )
+    async def _with_index(self, listing: Listing, refresh: bool) -> Listing:
+        try:
+            return replace(listing, index=await self._reader(listing).index(refresh))
+        except RepositoryInvalid as invalid:
+            return replace(listing, problem=problem_of(invalid))
+        except RepositoryUnavailable as unavailable:
+            return replace(listing, problem=unavailable.metadata["problem"])
 
     def _reader(self, listing: Listing) -> RepositoryReader:
         return self._source.reader(listing.name, listing.address)
+
+
+def _configured(repository: repository_pb2.Repository) -> Listing:
+    only = tuple(repository.only)
+    return Listing(repository.name, repository.address, repository.priority, only, repository.enabled)
 
 
 _FAULTS_OF_CHANGES = (

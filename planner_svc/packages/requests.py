@@ -45,6 +45,22 @@ class ChangesRequest:
         return frozenset(each.name for each in (*self.request.installs, *self.request.updates))
 
 
+def check_page_token(token: str, is_own: bool, other: str) -> None:
+    """
+    Refuse the token of a page of another list.
+
+    Args:
+        token: The token; empty: the first page.
+        is_own: Whether it belongs to the list of the request.
+        other: What it belongs to, if it does not.
+
+    Raises:
+        RequestInvalid: It belongs to another list.
+    """
+    if token and not is_own:
+        raise RequestInvalid("page_token", f"belongs to {other}; start with the first page")
+
+
 def checked_name(name: str, field: str) -> str:
     """
     Accept the name of a package or of a repository.

@@ -29,6 +29,8 @@ def versions_below(package: PackageVersions, after: str) -> list[PublishedVersio
     return [each for each in versions if each.version < last]
 
 
+_ANY_RELEASE = Range.parse("*")
+
 _SHOWN = 10
 """How many published versions an error names."""
 
@@ -41,7 +43,7 @@ def shown_version(
 
     Args:
         package: The package.
-        versions: The versions that will do; None: any.
+        versions: The versions that will do; None: any, releases first.
         platform: The version of pkger.
         repository: Name of the repository, for errors.
 
@@ -50,8 +52,9 @@ def shown_version(
     """
     if versions is None and package.latest is not None:
         return package.versions[package.latest]
+    range_ = _ANY_RELEASE if versions is None else versions
     for prereleases_allowed in (False, True):
-        suitable = [each for each in package.versions.values() if fits(versions, each.version, prereleases_allowed)]
+        suitable = [each for each in package.versions.values() if fits(range_, each.version, prereleases_allowed)]
         welcome = [each for each in suitable if each.yanked is None and fits(each.platform, platform.release, False)]
         if suitable:
             return max(welcome or suitable, key=lambda each: each.version)

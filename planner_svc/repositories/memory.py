@@ -16,7 +16,7 @@ def memory_of(value: RepositoryIndex | PackageVersions) -> int:
         return _FILE + sum(_PACKAGE + len(each.description) for each in value.packages.values())
     size = _FILE
     ranges = {}
-    for each in value.versions.values():
+    for each in (*value.versions.values(), *value.removed_versions.values()):
         size += _VERSION + len(each.yanked or "") + _REQUIREMENT * len(each.requires)
         size += sum(_PATH + len(path) for path in each.files[1:])
         ranges.update({id(own): own for own in (each.platform, *(of.range for of in each.requires)) if own})

@@ -1,7 +1,8 @@
 """Which repository serves a package."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from planner_svc.resolution.model import ConflictCode, PackageRequest, Repository, Request
 from services.core.text_lists import enumerated, listed
@@ -63,6 +64,21 @@ class Sources:
         if package not in self._sources:
             self._sources[package] = self._find(package)
         return self._sources[package]
+
+    def needed(self, package: str, unread: Collection[str]) -> list[str]:
+        """Those of the *unread* repositories without which it is not clear where *package* comes from; none: it is."""
+        request, installed = self._requested.get(package), self._installed.get(package)
+        if request or installed:
+            named = request.repository if request else installed.repository if installed else None
+            return [named] if named and named in unread else []
+        serving = (each for each in self._by_priority if each.is_enabled and may_serve(each.only, package))
+        for _, equal in groupby(serving, key=lambda each: each.priority):
+            repositories = list(equal)
+            if pending := [each.name for each in repositories if each.name in unread]:
+                return pending
+            if any(each.problem is not None or _lists(each, package) for each in repositories):
+                return []
+        return []
 
     def silent(self) -> list[str]:
         """The enabled repositories that do not answer, by name."""

@@ -124,6 +124,13 @@ def resolved(stack: Mapping[str, Any], key: Key) -> Policy:
     return Policy(**fields)
 
 
+def protecting_override(stack: Mapping[str, Any], key: Key) -> str:
+    """The first override that protects the object *key*, such as ``overrides[0]``; empty: none does."""
+    numbered = enumerate(stack.get("overrides", ()))
+    protecting = (number for number, each in numbered if each.get("protect") and _matches(each.get("match", {}), key))
+    return next((f"overrides[{number}]" for number in protecting), "")
+
+
 def max_deletes(stack: Mapping[str, Any]) -> int | None:
     """
     The limit that the policy of a stack sets on the deletions and updates that lose data in one plan; None: no limit.

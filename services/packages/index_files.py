@@ -6,7 +6,7 @@ Texts become trees, and trees texts, in ``services.repositories``; here are the 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -90,7 +90,7 @@ class ListedPackage:
 
     Attributes:
         name: Its name.
-        latest: For listings only: what counts is ``PackageVersions.latest``. None: there are prereleases only.
+        latest: For listings only: what counts is ``PackageVersions.latest``. None: no release may be installed.
         description: What it is for.
     """
 
@@ -138,14 +138,16 @@ class PackageVersions:
     Attributes:
         name: Its name.
         versions: The versions, in the order of the file.
-        latest: The version of an installation that names none; None: there are prereleases only.
+        latest: The release of an installation that names none; None: no release may be installed.
         is_latest_set: Whether the publisher chose it; else it is ``highest_release`` of the versions.
+        removed_versions: Versions that had been listed, and whose folder is gone: should one come back, it is the same.
     """
 
     name: str
     versions: Mapping[Version, PublishedVersion]
     latest: Version | None = None
     is_latest_set: bool = False
+    removed_versions: Mapping[Version, PublishedVersion] = field(default_factory=dict)
 
 
 def versions_file(name: str) -> str:
@@ -179,7 +181,8 @@ def read_index(tree: Any) -> RepositoryIndex:
         name = item.name("name")
         if name.value in packages:
             name.refuse(f"the package {name.value!r} is listed twice; make the index anew with `pkger repo index`")
-        packages[name.value] = ListedPackage(name.value, item.version("latest"), item.text("description"))
+        latest = item.version("latest")
+        packages[name.value] = ListedPackage(name.value, _release(latest), item.text("description"))
     return RepositoryIndex(packages)
 
 
@@ -195,16 +198,32 @@ def read_versions(tree: Any, name: str) -> PackageVersions:
     if own_name.value != name:
         own_name.refuse(f"the file lists versions of {own_name.value!r}, and stands in the folder of {name!r}")
     latest, is_latest_set = root.version("latest"), root.field("latestSet").value is True
+    versions = _published_versions(root.needed("versions"), "versions", {})
+    removed_versions = _published_versions(root, "removedVersions", versions)
+    if latest is not None and latest not in versions:
+        root.field("latest").refuse(f"latest is {latest}, which is not among the versions")
+    if _release(latest) is None:
+        latest, is_latest_set = highest_release(versions), False
+    return PackageVersions(name, versions, latest, is_latest_set, removed_versions)
+
+
+def _release(latest: Version | None) -> Version | None:
+    """A latest version as a file names it; None where it is a prerelease, which no installation takes by itself."""
+    return None if latest is None or latest.is_prerelease else latest
+
+
+def _published_versions(
+    root: "_Node", key: str, others: Mapping[Version, PublishedVersion]
+) -> dict[Version, PublishedVersion]:
+    """The versions in a list of a file; none of them is in *others*, its other list."""
     versions: dict[Version, PublishedVersion] = {}
-    for item in root.needed("versions").items("versions", MAX_VERSIONS):
+    for item in root.items(key, MAX_VERSIONS):
         published = _published(item)
-        if published.version in versions:
+        if published.version in versions or published.version in others:
             problem = f"the version {published.version} is listed twice; make the file anew with `pkger repo index`"
             item.field("version").refuse(problem)
         versions[published.version] = published
-    if latest is not None and latest not in versions:
-        root.field("latest").refuse(f"latest is {latest}, which is not among the versions")
-    return PackageVersions(name, versions, latest, is_latest_set)
+    return versions
 
 
 def index_tree(index: RepositoryIndex) -> dict[str, Any]:
@@ -225,7 +244,12 @@ def versions_tree(package: PackageVersions) -> dict[str, Any]:
         head["latest"] = package.latest.text
     if package.is_latest_set:
         head["latestSet"] = True
-    return head | {"versions": [_version_tree(package.versions[each]) for each in sorted(package.versions)[::-1]]}
+    tree = head | {"versions": _version_trees(package.versions)}
+    return tree | ({"removedVersions": _version_trees(package.removed_versions)} if package.removed_versions else {})
+
+
+def _version_trees(versions: Mapping[Version, PublishedVersion]) -> list[dict[str, Any]]:
+    return [_version_tree(versions[each]) for each in sorted(versions)[::-1]]
 
 
 def _version_tree(published: PublishedVersion) -> dict[str, Any]:

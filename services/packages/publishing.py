@@ -153,16 +153,19 @@ def _package(
     if gone:
         text = f"{_shown(gone)} of {name} had been listed, and no folder has them; they are not listed any more"
         findings.append(Finding(versions_file(name), text, is_error=False))
+    # What is put back is what was published, and as yanked as it was.
+    published_before = {**before.removed_versions, **before.versions}
     versions = {}
     for version, content in sorted(contents.items()):
-        earlier = before.versions.get(version)
+        earlier = published_before.get(version)
         if earlier and earlier.digest != content.digest:
             findings.append(Finding(content.file, _changed(version)))
         published = _published(content, earlier, now)
         yanked = settings.yanks.get((name, version), published.yanked)
         versions[version] = replace(published, yanked=yanked)
     latest, is_set = _latest(name, versions, before, settings, findings)
-    return PackageVersions(name, versions, latest, is_set)
+    removed_versions = {each: published_before[each] for each in published_before.keys() - contents.keys()}
+    return PackageVersions(name, versions, latest, is_set, removed_versions)
 
 
 def _changed(version: Version) -> str:
@@ -199,7 +202,10 @@ def _latest(
         latest = settings.latest[name]
         if latest is None or latest not in versions:
             return highest, False
-        if versions[latest].yanked is not None:
+        if latest.is_prerelease:
+            text = f"{latest} is a prerelease, which no installation takes by itself; choose a release as latest"
+            findings.append(Finding(versions_file(name), text))
+        elif versions[latest].yanked is not None:
             findings.append(Finding(versions_file(name), f"{latest} is yanked; choose another one as latest"))
         return latest, True
     # A file that was not made by this program may have no mark.
@@ -223,21 +229,39 @@ def _requirement_findings(contents: Contents, packages: Mapping[str, PackageVers
     for name in sorted(contents):
         for _, content in sorted(contents[name].items()):
             for requirement in content.manifest.requires:
-                yield from _unmet(content, requirement, contents)
+                yield from _unmet(content, requirement, contents, packages)
             for reference in content.references:
                 yield from _broken(content, reference, contents, packages)
     yield from _cycles(contents, packages)
 
 
-def _unmet(content: VersionContent, requirement: Requirement, contents: Contents) -> Iterator[Finding]:
+def _unmet(
+    content: VersionContent, requirement: Requirement, contents: Contents, packages: Mapping[str, PackageVersions]
+) -> Iterator[Finding]:
     """Another repository may have what is missing here, so these are warnings."""
+    matching = _matching(requirement, contents)
     if requirement.name not in contents:
         text = f"{_subject(content)} requires {requirement.name}, which this repository does not have"
         yield Finding(content.file, text, is_error=False)
-    elif not _matching(requirement, contents):
+    elif not matching:
         there = _shown(contents[requirement.name])
         text = f"{_subject(content)} requires {requirement.name} {requirement.range}, and this repository has {there}"
         yield Finding(content.file, text, is_error=False)
+    elif not _is_yanked(content, packages) and not any(_is_available(each, requirement, packages) for each in matching):
+        what = f"{requirement.name} {requirement.range or ''}".rstrip()
+        text = f"{_subject(content)} requires {what}, and no installation chooses the versions that this repository has"
+        remedy = f"publish another version of {requirement.name}, or yank {_subject(content)} as well"
+        yield Finding(content.file, f"{text}: {_shown(matching)} (yanked, or a prerelease); {remedy}", is_error=False)
+
+
+def _is_yanked(content: VersionContent, packages: Mapping[str, PackageVersions]) -> bool:
+    return packages[content.manifest.name].versions[content.manifest.version].yanked is not None
+
+
+def _is_available(version: Version, requirement: Requirement, packages: Mapping[str, PackageVersions]) -> bool:
+    """Whether an installation may choose *version*, which meets a requirement: a range may name prereleases."""
+    is_yanked = packages[requirement.name].versions[version].yanked is not None
+    return not is_yanked and not (requirement.range is None and version.is_prerelease)
 
 
 def _matching(requirement: Requirement, contents: Contents) -> list[Version]:

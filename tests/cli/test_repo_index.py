@@ -1,11 +1,13 @@
 """``pkger repo index``: what it writes, keeps and refuses."""
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from services.cli.publishing.folder_lock import folder_lock
 from tests.cli.command import Ended, environment, pkger
 from tests.conftest import ROOT
 from tests.packages.folders import write_repository
@@ -124,6 +126,8 @@ async def test_the_highest_release_is_the_latest_unless_one_is_set(repository: P
     assert "reason: a = b" in (repository / "base-labels" / "versions.yaml").read_text()
     assert await latest_of(repository, "base-labels") == "1.3.0"
     assert await latest_of(repository, "base-labels", "--yank", "base-labels@1.4.0=") == "1.4.0"
+    shown = await refused(repository, "--latest", "base-labels=2.0.0-rc.1")
+    assert "2.0.0-rc.1 is a prerelease, which no installation takes by itself; choose a release" in shown
     write(repository, "beta", "1.0.0-rc.1")
     assert await latest_of(repository, "beta") == ""
 
@@ -141,6 +145,40 @@ async def test_a_version_without_a_folder_is_not_listed_any_more(repository: Pat
     ended = await index(repository)
     assert ended.code == 0
     assert "warning: 1.2.0 of base-labels had been listed, and no folder has them" in ended.out
+
+
+async def test_a_version_that_comes_back_is_what_was_published(repository: Path, tmp_path: Path) -> None:
+    await index(repository, "--yank", "base-labels@1.2.0=loses data")
+    before = files(repository)
+    (repository / "base-labels" / "1.2.0").rename(tmp_path / "away")
+    assert (await index(repository)).code == 0
+    assert (await index(repository, "--check")).out == "3 packages, 3 versions: the index files are up to date\n"
+    path = write(repository, "base-labels", "1.2.0")
+    assert "the content of 1.2.0 is not what was published under this version" in await refused(repository)
+    shutil.rmtree(path.parent)
+    (tmp_path / "away").rename(path.parent)
+    assert (await index(repository)).code == 0
+    assert files(repository) == before
+
+
+async def test_no_command_loses_what_another_one_writes(repository: Path) -> None:
+    await index(repository)
+    yanks = ["base-labels@1.2.0", "base-labels@1.3.0", "web-buckets@2.0.0"]
+    ended = await asyncio.gather(*(index(repository, "--yank", f"{each}=loses {each}") for each in yanks))
+    written = b"".join(files(repository).values()).decode()
+    assert [f"loses {each}" in written for each in yanks] == [each.code == 0 for each in ended]
+    assert any(each.code == 0 for each in ended)
+
+
+@pytest.mark.parametrize(("options", "checks_too"), [((), False), (("--check",), True)])
+async def test_a_folder_in_which_another_command_is_at_work_is_left_alone(
+    repository: Path, options: tuple[str, ...], checks_too: bool
+) -> None:
+    await index(repository)
+    with folder_lock(repository, is_check=False):
+        assert "another `pkger repo index` is at work in this folder" in await refused(repository, *options)
+    with folder_lock(repository, is_check=True):
+        assert ((await index(repository, *options)).code == 0) == checks_too
 
 
 async def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
@@ -193,6 +231,20 @@ async def test_requirements_are_compared_with_the_other_packages(tmp_path: Path)
     assert ended.code == 0
     assert "warning: team 1.0.0 requires elsewhere, which this repository does not have" in ended.out
     assert "warning: team 1.0.0 requires base ^2, and this repository has 1.1.0, 1.0.0" in ended.out
+
+
+@pytest.mark.parametrize(("range_", "named"), [(", version: ^1", "base ^1"), ("", "base")])
+async def test_a_yank_that_leaves_nothing_to_choose_is_told(tmp_path: Path, range_: str, named: str) -> None:
+    folder = tmp_path / "r"
+    write(folder, "base", "1.0.0")
+    write(folder, "base", "1.1.0-rc.1")
+    write(folder, "team", "1.0.0", f"  requires: [{{name: base{range_}}}]\n")
+    assert "warning" not in (await index(folder)).out
+    ended = await index(folder, "--yank", "base@1.0.0=loses data")
+    text = f"team/1.0.0/package.yaml: warning: team 1.0.0 requires {named}, and no installation chooses"
+    assert (ended.code, text in ended.out) == (0, True), ended.out
+    assert "warning" not in (await index(folder, "--yank", "team@1.0.0=as base")).out
+    assert "warning" not in (await index(folder, "--yank", "base@1.0.0=", "--yank", "team@1.0.0=")).out
 
 
 @pytest.mark.parametrize(("version", "severity"), [("^1.1", "error"), ("^1", "error"), ("1.0.0 - 1.0.9", "")])

@@ -3,9 +3,14 @@ Texts at addresses (docs/reference/package-format.md, "Sources", "GitHub address
 refused, and the errors.
 """
 
+import asyncio
 import gzip
 import socket
+import ssl
 import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -17,6 +22,8 @@ from services.fetching import MAX_REDIRECTS, FetchedFile, Fetcher
 from services.rpc.log import JsonFormatter
 from services.settings import Bounds
 from services.syntax.usage import Usage
+from tests import needs
+from tests.influx.certificates import own_certificate, served_with
 from tests.web import Handler, Names, drip, packed, redirect, serving
 
 TEXT = "kind: Label # é\n"
@@ -236,12 +243,12 @@ async def test_a_machine_that_does_not_answer_is_reported() -> None:
         port = silent.getsockname()[1]
         with pytest.raises(SourceUnreadable, match="no full answer within 1 seconds"):
             await fetch(f"http://127.0.0.1:{port}/", bounds=Bounds(seconds=0.2))
-    with pytest.raises(SourceUnreadable, match=r"no connection to 127\.0\.0\.1:\d+ \(Connection refused\)"):
+    with pytest.raises(SourceUnreadable, match=r"nothing listens at 127\.0\.0\.1:\d+; check the address"):
         await fetch(f"http://127.0.0.1:{port}/")
 
 
 async def test_a_host_name_that_does_not_exist_is_reported() -> None:
-    with pytest.raises(SourceUnreadable, match=r"no connection to nobody\.example:80 \(the name is not known\)"):
+    with pytest.raises(SourceUnreadable, match=r"the name nobody\.example is not known; check the address"):
         await fetch("http://nobody.example/", Fetcher(resolver=Names({})))
 
 
@@ -254,8 +261,51 @@ async def test_any_text_is_an_address_or_refused_with_a_pkger_error(text: str) -
 
 async def test_a_server_without_tls_is_reported() -> None:
     async with serving({"/": TEXT}) as server:
-        with pytest.raises(SourceUnreadable, match=r"cannot be fetched: .*SSL"):
+        with pytest.raises(SourceUnreadable, match=r"no TLS with 127\.0\.0\.1:\d+; check whether"):
             await fetch(server.address.replace("http", "https"))
+
+
+@needs.program("openssl")
+async def test_a_server_whose_certificate_nobody_trusts_is_reported(tmp_path: Path) -> None:
+    tls = served_with(own_certificate(tmp_path))
+    async with answering(b"", tls) as port:
+        with pytest.raises(
+            SourceUnreadable, match=r"the certificate of 127\.0\.0\.1:\d+ is of nobody whom the service"
+        ):
+            await fetch(f"https://127.0.0.1:{port}/")
+
+
+@asynccontextmanager
+async def answering(data: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """The port of a server that answers each request with *data* and ends the connection."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(data)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", ssl=tls) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("", "the server ended the connection without an answer; check the address, or try again later"),
+        ("SSH-2.0-OpenSSH\r\n\r\n", "the answer is no valid HTTP; check the address, or have the"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nkind", "the answer is cut off or broken; try again, or"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "the answer is no valid HTTP; check"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nkind\r\n", "the answer is cut off or broken; try"),
+        ("HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\nkind", "the server answered 206 Partial Content"),
+        ("HTTP/1.1 204 No Content\r\n\r\n", "the server answered 204 No Content"),
+    ],
+)
+async def test_an_answer_that_is_no_whole_file_is_reported_in_a_sentence(answer: str, problem: str) -> None:
+    async with answering(answer.encode()) as port:
+        with pytest.raises(SourceUnreadable) as caught:
+            await fetch(f"http://127.0.0.1:{port}/")
+    assert caught.value.metadata["problem"].startswith(problem)
 
 
 async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,22 @@ async def test_a_protected_resource_stays_in_the_record_and_is_found_again(clien
     assert (await drift(client.case)).differences == {}
 
 
+async def test_a_protection_that_is_lost_with_a_name_is_told(client: Client) -> None:
+    await client.publish("p 1.0.0", "q 1.0.0", objects={"p": WEB["p@1.0.0"], "q": WEB["p@1.0.0"]})
+    await client.change("install p q")
+    await set_policy(client.case, **PROTECTED)
+    before = (await client.ids())["Bucket:p.web"]
+    plan = await client.plan("uninstall p")
+    assert plan.warnings == [
+        f"Bucket 'p.web' becomes Bucket 'q.web', and resource {before} is protected no more: overrides[0] of the policy"
+        " does not match the new key; extend its match"
+    ]
+    both = {"kind": "Bucket", "names": ["q.web"]}
+    await set_policy(client.case, overrides=[*PROTECTED["overrides"], {"match": both, "protect": True}])
+    assert (await client.change("uninstall p")).warnings == []
+    assert await client.ids() == {"Bucket:q.web": before}
+
+
 async def test_a_protection_that_is_lifted_removes_what_no_package_has_with_the_next_plan(client: Client) -> None:
     await client.publish("p 1.0.0", "d 1.0.0", objects=WEB)
     await client.change("install p d")

@@ -1,6 +1,10 @@
 """Which repository serves a package, and why none does."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner_svc.resolution.model import ConflictCode, PackageRequest, Repository, Request
 from planner_svc.resolution.sources import NoSource, Source, Sources
@@ -101,3 +105,35 @@ def _source(sources: Sources) -> str | tuple[ConflictCode, str]:
             return name
         case NoSource(code, text):
             return code, text
+
+
+_repositories = st.lists(
+    st.builds(
+        Repository,
+        st.sampled_from(["a", "b", "c", "d"]),
+        st.integers(0, 2),
+        st.sampled_from([(), ("ba*",), ("web-*",)]),
+        st.booleans(),
+        st.sampled_from([None, "no answer"]),
+        st.sampled_from([{}, {"base": PackageVersions("base", {})}]),
+    ),
+    unique_by=lambda each: each.name,
+)
+
+
+@given(_repositories, st.sampled_from(["", "a", "d"]))
+def test_the_source_is_clear_once_nothing_is_needed(repositories: list[Repository], named: str) -> None:
+    """Repositories count as read as soon as they are needed; any other answer of the rest changes nothing."""
+    request = Request((PackageRequest("base", repository=named or None),))
+    unread = {each.name for each in repositories if each.is_enabled}
+    while True:
+        as_read = [replace(each, problem=None, packages={}) if each.name in unread else each for each in repositories]
+        needed = Sources(as_read, {}, request).needed("base", unread)
+        if not needed:
+            break
+        assert unread.issuperset(needed)
+        unread.difference_update(needed)
+    sources = [Sources(each, {}, request).of("base") for each in (as_read, repositories)]
+    assert sources[0] == sources[1]
+    away = [replace(each, problem="away") if each.name in unread else each for each in repositories]
+    assert Sources(away, {}, request).of("base") == sources[0]

@@ -30,6 +30,7 @@ MAIN = (
     "web 1.0.0 [base ^1] | 2.0.0 [base ^1.1, extra]",
     "early 1.0.0-alpha.1",
     "same 1.0.0 | 1.0.0+2",
+    "gone 1.0.0 yanked | 1.1.0-rc.1",
 )
 SPARE = ("base 9.0.0", "extra 1.0.0", "lab-tools 0.1.0 [base ^8]")
 
@@ -99,6 +100,7 @@ async def test_all_packages_are_listed_and_of_one_name_the_first_is_the_one_that
         "spare/base 9.0.0",
         "main/early",
         "spare/extra 1.0.0",
+        "main/gone",
         "spare/lab-tools 0.1.0",
         "main/same 1.0.0+2",
         "main/web 2.0.0",
@@ -128,6 +130,22 @@ async def test_pages_have_every_row_once(client: Client, size: int) -> None:
         if not token:
             break
     assert versions == ["2.0.0-rc.1", "1.2.0", "1.1.0", "1.0.0"]
+
+
+async def test_a_page_token_belongs_to_its_list(client: Client) -> None:
+    packages = (await client.search("e", page_size=1)).next_page_token
+    versions = (await client.versions("base", page_size=1)).next_page_token
+    assert (await client.search("e", page_token=packages)).packages
+    assert (await client.versions("base", page_token=versions, repository="main")).versions
+    for belongs, answer in (
+        ("belongs to packages with another text", client.search("a", page_token=packages)),
+        ("is not a next_page_token", client.search("e", page_token=versions)),
+        ("is not a next_page_token", client.versions("base", page_token=packages)),
+        ("belongs to versions of another package than same", client.versions("same", page_token=versions)),
+        ("belongs to another repository than spare", client.versions("base", page_token=versions, repository="spare")),
+    ):
+        with pytest.raises(RequestInvalid, match=f"page_token: {belongs}"):
+            await answer
 
 
 async def test_patterns_and_disabled_repositories_hide_packages(own_services: Cluster, tmp_path: Path) -> None:
@@ -176,6 +194,7 @@ async def test_versions_are_listed_with_what_the_repository_says(client: Client)
         ("base", ">=2.0.0-rc.1", "2.0.0-rc.1"),
         ("base", ">1.2", "2.0.0-rc.1"),
         ("early", "", "1.0.0-alpha.1"),
+        ("gone", "", "1.0.0"),
         ("same", "", "1.0.0+2"),
         ("same", "1.0.0", "1.0.0+2"),
         ("same", "1.0.0+2", "1.0.0+2"),
@@ -283,7 +302,13 @@ async def test_two_repositories_of_one_priority_are_ambiguous(own_services: Clus
         ("versions", ("base",), {"repository": "mian"}, RepositoryNotFound, "there is no repository 'mian'"),
         ("versions", ("bsae",), {}, PackageNotFound, r"no repository has bsae \(asked: main, spare\)"),
         ("versions", ("base",), {"page_token": "x"}, RequestInvalid, "page_token: is not a next_page_token"),
-        ("versions", ("base",), {"page_token": "WyJ4Il0="}, RequestInvalid, "page_token: is not a next_page_token"),
+        (
+            "versions",
+            ("base",),
+            {"page_token": "WyJiYXNlIiwibWFpbiIsIngiXQ=="},
+            RequestInvalid,
+            "page_token: is not a next_page_token",
+        ),
         ("versions", ("base",), {"page_size": 1001}, RequestInvalid, "page_size: 1,001 is more"),
         ("search", (), {"page_token": "WyJ4Il0="}, RequestInvalid, "page_token: is not a next_page_token"),
         ("search", (), {"page_size": -1}, RequestInvalid, "page_size: must not be negative"),

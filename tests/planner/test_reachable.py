@@ -1,5 +1,6 @@
 """What a resolution reads of repositories, over real HTTP: each file once, nothing beside, and within its bounds."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -11,8 +12,17 @@ from pkger.stack.v1.repository_pb2_grpc import RepositoryServiceStub
 from planner_svc.packages.inputs import PackageInputs
 from planner_svc.packages.reachable import TooManyVersions, reachable
 from planner_svc.repositories.index_cache import FRESH_SECONDS
-from planner_svc.resolution.model import Conflict, ConflictCode, PackageRequest, Repository, Request, Resolution
+from planner_svc.resolution.model import (
+    Conflict,
+    ConflictCode,
+    PackageRequest,
+    Repository,
+    Request,
+    Resolution,
+    WarningCode,
+)
 from planner_svc.resolution.resolve import resolve
+from services.core.errors import RequestInvalid
 from services.packages.installed import InstalledPackage
 from services.packages.versions import Version
 from tests.cluster import Cluster
@@ -42,6 +52,10 @@ class Repositories:
                 name=name, address=f"{publisher.server.address}/some/folder", priority=priority
             )
             await self._stack.call(RepositoryServiceStub(self._stack.channel).CreateRepository, request)
+
+    async def rank(self, name: str, priority: int) -> None:
+        request = repository_pb2.UpdateRepositoryRequest(name=name, priority=priority)
+        await self._stack.call(RepositoryServiceStub(self._stack.channel).UpdateRepository, request)
 
     async def read(self, *, refresh: bool = False, max_bytes: int = 2**20) -> dict[str, Repository]:
         return {each.name: each for each in await reachable(self.inputs, REQUEST, {}, refresh, max_bytes=max_bytes)}
@@ -87,6 +101,75 @@ async def test_a_second_resolution_within_a_minute_asks_nothing_and_later_ones_a
     assert sorted(repositories.spare.asked()) == ["base/versions.yaml?", "index.yaml?", "old/versions.yaml?"]
     await repositories.read(refresh=True)
     assert sorted(repositories.spare.asked()) == ["base/versions.yaml?", "index.yaml?", "old/versions.yaml?"]
+
+
+@pytest.fixture
+def slow(repositories: Repositories) -> asyncio.Event:
+    """The index of ``spare`` is sent once this event is set."""
+    gate = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        await gate.wait()
+        return web.Response(body=repositories.spare.files["index.yaml"])
+
+    repositories.spare.answers["index.yaml"] = answer
+    return gate
+
+
+def set_after_main(repositories: Repositories, gate: asyncio.Event) -> None:
+    """Set *gate* when the index of ``main`` is sent."""
+
+    async def answer(request: web.Request) -> web.Response:
+        gate.set()
+        return web.Response(body=repositories.main.files["index.yaml"])
+
+    repositories.main.answers["index.yaml"] = answer
+
+
+@pytest.mark.usefixtures("slow")
+async def test_a_repository_that_nothing_comes_from_is_not_waited_for(repositories: Repositories) -> None:
+    repositories.publish(["top 1.0.0 [base]", "base 1.0.0"], ["base 2.0.0"])
+    async with asyncio.timeout(10):
+        assert (await repositories.inputs.serving("base", "", refresh=True)).name == "main"
+        assert (await repositories.inputs.serving("base", "main", refresh=True)).name == "main"
+        both = await reachable(repositories.inputs, REQUEST, {}, refresh=True, warning_seconds=0.1)
+    answer = resolve(both, (), REQUEST)
+    assert isinstance(answer, Resolution)
+    assert [f"{each.name} {each.new} {each.repository}" for each in answer.changes] == [
+        "base 1.0.0 main",
+        "top 1.0.0 main",
+    ]
+    assert [(each.code, each.repository) for each in answer.warnings] == [
+        (WarningCode.REPOSITORY_UNAVAILABLE, "spare"),
+    ]
+
+
+@pytest.mark.parametrize("is_resolution", [True, False])
+async def test_a_repository_that_something_comes_from_is_waited_for(
+    repositories: Repositories, slow: asyncio.Event, is_resolution: bool
+) -> None:
+    set_after_main(repositories, slow)
+    if is_resolution:
+        both = await reachable(repositories.inputs, REQUEST, {}, refresh=True, warning_seconds=0)
+        assert both[1].packages["base"].versions
+    else:
+        assert (await repositories.inputs.serving("base", "", refresh=True)).name == "spare"
+
+
+@pytest.mark.usefixtures("slow")
+async def test_a_search_waits_for_a_moment_and_tells_what_it_did_not_read(repositories: Repositories) -> None:
+    async with asyncio.timeout(10):
+        main, spare = await repositories.inputs.listings(refresh=True, seconds=0.3)
+    assert main.index
+    assert (spare.index, spare.problem) == (None, "there is no answer within 0.3 seconds; try again later")
+
+
+async def test_of_equal_priorities_either_may_have_the_package(repositories: Repositories, slow: asyncio.Event) -> None:
+    await repositories.rank("spare", 1)
+    repositories.publish(["base 1.0.0"], ["base 1.0.0"])
+    set_after_main(repositories, slow)
+    with pytest.raises(RequestInvalid, match="base is in main and spare, which have the same priority"):
+        await repositories.inputs.serving("base", "", refresh=True)
 
 
 async def test_a_repository_that_stops_to_answer_is_away_for_all_of_its_packages(repositories: Repositories) -> None:

@@ -376,7 +376,8 @@ async def _circle(request: web.Request) -> web.StreamResponse:
     [
         (_silent, "there is no full answer within 1 seconds"),
         (drip, "there is no full answer within 1 seconds"),
-        (_half, "cannot be fetched: "),
+        (_half, "the answer is cut off or broken; try again"),
+        (_status(206), "the server answered 206 Partial Content"),
         (_status(500), "the server answered 500 Internal Server Error: not now"),
         (_status(403), "the server answered 403 Forbidden"),
         (redirect("file:///etc/passwd"), "leads to file:///etc/passwd; "),
@@ -401,7 +402,7 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         reserved.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{reserved.getsockname()[1]}"
         text = await unavailable(RepositorySource(fetcher=ANYBODY).reader("main", address))
-    assert "no connection to 127.0.0.1" in text
+    assert "nothing listens at 127.0.0.1" in text
 
 
 async def test_private_machines_are_not_asked(publisher: Publisher, caplog: pytest.LogCaptureFixture) -> None:

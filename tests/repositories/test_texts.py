@@ -92,6 +92,26 @@ def test_versions_are_read() -> None:
     assert highest_release(package.versions) == Version.parse("1.2.0")
 
 
+@pytest.mark.parametrize("latest", ["latest: 2.0.0-rc.1\n", ""])
+def test_a_latest_that_is_no_release_is_none(latest: str) -> None:
+    prerelease = f"- {{version: 2.0.0-rc.1, digest: {DIGEST}, files: [package.yaml]}}\n"
+    text = VERSIONS.replace("latest: 1.3.0\n", f"{latest}latestSet: true\n") + prerelease
+    assert (versions(text).latest, versions(text).is_latest_set) == (Version.parse("1.2.0"), False)
+    index = index_of(INDEX.replace("1.3.0", "2.0.0-rc.1").encode())
+    assert index.packages["base-labels"].latest is None
+
+
+def test_removed_versions_are_no_versions() -> None:
+    removed = (
+        f"removedVersions:\n- {{version: 1.1.0, digest: {DIGEST}, files: [package.yaml], yanked: {{reason: a}}}}\n"
+    )
+    package = versions(VERSIONS + removed)
+    expected = PublishedVersion(Version.parse("1.1.0"), DIGEST, yanked="a")
+    assert (len(package.versions), [*package.removed_versions.values()]) == (2, [expected])
+    twice = problem(VERSIONS + removed.replace("1.1.0", "1.2.0"))
+    assert "the version 1.2.0 is listed twice" in twice.problem
+
+
 def test_json_is_yaml() -> None:
     assert index_of(b'{"apiVersion": "pkger/v1", "kind": "RepositoryIndex", "packages": []}') == RepositoryIndex({})
 
@@ -191,6 +211,7 @@ def test_sizes_are_bounded() -> None:
 
 
 _versions = version_texts.map(Version.parse)
+_releases = _versions.filter(lambda each: not each.is_prerelease)
 _texts = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Z", "Cc"]), max_size=20)
 _published = st.builds(
     PublishedVersion,
@@ -208,14 +229,15 @@ _published = st.builds(
 )
 
 
-@given(st.lists(_published, max_size=4), st.booleans())
-def test_versions_are_read_as_they_are_written(published: list[PublishedVersion], is_latest_set: bool) -> None:
-    by_version = {each.version: each for each in published}
-    package = PackageVersions("a", by_version, highest_release(by_version), is_latest_set)
+@given(st.lists(_published, max_size=4, unique_by=lambda each: each.version), st.integers(0, 4), st.booleans())
+def test_versions_are_read_as_they_are_written(published: list[PublishedVersion], count: int, is_set: bool) -> None:
+    by_version = {each.version: each for each in published[:count]}
+    latest, removed = highest_release(by_version), {each.version: each for each in published[count:]}
+    package = PackageVersions("a", by_version, latest, is_set and latest is not None, removed)
     assert versions_of(versions_text(package).encode(), "a") == package
 
 
-@given(st.dictionaries(st.sampled_from(["a", "no", "1", "1e3"]), st.tuples(st.none() | _versions, _texts)))
+@given(st.dictionaries(st.sampled_from(["a", "no", "1", "1e3"]), st.tuples(st.none() | _releases, _texts)))
 def test_an_index_is_read_as_it_is_written(listed: dict[str, tuple[Version | None, str]]) -> None:
     index = RepositoryIndex({name: ListedPackage(name, *rest) for name, rest in listed.items()})
     assert index_of(index_text(index).encode()) == index

@@ -16,6 +16,7 @@ from services.cli.output.documents import print_document
 from services.cli.packages.parser import parser
 from services.cli.process.interrupts import Interrupts
 from services.cli.publishing.folder import FolderContents, VersionsBefore, read_folder, versions_before
+from services.cli.publishing.folder_lock import folder_lock
 from services.core.text_lists import listed as listed_text
 from services.packages.index_files import INDEX_FILE, versions_file
 from services.packages.publishing import Contents, Finding, IndexFiles, IndexSettings, index_files
@@ -78,16 +79,18 @@ async def index(
         Whether there is no error and, for a check, no difference.
 
     Raises:
-        CommandFailed: The folder cannot be read, or a file in it cannot be written.
+        CommandFailed: The folder cannot be read, another command is at work in it, or a file in it cannot be written.
     """
     limits = load(environ)
-    with Interrupts() as interrupts, plain_errors():
-        async with parser(environ) as reading:
-            folder = await interrupts.or_stop(read_folder(root, reading, limits))
-    now = datetime.fromtimestamp(clock() // 1_000_000, UTC)
-    outcome = _outcome(folder, versions_before(root, limits.max_index_bytes), root, settings, now, is_check)
-    if not is_check and not outcome.has_errors:
-        _write(root, outcome.stale)
+    # What is read must not be older than what another command writes meanwhile.
+    with folder_lock(root, is_check):
+        with Interrupts() as interrupts, plain_errors():
+            async with parser(environ) as reading:
+                folder = await interrupts.or_stop(read_folder(root, reading, limits))
+        now = datetime.fromtimestamp(clock() // 1_000_000, UTC)
+        outcome = _outcome(folder, versions_before(root, limits.max_index_bytes), root, settings, now, is_check)
+        if not is_check and not outcome.has_errors:
+            _write(root, outcome.stale)
     if output != "text":
         print_document(_document(outcome), output)
     else:
