@@ -58,6 +58,8 @@ COMMANDS = (
     "packages resolve team-dashboards",
     "install web-buckets --yes",
     "packages list",
+    "packages list --outdated",
+    "packages why web-buckets",
     "stacks init s",
     "stacks update s --description new",
     "stacks policy s --set protect=true",
