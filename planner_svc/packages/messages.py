@@ -172,6 +172,6 @@ def warning_text(warning: ResolutionWarning) -> str:
         case WarningCode.REPOSITORY_UNAVAILABLE:
             return f"repository {warning.repository} does not answer; `pkger packages search` prints why"
         case WarningCode.VERSION_CHANGED:
-            return f"the installed version of {warning.package} was published anew with other content, and stays"
+            return f"the installed version of {warning.package} is published with other content than it had, and stays"
         case WarningCode.YANKED:
             return f"the installed version of {warning.package} is yanked; `pkger packages versions` prints why"
