@@ -12,7 +12,9 @@ from pkger.stack.v1.stack_pb2_grpc import StackServiceStub
 
 from services.core.errors import (
     PackageStack,
+    RepositoryInUse,
     RepositoryInvalid,
+    RepositoryNotFound,
     StackMoved,
     StackNotFound,
 )
@@ -89,6 +91,24 @@ async def test_what_an_undo_gave_up_is_deleted_with_the_next_change_of_any_packa
     assert sorted(await faulty.ids()) == ["Label:a.a", "Label:c.c"]
     assert len((await faulty.look()).content) == 2
     await check_history(faulty.case)
+
+
+async def test_a_repository_of_installed_packages_is_not_removed(client: Client) -> None:
+    """Row R05b."""
+    await client.publish("p 1.0.0 [d]", "d 1.0.0")
+    await client.publish("q 1.0.0", repository="spare")
+    await client.change("install p")
+    before = await client.state()
+    with pytest.raises(RepositoryInUse) as raised:
+        await client.remove_repository("main")
+    assert (raised.value.code, str(raised.value.reason)) == ("FAILED_PRECONDITION", "REPOSITORY_IN_USE")
+    assert raised.value.metadata == {"repository": "main", "packages": "d of packages; p of packages"}
+    await client.remove_repository("spare")
+    assert await client.state() == before
+    await client.change("uninstall p")
+    await client.remove_repository("main")
+    with pytest.raises(RepositoryNotFound):
+        await client.remove_repository("main")
 
 
 CHANGED = "the installed version of d is published with other content than it had, and stays"
